@@ -255,7 +255,7 @@ fn retarget(
         let spec = dependency.reference.spec();
         let is_ordered = matches!(spec, VersionSpec::Range(_) | VersionSpec::Pin(_));
         let version = wanted.get(&dependency.id).filter(|_| is_ordered);
-        let version = version.filter(|version| moves_all || !spec.accepts(version, true));
+        let version = version.filter(|version| moves_all || !spec.accepts(version, false));
         Ok(version.map(|version| NewVersion {
             version: Some(dependency.moved_to(version)),
             note: dependency.note.clone(),

@@ -2,7 +2,7 @@
 
 use crate::index::Requirement;
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Asker, Demand, Request, Root, Selection};
+use crate::select::{Asker, Demand, Demanded, Request, Root, Selection};
 
 /// What a command wants to do with versions that are already chosen.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +67,17 @@ impl Change {
             let in_use =
                 |demand: &&mut Demand| matches!(&demand.by, Asker::Root(by) if by == IN_USE);
             for demand in requested.iter_mut().filter(in_use) {
+                // In several majors, a package is in several lists.
+                let says_it = |one: &Requirement| match &demand.what {
+                    Demanded::Version { spec, .. } => *one.to_string() == **spec,
+                    Demanded::Capability(_) => false,
+                };
                 let lists_it = |root: &&Root| root.requirements.iter().any(|one| one.id == *id);
-                demand.by = Asker::Root(lists.iter().find(lists_it)?.by.clone());
+                let says = |root: &&Root| {
+                    root.requirements.iter().any(|one| one.id == *id && says_it(one))
+                };
+                let list = lists.iter().find(says).or_else(|| lists.iter().find(lists_it))?;
+                demand.by = Asker::Root(list.by.clone());
             }
             requested.sort();
         }

@@ -55,6 +55,8 @@ impl Request {
 /// Capabilities of the workspace's own packages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnCapabilities {
+    /// The workspace's own packages that are there whether something requires them or not.
+    pub packages: BTreeSet<PackageId>,
     /// Capability → the packages that provide it.
     pub provides: BTreeMap<String, BTreeSet<PackageId>>,
     /// The versions of the packages that provide something.

@@ -445,3 +445,95 @@ fn a_provider_of_the_workspace_is_locked_with_its_version_wherever_it_is() {
         }
     }
 }
+
+/// Checks that the lock fits, and that a second `get` has nothing to do.
+#[track_caller]
+fn is_settled(sandbox: &Sandbox) {
+    sandbox.mu(&["get", "--locked"]).ok();
+    let state = sandbox.state();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.state() == state, "there was nothing to do");
+}
+
+#[test]
+fn a_provider_that_gives_way_to_what_get_was_given_is_not_listed() {
+    let sandbox = sandbox();
+    sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: []\n");
+    sandbox.mu(&["get", "net/calico#^1"]).ok();
+    sandbox.mu(&["add", "acme/api"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api#^1.0.0"]);
+    is_settled(&sandbox);
+    // The same if it was listed before.
+    sandbox.mu(&["remove", "net/calico"]).ok();
+    is_settled(&sandbox);
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies:\n  - acme/api\n");
+    std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.0.0 # indirect"]);
+    sandbox.mu(&["get", "net/calico#^1"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api"]);
+    is_settled(&sandbox);
+}
+
+#[test]
+fn a_listed_provider_stays_listed_when_get_was_given_it_too() {
+    for command in [&["update"][..], &["update", "net/cilium"], &["upgrade", "--pre", "net/cilium"]]
+    {
+        let sandbox = sandbox();
+        sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+        sandbox.write("Mu.yaml", "name: acme/shop\ndependencies:\n  - acme/api\n");
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["get", "net/cilium"]).ok();
+        is_settled(&sandbox);
+        sandbox.mu(command).ok();
+        let expected = ["acme/api", "net/cilium#>=1.0.0 # indirect"];
+        assert_eq!(listed(&sandbox), expected, "{command:?}");
+        is_settled(&sandbox);
+    }
+}
+
+#[test]
+fn a_provider_that_a_lower_version_brings_is_listed() {
+    let sandbox = sandbox();
+    let hub = sandbox.hub();
+    hub.publish(&Package::new("acme/api", "1.1.0"));
+    sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies:\n  - acme/api#^1.1\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["update", "acme/api#1.0.0"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api#^1.0.0", "net/cilium#>=1.0.0 # indirect"]);
+    is_settled(&sandbox);
+}
+
+#[test]
+fn a_package_of_the_workspace_is_not_used_beside_what_conflicts_with_it() {
+    for strategy in ["highest", "minimal"] {
+        for with in ["acme/shop", "shops.mu.com/v1/Shop"] {
+            let sandbox = sandbox();
+            let apart = |version| Package::new("acme/apart", version);
+            let line = format!("conflicts: [{with}]\n");
+            let opposed = apart("1.1.0").manifest(&line).key("conflicts", json!([with]));
+            sandbox.publish(&[apart("1.0.0"), opposed]);
+            let settings = format!("resolution: {strategy}\n");
+            sandbox.write(".mu/workspace.yaml", &settings);
+            let manifest = |name: &str, range: &str| {
+                let provides =
+                    if name == "acme/shop" { "provides: [shops.mu.com/v1/Shop]\n" } else { "" };
+                let text =
+                    format!("name: {name}\n{provides}dependencies:\n  - acme/apart#{range}\n");
+                sandbox.write("Mu.yaml", &text);
+            };
+            manifest("acme/shop", ">=1.0.0");
+            sandbox.mu(&["get"]).ok();
+            assert_eq!(sandbox.locked(), ["hub.mu.com/acme/apart 1.0.0"], "{strategy} {with}");
+            manifest("acme/other", "^1.1");
+            sandbox.mu(&["get"]).ok();
+            // Both say it.
+            manifest("acme/shop", "^1.1");
+            sandbox.mu(&["get", "--locked", "--json"]).fails_with("lock-outdated");
+            let told = sandbox.mu(&["get"]).fails();
+            told.says(&["acme/apart 1.1.0 conflicts with ", with]);
+        }
+    }
+}

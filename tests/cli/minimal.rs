@@ -306,6 +306,98 @@ fn with_many_majors_each_moves_within_its_own() {
 }
 
 #[test]
+fn of_many_majors_that_are_needed_indirectly_each_stays() {
+    let lines = "d 1.0:\nd 1.2:\nd 2.0:\nd 2.1:\na 1.0: d#^1.0\nc 1.0: d#^2.0";
+    let sandbox = sandbox(&["x/a#^1.0", "x/c#^1.0"], lines);
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(chosen(&sandbox), "a1 c1 d1.2 d2.1");
+    // A manifest lists a package once, so the lock says the rest.
+    let manifest = ["x/a#^1.0", "x/c#^1.0", "x/d#>=1.2.0 # indirect"];
+    assert_eq!(listed(&sandbox, "Mu.yaml"), manifest);
+    assert_eq!(sandbox.lock()["extra"], json!(["x/d#>=2.1.0 # indirect"]));
+    for command in [&["get", "--locked"][..], &["get"], &["update"], &["get"]] {
+        let state = sandbox.state();
+        sandbox.mu(command).ok();
+        assert!(sandbox.state() == state, "nothing to do: {command:?}");
+    }
+    // A line of its own is not what the other major needs.
+    sandbox.mu(&["add", "x/d#^2.0"]).ok();
+    let state = sandbox.state();
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.state() == state, "nothing to do: {}", sandbox.read("Mu.lock"));
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(chosen(&sandbox), "a1 c1 d1.2 d2.1");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/a#^1.0", "x/c#^1.0", "x/d#^2.1.0"]);
+    assert_eq!(sandbox.lock()["extra"], json!(["x/d#>=1.2.0 # indirect"]));
+    let state = sandbox.state();
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.state() == state, "nothing to do: {}", sandbox.read("Mu.lock"));
+}
+
+#[test]
+fn what_the_manifest_needs_alone_stays_in_it_when_get_was_given_the_same() {
+    for command in [&["upgrade", "--pre", "x/a"][..], &["update", "x/a"], &["update"], &["upgrade"]]
+    {
+        let lines = "a 1.0: b#^1.0\nb 1.0: c#^0.1\nb 1.1:\nc 0.1:\nc 1.0:";
+        let sandbox = sandbox(&["x/a#^1.0"], lines);
+        run(&sandbox, &["get"]);
+        run(&sandbox, &["update", "x/b"]);
+        run(&sandbox, &["update", "x/c#1.0.0"]);
+        assert_eq!(chosen(&sandbox), "a1 b1.1 c1");
+        sandbox.mu(&["get", "x/b"]).ok();
+        sandbox.mu(command).ok();
+        assert_eq!(chosen(&sandbox), "a1 b1.1 c1", "{command:?}");
+        let state = sandbox.state();
+        sandbox.mu(&["get", "--locked"]).ok();
+        sandbox.mu(&["get"]).ok();
+        assert!(sandbox.state() == state, "nothing to do after {command:?}");
+        // Without the lock, the manifest says it.
+        std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(chosen(&sandbox), "a1 b1.1 c1", "{command:?}");
+    }
+    // Also where only what was given has moved so far.
+    let lines = "a 1.0: b#^1.0\nb 1.0: c#^0.1\nb 1.1:\nc 0.1:\nc 1.0:";
+    let sandbox = sandbox(&["x/a#^1.0"], lines);
+    sandbox.mu(&["get", "x/b#^1.1"]).ok();
+    sandbox.mu(&["update", "x/c#1.0.0"]).ok();
+    let state = sandbox.state();
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.state() == state, "nothing to do: {}", sandbox.read("Mu.yaml"));
+}
+
+#[test]
+fn a_prerelease_that_is_moved_to_is_what_the_manifest_begins_at() {
+    for listed_as in ["x/b#^1.0", "x/b#>=1.0.0", "x/b#^1.0.0-rc.1"] {
+        let sandbox = sandbox(&[listed_as], "b 1.0:\nb 1.1:");
+        sandbox.publish(&[Package::new("x/b", "1.2.0-rc.1")]);
+        run(&sandbox, &["get"]);
+        run(&sandbox, &["upgrade", "--pre", "x/b"]);
+        assert_eq!(chosen(&sandbox), "b1.2.0-rc.1", "{listed_as}");
+        run(&sandbox, &["upgrade", "--pre", "x/b"]);
+        run(&sandbox, &["update"]);
+        assert_eq!(chosen(&sandbox), "b1.2.0-rc.1", "{listed_as}");
+    }
+}
+
+#[test]
+fn what_a_manifest_lists_the_lock_does_not_list_once_more() {
+    let sandbox = sandbox(
+        &["x/d#2.0"],
+        "d 1.0: c#0.2\nd 2.0: b#^2.0 c#>=0.1\nb 2.0:\nb 2.1: d#^1.0\nc 0.1:\nc 0.2:\nc 1.0: b#>=1",
+    );
+    sandbox.mu(&["get", "x/c#^1.0"]).ok();
+    sandbox.mu(&["update"]).ok();
+    let state = sandbox.state();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.state() == state, "nothing to do: {}", sandbox.read("Mu.lock"));
+}
+
+#[test]
 fn an_upgrade_lowers_nothing() {
     let sandbox = example();
     run(&sandbox, &["get"]);

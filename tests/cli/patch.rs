@@ -352,3 +352,31 @@ fn working_copies_behind_a_link_are_neither_made_nor_read() {
             .expect("is ours");
     }
 }
+
+#[test]
+fn a_patch_counts_beside_a_package_that_only_this_machine_has() {
+    for strategy in ["highest", "minimal"] {
+        let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1", "aws/log#^1"]);
+        sandbox.publish(&[ec2("1.2.0", "size = 1\n"), Package::new("aws/log", "1.0.0")]);
+        sandbox.publish(&[Package::new("aws/log", "1.1.0")]);
+        sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+        git(&sandbox.path("work"), &["init", "--quiet", "."]);
+        sandbox.write(".git/info/exclude", "/mine/\n");
+        sandbox.place("work/mine", &Package::new("acme/mine", "0.1.0").needs("aws/log#^1"));
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["patch", "aws/ec2"]).ok();
+        sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\n");
+        sandbox.mu(&["patch", "--save", DRAFT]).ok();
+        assert!(sandbox.has("work/.mu/edits.lock"), "{strategy}");
+        let size = || fs::read_to_string(sandbox.path(PACK).join("main.tf")).expect("is there");
+        assert_eq!(size(), "size = 2\n", "{strategy}");
+        // Also in packs that are committed, after something else has moved.
+        sandbox.mu(&["vendor"]).ok();
+        sandbox.mu(&["add", "aws/log#1.0.0"]).ok();
+        assert_eq!(size(), "size = 2\n", "{strategy}");
+        sandbox.mu(&["verify"]).ok();
+        let state = sandbox.state();
+        sandbox.mu(&["get"]).ok();
+        assert!(sandbox.state() == state, "{strategy}: there was nothing to do");
+    }
+}

@@ -18,6 +18,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::named;
 use crate::ops::solve::names;
+use crate::ops::solve::patches;
 use crate::ops::solve::resolve::{hold, request, resolve_from};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -138,7 +139,11 @@ fn with_edits(
     } else {
         resolve_from(here, &needs, Update::Nothing, Arc::clone(&before))?
     };
-    Ok((needs, Resolved { previous: before, ..resolved }))
+    let mut resolved = Resolved { previous: before, ..resolved };
+    // A patch that is not used is told of Mu.lock.
+    let warnings = resolved.warnings.clone();
+    patches::record(here, &mut resolved)?;
+    Ok((needs, Resolved { warnings, ..resolved }))
 }
 
 /// The packages of `team`, those that only `known` has, and, if `moves` is set, those that it has in other versions.

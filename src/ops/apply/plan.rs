@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::index::Requirement;
 use crate::lock::Lockfile;
 use crate::manifest;
 use crate::manifest::edit::Section;
@@ -25,8 +26,8 @@ use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::PackageId;
-use crate::select::{Change, Installed, Lowered, Move, Update};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::{Change, Chosen, Installed, Lowered, Move, Origin, Update, beginning_at};
 
 /// What a command is about to do.
 #[derive(Debug, Default)]
@@ -142,40 +143,6 @@ impl Plan {
         self.conclude(session, Update::Nothing, dry_run)
     }
 
-    /// Makes the manifests match the result of their own requirements, without what `mu get` was given.
-    fn tidy(&mut self, session: &Session, to: Move<'_>) -> Result<(), CommandError> {
-        if !rewrites(session, session.strategy()) {
-            return Ok(());
-        }
-        let all = self.collect(session, &self.extra.clone())?;
-        let lock = session.lockfile()?.unwrap_or_default();
-        let is_known = all.differences(session, &lock).is_empty();
-        if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
-            return Ok(());
-        }
-        let own = self.collect(session, &[])?;
-        let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
-            // The lock has the result.
-            Err(error) if error.code == Code::Offline && is_known => return Ok(()),
-            result => result?,
-        };
-        let Some(change) = change else { return Ok(()) };
-        let in_manifests = |list: List| list.is_some();
-        // What no manifest can say, the lock says.
-        self.extra.extend(rewrite(session, &mut self.editing, &own, &change, in_manifests)?);
-        self.change = Some(Rc::new(change));
-        if !self.extra.is_empty() {
-            let extra = std::mem::take(&mut self.extra);
-            let all = self.collect(session, &extra)?;
-            if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
-                let on_command_line = |list: List| list.is_none();
-                self.extra = rewrite(session, &mut self.editing, &all, &change, on_command_line)?;
-                self.change = Some(Rc::new(change));
-            }
-        }
-        Ok(())
-    }
-
     /// Moves everything to the newest versions that are allowed, if that changes requirements.
     ///
     /// # Errors
@@ -220,7 +187,10 @@ impl Plan {
     ) -> Result<Rc<Change>, CommandError> {
         self.extra = rewrite(session, &mut self.editing, requirements, &change, |_| true)?;
         self.lowered.extend(change.lowered.iter().cloned());
-        Ok(Rc::clone(self.change.insert(Rc::new(change))))
+        let change = Rc::new(change);
+        self.change = Some(Rc::clone(&change));
+        self.settle(session, requirements, &change)?;
+        Ok(change)
     }
 
     /// Carries the plan out without changing it first.
@@ -396,4 +366,124 @@ pub(crate) fn narrow(
     let has_version = wanted.reference.version().is_some();
     editing.change(session, member, |editor| editor.set(section, &wanted))?;
     Ok(Some(has_version))
+}
+
+impl Plan {
+    /// Makes the manifests match the result of their own requirements, without what `mu get` was given.
+    pub(super) fn tidy(&mut self, session: &Session, to: Move<'_>) -> Result<(), CommandError> {
+        if !rewrites(session, session.strategy()) {
+            return Ok(());
+        }
+        let all = self.collect(session, &self.extra.clone())?;
+        let lock = session.lockfile()?.unwrap_or_default();
+        let is_known = all.differences(session, &lock).is_empty();
+        if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
+            return Ok(());
+        }
+        let own = self.collect(session, &[])?;
+        let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
+            // The lock has the result.
+            Err(error) if error.code == Code::Offline && is_known => return Ok(()),
+            result => result?,
+        };
+        match change {
+            Some(change) => self.write_apart(session, &own, change, to, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the manifests lead to the versions of a move by themselves, where it has moved what `mu get` was given, too. They
+    /// keep the lines that they had `before`; if these do not fit together any more, they say what the move has chosen.
+    pub(super) fn settle(
+        &mut self,
+        session: &Session,
+        before: &Requirements,
+        moved: &Change,
+    ) -> Result<(), CommandError> {
+        let own = self.collect(session, &[])?;
+        let first = own.asked.first().or(before.asked.first());
+        let Some(first) = first.filter(|_| !self.extra.is_empty()) else { return Ok(()) };
+        let line =
+            |requirement: Requirement| Asked { requirement, indirect: true, ..first.clone() };
+        // Who lists these makes no difference to what is chosen.
+        let chosen = moved.selection.packages.iter();
+        let chosen = chosen.filter(|one| matches!(one.origin, Origin::Release(_)));
+        let all: Vec<(&Chosen, Asked)> = chosen
+            .filter_map(|one| {
+                let spec = beginning_at(None, one.version.as_ref()?);
+                Some((one, line(Requirement::new(one.id.clone(), spec))))
+            })
+            .collect();
+        let listed = before.asked.iter().filter(|asked| asked.indirect && asked.line.is_some());
+        let kept = listed.filter_map(|asked| {
+            let spec: &VersionSpec = &asked.requirement.spec;
+            let mut same = all.iter().filter(|(one, _)| one.id == asked.requirement.id);
+            let accepts = |one: &Chosen| {
+                one.version.as_ref().is_some_and(|version| spec.accepts(version, true))
+            };
+            match same.clone().any(|(one, _)| accepts(one)) {
+                true => Some(line(asked.requirement.clone())),
+                false => same.next().map(|(_, now)| now.clone()),
+            }
+        });
+        let kept: Vec<Asked> = kept.collect();
+        let all: Vec<Asked> = all.into_iter().map(|(_, asked)| asked).collect();
+        for lines in [&kept, &all] {
+            let supposed = supposing(&own, lines);
+            match planning::plan(session, &supposed, &Update::Nothing, None, Move::Clear) {
+                Err(error) if error.code == Code::NoSolution => {}
+                Err(error) => return Err(error),
+                Ok(None) => return Ok(()),
+                Ok(Some(change)) => {
+                    return self.write_apart(session, &own, change, Move::Tidy, &all);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the requirements of the manifests alone, which are `own` before the `change`, into these, and what then is left to be
+    /// said into what `mu get` was given. Both together may suppose these `lines`.
+    fn write_apart(
+        &mut self,
+        session: &Session,
+        own: &Requirements,
+        mut change: Change,
+        to: Move<'_>,
+        lines: &[Asked],
+    ) -> Result<(), CommandError> {
+        let before = (self.editing.clone(), self.extra.clone());
+        loop {
+            let in_manifests = |list: List| list.is_some();
+            // What no manifest can say, the lock says.
+            self.extra.extend(rewrite(session, &mut self.editing, own, &change, in_manifests)?);
+            if self.extra.is_empty() {
+                break;
+            }
+            let all = self.collect(session, &self.extra.clone())?;
+            let supposed = supposing(&all, lines);
+            let whole = planning::plan(session, &supposed, &Update::Nothing, None, to)?;
+            let Some(whole) = whole else { break };
+            let known = change.indirect.len();
+            change.indirect.retain(|one| whole.selection.find(&one.id).is_some());
+            if change.indirect.len() == known {
+                let on_command_line = |list: List| list.is_none();
+                self.extra = rewrite(session, &mut self.editing, &all, &whole, on_command_line)?;
+                change = whole;
+                break;
+            }
+            // What `mu get` was given provides what something else provides for the manifests alone: that is not listed.
+            (self.editing, self.extra) = before.clone();
+            self.collected = None;
+        }
+        self.change = Some(Rc::new(change));
+        Ok(())
+    }
+}
+
+/// Requirements with additional lines.
+fn supposing(requirements: &Requirements, lines: &[Asked]) -> Requirements {
+    let mut supposed = requirements.clone();
+    supposed.asked.extend(lines.iter().cloned());
+    supposed
 }

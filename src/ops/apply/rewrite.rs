@@ -5,6 +5,9 @@
 //! indirect one goes into the manifest whose dependencies lead to its package: where it already is, else into
 //! the first one, ordinary dependencies before dev ones. If only `mu get REF` leads to it, it goes into the
 //! lock. So does what no manifest can say: a line without a mark would be what its author wants, for mu and for other tools.
+//!
+//! What `mu get` was given is in Mu.lock, and not in the manifests. So there are two results: that of the manifests alone, by which
+//! they are written, and that of both together, which is in use. The next run has to find the same, or it would change them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +20,8 @@ use crate::ops::requirements::names::{id_in, in_full};
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Protocol, Reference};
-use crate::select::{Asker, Change, Demanded, Selection};
+use crate::reference::{PackageId, Protocol, Reference, Version};
+use crate::select::{Asker, Change, Demanded, Majors, Selection};
 use crate::workspace::Member;
 
 /// A list of requirements: of a manifest, or (`None`) of what `mu get` was given.
@@ -48,8 +51,10 @@ pub(crate) fn rewrite(
                 (true, None) => true,
                 // The lock may say what the manifest cannot.
                 (false, Some(new)) => {
-                    let is_it =
-                        |listed: &&Asked| listed.line.is_none() && listed.requirement.id == new.id;
+                    let is_it = |listed: &&Asked| {
+                        let is_alike = listed.requirement.id == new.id;
+                        is_alike && listed.line.is_none() && !is_of_other(change, listed, new)
+                    };
                     old.line.is_none() || !listed.iter().any(is_it)
                 }
                 (false, None) => true,
@@ -63,18 +68,39 @@ pub(crate) fn rewrite(
             }
         }
     }
-    let mut new = Vec::new();
-    for requirement in &change.indirect {
+    let (mut new, mut taken) = (Vec::new(), BTreeSet::new());
+    // Whether a list that is not written now has a requirement anyway, however it words it.
+    let is_said = |requirement: &Requirement| {
+        let chosen = change.selection.packages.iter().filter(|one| one.id == requirement.id);
+        let versions: Vec<_> = chosen.filter_map(|one| one.version.as_ref()).collect();
+        let mut others = listed.iter().map(|asked| (asked.line, &asked.requirement));
+        others.any(|(line, other)| {
+            let begins = |version: &&Version| {
+                other.spec.begins_at(version) && requirement.spec.begins_at(version)
+            };
+            let is_same = other.spec == requirement.spec || versions.iter().any(begins);
+            other.id == requirement.id && is_same && !is_written(line)
+        })
+    };
+    for requirement in change.indirect.iter().filter(|requirement| !is_said(requirement)) {
         let leading = leading(session, requirements, &change.selection, &requirement.id);
-        let fits = |asked: &&&Asked| {
+        let fits = |asked: &Asked| {
             let is_led_to = leading.is_empty() || leading.contains(&asked.line);
             asked.requirement.id == requirement.id && is_led_to && is_written(asked.line)
         };
-        match listed.iter().find(fits) {
-            Some(old) if kept.insert(&old.requirement.id) => {
-                write(session, editing, &mut extra, old, Some(requirement))?;
+        // Of a package in several majors, each has its own line.
+        let is_free = |at: usize| {
+            let is_of = |other: &&Requirement| *other == &listed[at].requirement;
+            !taken.contains(&at) && !change.indirect.iter().any(|other| is_of(&other))
+        };
+        let mut all = (0..listed.len()).filter(|at| fits(listed[*at]));
+        let same = all.clone().find(|at| listed[*at].requirement == *requirement);
+        match same.or_else(|| all.find(|at| is_free(*at))) {
+            Some(_) if kept.contains(&requirement.id) => {}
+            Some(old) => {
+                taken.insert(old);
+                write(session, editing, &mut extra, listed[old], Some(requirement))?;
             }
-            Some(_) => {}
             None => {
                 let any = own.iter().flatten().map(|asked| asked.line);
                 let lists = leading.iter().copied().chain(any).filter(|list| is_written(*list));
@@ -82,8 +108,11 @@ pub(crate) fn rewrite(
             }
         }
     }
-    for old in listed.iter().filter(|old| is_written(old.line)) {
-        if !kept.contains(&old.requirement.id) {
+    if session.workspace.settings.majors == Majors::One {
+        kept.extend(taken.iter().map(|at: &usize| &listed[*at].requirement.id));
+    }
+    for (at, old) in listed.iter().enumerate().filter(|(_, old)| is_written(old.line)) {
+        if !taken.contains(&at) && !kept.contains(&old.requirement.id) {
             write(session, editing, &mut extra, old, None)?;
         }
     }
@@ -93,6 +122,14 @@ pub(crate) fn rewrite(
     extra.sort();
     extra.dedup();
     Ok(extra)
+}
+
+/// Whether a line begins at a chosen version of its package that is not the one at which this requirement begins: another major.
+fn is_of_other(change: &Change, listed: &Asked, new: &Requirement) -> bool {
+    let chosen = change.selection.packages.iter().filter(|chosen| chosen.id == new.id);
+    chosen
+        .filter_map(|chosen| chosen.version.as_ref())
+        .any(|version| listed.requirement.spec.begins_at(version) && !new.spec.begins_at(version))
 }
 
 /// Adds an indirect requirement to the first of `lists` that can say it, or else to the lock.
@@ -105,6 +142,13 @@ fn add(
 ) -> Result<(), CommandError> {
     for list in lists {
         let Some((member, section)) = *list else { break };
+        let own = &session.workspace.members[member];
+        let manifest = editing.changed.manifest(&session.workspace, member);
+        let mut entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        if entries.any(|entry| id_in(session, own, &entry.reference) == requirement.id) {
+            // It lists another major.
+            continue;
+        }
         let entry = indirect(session, editing, Some(member), requirement)?;
         if editing.editor(session, member)?.takes(section, &entry) {
             editing.change(session, member, |editor| editor.add(section, &entry))?;

@@ -19,7 +19,7 @@ pub struct Edit {
 }
 
 /// Changes of manifests that are not on disk yet. The session keeps its manifests as they were read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Editing {
     /// The edits, to be written at the end.
     pub(crate) edits: Vec<Edit>,

@@ -375,6 +375,10 @@ fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)>
 fn own_capabilities(session: &Session) -> OwnCapabilities {
     let mut own = OwnCapabilities::default();
     for member in &session.workspace.members {
+        // What only this machine has is there once something needs it.
+        if !session.is_edited(&member.id) {
+            own.packages.insert(member.id.clone());
+        }
         for capability in &member.manifest.provides {
             own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
             own.versions

@@ -120,8 +120,13 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
             || stated.is_some_and(|stated| stated.contains(name))
     };
     let is_own = |name: &String| {
-        let member = PackageId::parse(name).ok().and_then(|id| session.places.member_of(&id));
-        member.is_some() || own.provides.contains_key(name)
+        // One that only this machine has is there once something needs it.
+        let is_there = |id: &PackageId| {
+            let mut locked = lock.find(id);
+            own.packages.contains(id) || locked.any(|package| package.source.is_workspace())
+        };
+        own.provides.get(name).is_some_and(|by| by.iter().any(is_there))
+            || PackageId::parse(name).is_ok_and(|id| is_there(&id))
     };
     let others = || lock.packages.iter().filter(|package| !package.source.is_workspace());
     let mut differences = Vec::new();

@@ -17,7 +17,7 @@ use crate::select::node::{Edge, Kind, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Verdict};
 use crate::select::world::World;
-use crate::select::{Change, Failure, Move, Request};
+use crate::select::{Change, Chosen, Demanded, Failure, Move, Request};
 
 /// How often everything is moved again, at most, because a package was dropped that held others back.
 const ROUNDS: usize = 8;
@@ -34,13 +34,23 @@ pub(super) fn plan(
     to: Move<'_>,
 ) -> Result<Change, Failure> {
     let request = &without_lock(request);
-    match to {
-        Move::Tidy => list(universe, request, Idle::Stays),
-        Move::Clear => list(universe, request, Idle::Goes),
+    let change = match to {
+        Move::Tidy => return list(universe, request, Idle::Stays),
+        Move::Clear => return list(universe, request, Idle::Goes),
         Move::Everything => everything(universe, request),
         Move::Raise(ids) => raise(universe, request, Some(ids)),
         Move::To(id, to) => one(universe, request, id, to),
+    }?;
+    // What the moved packages require may be provided by something that the move itself did not choose.
+    let is_provider = |one: &Chosen| {
+        one.requested.iter().any(|demand| matches!(demand.what, Demanded::Capability(_)))
+    };
+    if !change.selection.packages.iter().any(is_provider) {
+        return Ok(change);
     }
+    let settled = list(universe, &change.rewritten(request), Idle::Stays)?;
+    let (lowered, may_go_on) = (change.lowered.clone(), change.may_go_on);
+    Ok(Change { lowered, may_go_on, ..change.then(settled) })
 }
 
 /// Moves nothing, but computes the requirements: direct ones at the chosen version, and the fewest others.

@@ -476,9 +476,10 @@ impl<'a> Packages<'a> {
 
     /// Whether the workspace itself has a package of this id, or one that provides this capability.
     pub(in crate::select) fn is_in_workspace(&self, name: &str) -> bool {
-        let provided = self.request.own.provides.get(name);
-        provided.is_some_and(|by| by.iter().any(|id| self.request.local.contains_key(id)))
-            || PackageId::parse(name).is_ok_and(|id| self.request.local.contains_key(&id))
+        let Request { own, local, .. } = self.request;
+        let is_own = |id: &PackageId| own.packages.contains(id) || local.contains_key(id);
+        own.provides.get(name).is_some_and(|by| by.iter().any(is_own))
+            || PackageId::parse(name).is_ok_and(|id| is_own(&id))
     }
 }
 

@@ -4,7 +4,7 @@
 //! clone gets the same, and without the lock `mu get` works, too. A command that fails changes nothing, and none hangs.
 //!
 //! `MU_RANDOM_WORLDS=FIRST..LAST` runs the sequences of these seeds instead of the few of every day. Of each sequence that fails, the
-//! seed is printed, and a script with all its commands is kept.
+//! seed is printed, and a script with all its commands is kept. `MU_RANDOM_WORLDS_PROGRAM` is the path of another build of mu.
 
 mod moves;
 mod random;

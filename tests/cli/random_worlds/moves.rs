@@ -12,7 +12,7 @@ impl World<'_> {
     /// One more thing.
     pub(super) fn step(&mut self) {
         let is_ours = self.format == Format::Mu;
-        match self.random.below(if is_ours { 30 } else { 20 }) {
+        match self.random.below(if is_ours { 33 } else { 23 }) {
             0..=4 => self.add(),
             5 | 6 => self.names(&["remove"], None),
             7 => drop(self.command("work", &["update"])),
@@ -20,20 +20,20 @@ impl World<'_> {
             9 | 10 => self.names(&["update"], Some("#")),
             11 => drop(self.command("work", &["upgrade"])),
             12 => self.names(&["upgrade"], Some("#")),
-            13 => self.names(&["upgrade", "--pre"], None),
+            13 | 20 => self.names(&["upgrade", "--pre"], None),
             14 => self.names(&["downgrade"], Some("#")),
             15 => drop(self.command("work", &["pin"])),
             16 => self.names(&["pin"], Some("#")),
             17 => drop(self.command("work", &["unpin"])),
             18 => self.lose(),
             19 => self.merge(),
-            20 => self.names(&["get"], Some("#^")),
-            21 | 22 => self.by_hand(),
-            23 => self.member(),
-            24 | 25 => self.placement(),
-            26 => self.edit(),
-            27 => self.patch(),
-            28 => self.vendor(),
+            21 | 22 => self.names(&["get"], Some("#^")),
+            23 | 24 => self.by_hand(),
+            25 => self.member(),
+            26..=28 => self.placement(),
+            29 => self.edit(),
+            30 => self.patch(),
+            31 => self.vendor(),
             _ => self.strategy(),
         }
     }
@@ -155,8 +155,13 @@ impl World<'_> {
         }
         let is_personal = self.random.is_one_in(2);
         let folder = known.reference;
+        // An earlier one may have been for this machine alone.
+        let line = format!("/{folder}/\n");
+        let ignored = self.story.read(".git/info/exclude").replace(&line, "");
         if is_personal {
-            self.story.write(".git/info/exclude", &format!("/{folder}/\n"));
+            self.story.write(".git/info/exclude", &format!("{ignored}{line}"));
+        } else if self.story.has(".git/info/exclude") {
+            self.story.write(".git/info/exclude", &ignored);
         }
         self.placed.push((folder.clone(), is_personal));
         let file = format!("{folder}/Mu.yaml");

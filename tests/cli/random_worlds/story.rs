@@ -24,9 +24,12 @@ pub(super) struct Story {
 pub(super) type State = std::collections::BTreeMap<String, (char, Vec<u8>)>;
 
 impl Story {
-    pub(super) fn new(hub: &str) -> Self {
+    /// An empty one, in which `hub` is the hub, and these `folders` outside of it are trusted.
+    pub(super) fn new(hub: &str, folders: &str) -> Self {
         let sandbox = Sandbox::new();
-        sandbox.hub_is_at(hub);
+        let config =
+            format!("registries: {{hub.mu.com/: \"{hub}\"}}\ntrust: {{folders: {folders}}}\n");
+        write(sandbox.root(), "home/.mu/config.yaml", &config);
         let mut story = Self { sandbox, script: String::new() };
         let root = story.sandbox.root().display().to_string();
         let lines = [
@@ -35,7 +38,7 @@ impl Story {
                 "export HOME={root}/home MU_HOME={root}/home/.mu MU_CACHE_DIR={root}/cache MUROOT={root}/runtime"
             ),
             "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1".to_owned(),
-            format!("echo 'registries: {{hub.mu.com/: \"{hub}\"}}' >$MU_HOME/config.yaml"),
+            format!("cat >$MU_HOME/config.yaml <<'END'\n{}\nEND", config.trim_end()),
         ];
         lines.iter().for_each(|line| story.line(line));
         story
@@ -66,7 +69,10 @@ impl Story {
         let command = format!("mu {}", words.join(" "));
         let place = if folder == "work" { String::new() } else { format!(" -C ../{folder}") };
         self.line(&command.replacen("mu", &format!("mu{place}"), 1));
-        let mut program = self.sandbox.command(arguments);
+        let mut program = match std::env::var_os("MU_RANDOM_WORLDS_PROGRAM") {
+            Some(path) => self.sandbox.command_of(path, arguments),
+            None => self.sandbox.command(arguments),
+        };
         program.current_dir(self.sandbox.path(folder));
         let (output, has_hung) = ended(program);
         let run = Run::new(&command, &output, &[]);

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mu_testing::git::{git, git_with_input};
-use mu_testing::{Artifact, Chart, Charts, DockerRegistry, Hub, Nginx, Package};
+use mu_testing::{
+    Artifact, Bundle, Chart, Charts, DockerRegistry, Hub, KudoOperator, KudoRepository, Nginx,
+    Operators, Package, tar_gz, write,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -39,9 +42,17 @@ pub(super) enum Place {
     Kcl,
     /// Packages of Crossplane in a registry.
     Crossplane,
+    /// Operators of KUDO in a repository on a web server.
+    Kudo,
+    /// Operators in a catalog, whose channels have chains of upgrades.
+    Olm,
+    /// Archives on a web server, each by its URL.
+    Archives,
+    /// Folders outside of the workspace.
+    Folders,
 }
 
-pub(super) const PLACES: [Place; 7] = [
+pub(super) const PLACES: [Place; 11] = [
     Place::Hub,
     Place::Git,
     Place::Charts,
@@ -49,6 +60,10 @@ pub(super) const PLACES: [Place; 7] = [
     Place::Modules,
     Place::Kcl,
     Place::Crossplane,
+    Place::Kudo,
+    Place::Olm,
+    Place::Archives,
+    Place::Folders,
 ];
 
 /// A published package.
@@ -101,8 +116,8 @@ impl Servers {
 pub(super) struct Universe {
     folder: TempDir,
     pub(super) packages: Vec<Known>,
-    /// Where names without a base in a `kcl.mod` lead.
-    pub(super) modules: String,
+    /// Where bases lead, as settings have it: that of names without one in a `kcl.mod`, and those of operators.
+    pub(super) registries: String,
 }
 
 impl Universe {
@@ -122,8 +137,19 @@ impl Universe {
         Hub::new(&folder.path().join("hub"));
         let packages =
             places.iter().flat_map(|place| publisher.place(*place, &mut random)).collect();
-        let modules = format!("oci://{host}/{part}/k");
-        Self { folder, packages, modules }
+        let registries = format!(
+            "{{ghcr.io/kcl-lang/: \"oci://{host}/{part}/k\", kudo.example/: \"kudo+{}/o\", olm.example/: \"olm+file://{}\"}}",
+            publisher.web,
+            folder.path().join("catalog").display()
+        );
+        Self { folder, packages, registries }
+    }
+
+    /// The folders outside of workspaces, as a list in YAML.
+    pub(super) fn folders(&self) -> String {
+        let folders = self.packages.iter().filter(|known| known.place == Place::Folders);
+        let folders: Vec<&str> = folders.map(|known| &*known.reference).collect();
+        json!(folders).to_string()
     }
 
     /// Where the hub is.
@@ -168,18 +194,24 @@ impl Publisher<'_> {
                 Place::Modules => format!("oci://{}/{}/m/{name}", self.host, self.part),
                 Place::Kcl => format!("oci://ghcr.io/kcl-lang/{name}"),
                 Place::Crossplane => format!("oci://{}/{}/x/{name}", self.host, self.part),
+                Place::Kudo => format!("kudo.example/{name}"),
+                Place::Olm => format!("olm.example/{name}"),
+                Place::Archives => format!("{}/u/{name}.tgz", self.web),
+                Place::Folders => format!("{}/f/{name}", self.folder.display()),
             };
-            let is_untagged = place == Place::Git && random.is_one_in(4);
+            let has_none = matches!(place, Place::Archives | Place::Folders);
+            let is_untagged = has_none || place == Place::Git && random.is_one_in(4);
             let versions = if is_untagged { &[][..] } else { *random.one(forms) };
             let versions = versions.iter().map(|version| match place {
-                // In a hub, versions have no `v`.
-                Place::Hub => version.trim_start_matches('v').to_owned(),
+                // In a hub or a catalog, versions have no `v`.
+                Place::Hub | Place::Kudo | Place::Olm => version.trim_start_matches('v').to_owned(),
                 _ => (*version).to_owned(),
             });
             let versions = versions.collect();
             let id = match reference.split_once("://") {
                 Some((_, path)) => path[path.find('/').unwrap_or(0)..].to_owned(),
-                None => format!("hub.mu.com/{reference}"),
+                None if place == Place::Hub => format!("hub.mu.com/{reference}"),
+                None => reference.clone(),
             };
             Known { place, name: (*name).to_owned(), reference, id, versions }
         };
@@ -188,6 +220,10 @@ impl Publisher<'_> {
             Place::Hub => self.hub(&all, random),
             Place::Git => self.repositories(&all, random),
             Place::Charts => self.charts(&all, random),
+            Place::Kudo => self.kudo(&all, random),
+            Place::Olm => self.catalog(&all, random),
+            Place::Archives => self.archives(&all),
+            Place::Folders => self.folders(&all),
             _ => self.artifacts(place, &all, random),
         }
         all
@@ -225,11 +261,7 @@ impl Publisher<'_> {
             }
         }
         let list = json!({"packages": ["x/d", "x/e"]});
-        mu_testing::write(
-            hub.folder(),
-            &format!("capabilities/{CAPABILITY}.json"),
-            list.to_string(),
-        );
+        write(hub.folder(), &format!("capabilities/{CAPABILITY}.json"), list.to_string());
     }
 
     /// Which of the later packages a version needs, and at least in which version.
@@ -291,6 +323,67 @@ impl Publisher<'_> {
                     None => chart,
                 });
             }
+        }
+    }
+
+    /// An operator of KUDO installs others in exactly one version.
+    fn kudo(&self, all: &[Known], random: &mut Random) {
+        let folder = self.www.join("o");
+        fs::create_dir_all(&folder).expect("can be made");
+        let mut repository = KudoRepository::new(&folder, &format!("{}/o/", self.web));
+        for known in all {
+            for version in &known.versions {
+                let operator = KudoOperator::new(&known.name, version);
+                repository.add(&match Self::later(all, &known.name, random) {
+                    Some((needed, version)) => operator
+                        .installs(&format!("package: {}, operatorVersion: {version}", needed.name)),
+                    None => operator,
+                });
+            }
+        }
+    }
+
+    fn catalog(&self, all: &[Known], random: &mut Random) {
+        let mut operators = Operators::new(&self.folder.join("catalog"));
+        for known in all {
+            let name = |version: &String| format!("{}.v{version}", known.name);
+            let mut entries = Vec::new();
+            for (at, version) in known.versions.iter().enumerate() {
+                let before = at.checked_sub(1).map(|before| name(&known.versions[before]));
+                entries.push(match before {
+                    // Without a chain of upgrades, a version is where one begins.
+                    Some(before) if !random.is_one_in(4) => {
+                        json!({"name": name(version), "replaces": before})
+                    }
+                    Some(before) => json!({"name": name(version), "skips": [before]}),
+                    None => json!({"name": name(version)}),
+                });
+                let bundle = Bundle::new(&known.name, version);
+                operators.bundle(&match Self::later(all, &known.name, random) {
+                    Some((needed, least)) => bundle.needs(&needed.name, &format!(">={least}")),
+                    None => bundle,
+                });
+            }
+            operators.package(&known.name, "stable");
+            operators.channel(&known.name, "stable", &entries);
+        }
+    }
+
+    fn archives(&self, all: &[Known]) {
+        for known in all {
+            let manifest = format!("name: x/{}\nversion: 1.0.0\n", known.name);
+            let files = [("Mu.yaml", manifest), ("text.txt", "one\ntwo\n".to_owned())];
+            let files = files
+                .map(|(path, text)| (format!("{}/{path}", known.name), ('f', text.into_bytes())));
+            write(&self.www, &format!("u/{}.tgz", known.name), tar_gz(files));
+        }
+    }
+
+    fn folders(&self, all: &[Known]) {
+        for known in all {
+            let manifest = format!("name: x/{}\nversion: 1.0.0\n", known.name);
+            write(self.folder, &format!("f/{}/Mu.yaml", known.name), manifest);
+            write(self.folder, &format!("f/{}/text.txt", known.name), "one\ntwo\n");
         }
     }
 

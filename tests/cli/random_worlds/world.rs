@@ -61,13 +61,11 @@ pub(super) struct World<'u> {
 impl<'u> World<'u> {
     pub(super) fn new(universe: &'u Universe, format: Format, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let mut story = Story::new(&universe.hub());
+        let mut story = Story::new(&universe.hub(), &universe.folders());
         let resolution = *random.one(&["highest", "minimal"]);
-        let mut settings = format!(
-            "resolution: {resolution}\nregistries: {{ghcr.io/kcl-lang/: \"{}\"}}\n",
-            universe.modules
-        );
-        if random.is_one_in(5) {
+        let mut settings =
+            format!("resolution: {resolution}\nregistries: {}\n", universe.registries);
+        if random.is_one_in(3) {
             settings.push_str("majors: many\n");
         }
         if random.is_one_in(4) {

@@ -3,6 +3,7 @@
 //! `hub.mu.com/` always leads to a place of the test, so that nothing can reach the internet.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -194,7 +195,12 @@ impl Sandbox {
 
     /// A `mu` that is ready to run in the workspace.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mu"));
+        self.command_of(env!("CARGO_BIN_EXE_mu"), arguments)
+    }
+
+    /// Another build of `mu` that is ready to run in the workspace.
+    pub(crate) fn command_of(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.path("work"))
