@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::ops::Scope;
 use crate::ops::config::{Setting, named, set, setting, settings, variables};
 use crate::report::{FAINT, STRONG, Table};
 
@@ -81,7 +82,12 @@ pub(super) struct Wrote {
 }
 
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
-    let session = context.open_settings()?;
+    // What is said in a workspace that is not trusted may be what makes it so.
+    let scope = match command {
+        Command::Set { global: true, .. } => Scope::Global,
+        _ => Scope::Workspace,
+    };
+    let session = context.open_settings_of(scope)?;
     match command {
         Command::List => list(context, settings(&session)?),
         Command::Get { key } => {

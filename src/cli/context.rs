@@ -51,7 +51,12 @@ impl Context {
 
     /// Opens the workspace only for its settings.
     pub(crate) fn open_settings(&self) -> Result<Session, CommandError> {
-        Session::open_settings(self.environment.clone(), self.options()?, self.events())
+        self.open_settings_of(Scope::Workspace)
+    }
+
+    /// Opens the workspace or the user's own folder for its settings alone.
+    pub(crate) fn open_settings_of(&self, scope: Scope) -> Result<Session, CommandError> {
+        Session::open_settings(self.environment.clone(), self.options()?, scope, self.events())
     }
 
     /// Opens the workspace, or the global packs, with an exclusive lock.

@@ -64,7 +64,7 @@ fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
     if url.scheme() == "http" && !url.is_loopback() {
         let message = format!("`{prefix}` uses plain http, and mu never sends tokens over it");
         return Err(CommandError::new(Code::Usage, message)
-            .hint("give the registry an https URL: `mu registry add`"));
+            .hint(format!("`mu registry add {prefix} URL` gives the registry an https URL")));
     }
     Ok(url.host_and_port())
 }

@@ -612,6 +612,10 @@ fn a_build_that_is_not_reproducible_is_found() {
     let sandbox = builds("mkdir dist; head -c 8 /dev/urandom > dist/random; echo same > dist/same");
     let run = sandbox.mu(&["build", "--yes", "--check"]).fails();
     run.says(&["is not reproducible", "\n  dist/random\n"]).does_not_say(&["dist/same"]);
+    sandbox.mu(&["build", "--yes"]).ok();
+    fs::remove_dir_all(sandbox.path("cache")).expect("was there");
+    let run = sandbox.mu(&["build", "--yes", "--locked"]).fails();
+    run.says(&["what was built is not what Mu.lock says"]);
     let sandbox = builds(
         "mkdir dist; echo $SOURCE_DATE_EPOCH > dist/date; pwd > dist/folder; stat -c %Y source.txt >> dist/date",
     );

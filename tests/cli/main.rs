@@ -46,6 +46,8 @@ mod git_stopped;
 mod git_words;
 mod helm;
 mod help;
+mod hint_states;
+mod hint_table;
 mod hints;
 mod hostile;
 mod hostile_checkout;

@@ -242,7 +242,7 @@ fn files_of_a_checkout_and_of_the_user_take_memory_in_proportion() {
             format!("x:\n{}", many("- \n")),
             &["--offline", "vendor", "--for", "helm"],
             8,
-            "1 chart",
+            "1 archive",
         ),
     ];
     for bomb in bombs {

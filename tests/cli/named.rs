@@ -47,6 +47,7 @@ const ARGUMENTS: &[(&str, &str, Version)] = &[
     ("what-if", "installed", Used),
     ("what-if", "exclude", Used),
     ("which", "reference", Used),
+    ("env", "names", NoPackage),
     ("tree", "name", Refused),
     ("tree", "package", Refused),
     ("tree", "invert", Refused),

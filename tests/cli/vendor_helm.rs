@@ -173,6 +173,9 @@ fn a_lock_of_helm_that_a_merge_has_torn_is_written_again() {
         let listed = helm.run(&around.sandbox.path("helm"), &["dependency", "list", place]);
         assert!(listed.expect("Helm can").contains("ok"));
     }
+    // What the charts require now is not what was locked.
+    around.write("work", chart("app", "1.0.0"), &[need("redis", "17.0.x", &around.url())]);
+    around.vendor(&["--check"]).fails().says(&["run `mu get`, and commit Mu.lock"]);
 }
 
 #[test]

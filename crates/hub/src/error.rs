@@ -8,6 +8,7 @@ use mu_provider::causes;
 use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
+use crate::files;
 use crate::paths::HUB_FILE;
 
 /// Why a hub could not be opened, read or changed.
@@ -221,6 +222,9 @@ impl HubError {
                 ))
             }
             Self::Store { place, .. } => credentials_hint(place).map(str::to_owned),
+            Self::Broken { reason, .. } if reason == files::LINK => {
+                Some("remove the link, or put the file or folder itself there".to_owned())
+            }
             Self::Broken { place, .. } => {
                 Some(format!("`mu hub check {place}` lists everything that is wrong with it"))
             }
@@ -228,7 +232,8 @@ impl HubError {
                 Some("a published version never changes: publish a higher one".to_owned())
             }
             Self::Differs { .. } => Some(
-                "its publisher must fix the index line; `mu hub check` lists such lines".to_owned(),
+                "its publisher must fix the index line; `mu hub check PLACE` lists such lines"
+                    .to_owned(),
             ),
             Self::NotFound { package, .. } => Some(match package.split_once(' ') {
                 Some((name, _)) => {

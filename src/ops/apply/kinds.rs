@@ -45,7 +45,13 @@ pub(crate) fn check_kinds(
             let Some(found) = kind(session, resolved, &id) else { continue };
             if found.as_deref() != Some(format.name) {
                 let reference = added.reference.with_version(None);
-                return Err(refused(format, &member.manifest_path, &reference, found.as_deref()));
+                return Err(refused(
+                    format,
+                    &member.manifest_path,
+                    &reference,
+                    found.as_deref(),
+                    "",
+                ));
             }
         }
     }
@@ -64,7 +70,11 @@ pub(crate) fn check_kinds(
                 && found.as_deref() != Some(format.name)
             {
                 let reference = one.reference.with_version(None);
-                return Err(refused(format, &member.manifest_path, &reference, found.as_deref()));
+                let is_written = member.manifest.dependencies.iter().any(|old| old == one);
+                let remove = format!("mu remove {} && ", quoted(reference.as_str()));
+                let first = if is_written { &*remove } else { "" };
+                let path = &member.manifest_path;
+                return Err(refused(format, path, &reference, found.as_deref(), first));
             }
         }
     }
@@ -143,17 +153,19 @@ fn in_repository(
     Some((named, folder))
 }
 
+/// The error about a package of another kind; `first` is what has to be typed before it can be installed without the manifest.
 fn refused(
     format: &Format,
     path: &Path,
     reference: &Reference,
     found: Option<&str>,
+    first: &str,
 ) -> CommandError {
     let found = FORMATS.iter().find(|format| Some(format.name) == found);
     let is = found.map_or("not one".to_owned(), |found| format!("a {}", found.kind));
     let (path, kind) = (path.display(), format.kind);
     let message = format!("`{path}` can require only {kind}s, and `{reference}` is {is}");
-    let get = format!("`mu get {}`", quoted(reference.as_str()));
+    let get = format!("`{first}mu get {}`", quoted(reference.as_str()));
     let hint = format!("{get} installs it without writing it into {}", format.manifest);
     CommandError::new(Code::Manifest, message).hint(hint)
 }

@@ -98,16 +98,16 @@ fn check(
     let root = &session.workspace.root;
     let mut reasons: Vec<String> = Vec::new();
     let mut clones: Vec<&InnerPath> = Vec::new();
+    // What else ends with the clones.
+    let mut together: Vec<&Edit> = Vec::new();
     let mut is_offline = false;
     for edit in meant.iter().map(|at| &edits.edits[*at]) {
         let others = edits.edits.iter().enumerate().filter(|(at, other)| {
             !meant.contains(at) && other.clone == edit.clone && other.state(root) != State::InTrash
         });
         for (_, other) in others {
-            reasons.push(format!(
-                "{}: `{}` is edited in the same clone: name it, too",
-                edit.clone, other.id
-            ));
+            reasons.push(format!("{}: `{}` is edited in the same clone", edit.clone, other.id));
+            together.push(other);
         }
         if is_forced || clones.contains(&&edit.clone) || edit.state(root) == State::Missing {
             continue;
@@ -129,7 +129,20 @@ fn check(
     let lines: Vec<String> = reasons.iter().map(|reason| format!("\n  {reason}")).collect();
     let message = format!("the edit does not end, because work could be lost:{}", lines.concat());
     let code = if is_offline { Code::Offline } else { Code::Conflict };
-    Err(CommandError::new(code, message)
+    let mut error = CommandError::new(code, message);
+    if !together.is_empty() {
+        let named = meant.iter().map(|at| &edits.edits[*at]).chain(together);
+        let mut names: Vec<String> = named.map(|edit| quoted(&edit.id.to_string())).collect();
+        names.sort();
+        names.dedup();
+        let force = if is_forced { "--force " } else { "" };
+        error =
+            error.hint(format!("end them together: `mu edit --done {force}{}`", names.join(" ")));
+    }
+    if is_forced {
+        return Err(error.with_details(serde_json::json!({ "reasons": reasons })));
+    }
+    Err(error
         .hint("commit and push what you need; `--keep` ends the edit and leaves the folder where it is")
         .hint("`--force` moves the folder into the trash as it is; `mu edit --restore NAME` takes it out again")
         .with_details(serde_json::json!({ "reasons": reasons })))

@@ -176,8 +176,13 @@ fn unbounded(
     match fitting(session, &id) {
         Some(version) => {
             let bounded = reference.with_version(Some(version));
+            let package = match session.workspace.members.len() {
+                1 => String::new(),
+                _ if member.place.is_empty() => "-p . ".to_owned(),
+                _ => format!("-p {} ", quoted(&member.place)),
+            };
             error.hint(format!(
-                "write `{bounded}` there, or run `mu add {}`",
+                "write `{bounded}` there, or run `mu add {package}{}`",
                 quoted(bounded.as_str())
             ))
         }

@@ -96,12 +96,12 @@ impl CommandError {
         self
     }
 
-    /// Removes the ways out from a conflict of versions: their commands are for a workspace with these
-    /// requirements.
+    /// Removes the ways out from a choice of versions that failed: their commands are for a workspace with these
+    /// requirements on this machine.
     #[must_use]
     #[cfg(feature = "publish")]
     pub(crate) fn without_ways_out(mut self) -> Self {
-        if self.code == Code::NoSolution {
+        if matches!(self.code, Code::NoSolution | Code::NotFound) {
             self.hints.clear();
             if let Some(details) = self.details.as_object_mut() {
                 details.remove("waysOut");

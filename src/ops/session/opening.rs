@@ -56,7 +56,8 @@ impl Session {
         Ok(Self::new(environment, options, scope, events, workspace))
     }
 
-    /// Opens the workspace around the current folder only for its settings, even if its packages are not valid.
+    /// Opens the workspace around the current folder only for its settings, even if its packages are not valid; or the
+    /// settings of the user alone, whatever is around.
     ///
     /// # Errors
     ///
@@ -64,12 +65,15 @@ impl Session {
     pub fn open_settings(
         environment: Environment,
         options: Options,
+        scope: Scope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
-        let root = root_around(&environment);
-        check_root(&root, &environment)?;
+        let root = root_of(scope, &environment);
+        if scope == Scope::Workspace {
+            check_root(&root, &environment)?;
+        }
         let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
-        Ok(Self::new(environment, options, Scope::Workspace, events, workspace))
+        Ok(Self::new(environment, options, scope, events, workspace))
     }
 
     /// Opens like [`Session::open`], as the only process that changes these packs; waits for others. Without another view in
@@ -149,7 +153,8 @@ pub fn open_to_ask(
 ) -> Result<Session, CommandError> {
     let (ours, theirs) = ((environment.clone(), options.clone()), Arc::clone(&events));
     Session::open(ours.0, ours.1, Scope::Workspace, theirs).or_else(|error| {
-        let session = Session::open_settings(environment, options, Arc::clone(&events))?;
+        let session =
+            Session::open_settings(environment, options, Scope::Workspace, Arc::clone(&events))?;
         let text = error.error.to_string();
         let reason = text.lines().next().unwrap_or_default();
         events.warning(&format!("the workspace's own packages are left out: {reason}"));

@@ -124,7 +124,7 @@ pub fn vendor_for_kcl(
         let root = session.workspace.root.display();
         let message = format!("no package of the workspace `{root}` is a KCL module");
         return Err(CommandError::new(Code::NotFound, message)
-            .hint("`mu vendor --for kcl` fills `vendor` beside a `kcl.mod`")
+            .hint("this command fills `vendor` beside a `kcl.mod`")
             .hint("modules in folders below the root count with `formats: [kcl]` in `.mu/workspace.yaml`"));
     }
     let outcome = prepared(session, mode)?;
@@ -332,7 +332,7 @@ impl<'run> Run<'run> {
         let LockedPackage { id, version, .. } = one.package;
         let missing = || {
             let message = format!("the files of `{id}` {version} are not on this machine");
-            CommandError::new(Code::NotFound, message).hint("`mu get` installs them")
+            CommandError::new(Code::NotFound, message)
         };
         let from = self.content(one.index).ok_or_else(missing)?;
         let staged = target.beside(&format!("{STAGED}{}", target.leaf()));
@@ -344,9 +344,8 @@ impl<'run> Run<'run> {
         copy(&from, &filled)?;
         if content_of(filled.path()) != expected {
             around.remove(&staged)?;
-            let message = format!("the files of `{id}` {version} have changed on this machine");
-            return Err(CommandError::new(Code::Integrity, message)
-                .hint("`mu verify` and `mu verify --store` find what has changed"));
+            let message = format!("the files of `{id}` {version} changed while they were copied");
+            return Err(CommandError::new(Code::Integrity, message));
         }
         around.remove(target)?;
         around.move_inside(&staged, target)?;

@@ -2,6 +2,7 @@
 
 pub mod compare;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile};
@@ -79,11 +80,11 @@ fn answer(
         let dependency = narrowing.at_revision(session, dependency)?;
         let is_open = is_open && dependency.reference.version().is_none();
         let mut begun = None;
+        if let Some(installed) = requirements.installed.get_mut(&id) {
+            installed.is_next_wanted &= is_open;
+        }
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
-            if let Some(installed) = requirements.installed.get_mut(&id) {
-                installed.is_next_wanted = !request.takes_steps;
-            }
             begun = planning::beginning(session, &requirements, &dependency, &by)?;
         }
         asked.push((by, begun.unwrap_or(dependency)));
@@ -131,6 +132,16 @@ fn with_assumptions(
         Requirements::none(session)
     };
     requirements.installed = installed(session, &request.installed)?;
+    // A version says how far to go.
+    let ranges: BTreeSet<&PackageId> = requirements
+        .asked
+        .iter()
+        .filter(|asked| asked.reference.version().is_some())
+        .map(|asked| &asked.requirement.id)
+        .collect();
+    for (id, installed) in &mut requirements.installed {
+        installed.is_next_wanted = !request.takes_steps && !ranges.contains(id);
+    }
     requirements.runtime.extend(facts(&request.runtime)?);
     requirements.mu_version = supposed_mu(request.mu_version.as_deref())?;
     for text in &request.exclude {

@@ -2,6 +2,7 @@
 //!
 //! Servers, packages and folders as values come from `mu-testing`.
 
+pub(crate) mod hints;
 mod run;
 mod sandbox;
 mod schema;

@@ -236,6 +236,7 @@ impl Sandbox {
         let command = command.args(["-c", line]).env_clear().envs(&self.variables);
         command.env("PATH", path).current_dir(self.path("work")).stdin(Stdio::null());
         let output = command.output().unwrap_or_else(|error| panic!("{shell}: {error}"));
+        super::hints::try_all(self.folder.path(), command, &output);
         Run::new(line, &output, &self.replaced)
     }
 
@@ -260,6 +261,7 @@ impl Sandbox {
     /// Runs a prepared `mu`.
     pub(crate) fn run(&self, arguments: &[&str], mut command: Command) -> Run {
         let output = command.output().expect("mu can be run");
+        super::hints::try_all(self.folder.path(), &command, &output);
         Run::new(&format!("mu {}", arguments.join(" ")), &output, &self.replaced)
     }
 }

@@ -117,7 +117,7 @@ pub fn vendor_for_helm(
         let root = session.workspace.root.display();
         let message = format!("no package of the workspace `{root}` is a chart");
         return Err(CommandError::new(Code::NotFound, message)
-            .hint("`mu vendor --for helm` fills `charts/` beside a `Chart.yaml`")
+            .hint("this command fills `charts/` beside a `Chart.yaml`")
             .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
     }
     let outcome = prepared(session, mode)?;
