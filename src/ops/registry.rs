@@ -112,7 +112,9 @@ pub fn remove(session: &Session, prefix: &str, global: bool) -> Result<PathBuf, 
             Code::NotFound,
             format!("`{}` has no registry `{prefix}`", path.display()),
         );
-        return Err(error.hint("`mu registry list` shows where each is set"));
+        return Err(
+            error.hint("`mu registry list` shows what there is to remove, and where each is set")
+        );
     };
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
