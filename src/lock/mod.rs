@@ -420,7 +420,7 @@ impl Lockfile {
         fs::metadata(&folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
     }
 
-    /// Whether nothing is locked. Then there is no file.
+    /// Whether it locks nothing, and so has no file.
     pub fn is_empty(&self) -> bool {
         self.packages.is_empty() && self.replaced.is_empty() && self.extra.is_empty()
     }

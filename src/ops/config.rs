@@ -116,11 +116,21 @@ pub fn setting(session: &Session, key: &str) -> Result<Vec<Setting>, CommandErro
     if !found.is_empty() {
         return Ok(found);
     }
-    let error = CommandError::new(Code::NotFound, format!("`{key}` is not set"));
-    Err(match nearest(key, known.iter().map(String::as_str)) {
+    let known = known.iter().map(String::as_str);
+    Err(not_set(key, known, |error| error.hint("`mu config list` shows all settings")))
+}
+
+/// The error about a setting or a variable that is not set: with the near one that is, or else with the hint that `otherwise` adds.
+fn not_set<'k>(
+    name: &str,
+    known: impl Iterator<Item = &'k str>,
+    otherwise: impl FnOnce(CommandError) -> CommandError,
+) -> CommandError {
+    let error = CommandError::new(Code::NotFound, format!("`{name}` is not set"));
+    match nearest(name, known) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`mu config list` shows all settings"),
-    })
+        None => otherwise(error),
+    }
 }
 
 /// Sets a setting in the workspace's file, or in that of the user; returns the file.
@@ -182,11 +192,8 @@ pub fn named(environment: &Environment, names: &[String]) -> Result<Vec<Setting>
     let all = variables(environment);
     let one = |name: &String| {
         all.iter().find(|variable| variable.key == *name).cloned().ok_or_else(|| {
-            let error = CommandError::new(Code::NotFound, format!("`{name}` is not set"));
-            match nearest(name, all.iter().map(|variable| &*variable.key)) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint("`mu env` shows all that is set"),
-            }
+            let known = all.iter().map(|variable| &*variable.key);
+            not_set(name, known, |error| error.hint("`mu env` shows all that is set"))
         })
     };
     names.iter().map(one).collect()

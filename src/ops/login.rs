@@ -158,8 +158,7 @@ pub fn whoami(session: &Session, base: &str) -> Result<Identity, CommandError> {
         Ok(Said::Accepted(account)) => Ok(Identity { host, account, is_asked: true }),
         Ok(Said::Nothing) => {
             let name = user.ok_or_else(nobody)?;
-            let account = Account { name, ..Account::default() };
-            Ok(Identity { host, account, is_asked: false })
+            Ok(Identity { host, account: Account::of_user(name), is_asked: false })
         }
         Err(error) if error.code == Code::Auth && user.is_none() => Err(nobody()),
         Err(error) => Err(error),

@@ -2,6 +2,7 @@
 //! names runs.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::support::git::{Origin, git};
@@ -47,17 +48,22 @@ fn committed(init: &[&str], after: &[&[&str]]) -> Sandbox {
     sandbox
 }
 
+/// Has the configuration of the checkout want programs to run; returns what they would leave.
+fn wants_programs(sandbox: &Sandbox) -> PathBuf {
+    let (work, mark) = (sandbox.path("work"), sandbox.path("mark"));
+    let run = format!("touch '{}'; false", mark.display());
+    git(&work, &["config", "filter.x.clean", &run]);
+    git(&work, &["config", "core.fsmonitor", &run]);
+    write(&work, ".git/info/attributes", "* filter=x\n");
+    mark
+}
+
 #[test]
 fn an_ignored_folder_changes_no_lock_and_edits_stay_out_of_git_in_any_format() {
     for (format, init, after) in FORMATS {
         let sandbox = committed(init, after);
         let work = sandbox.path("work");
-        let mark = sandbox.path("mark");
-        // Whoever wrote this configuration wants programs to run.
-        let run = format!("touch '{}'; false", mark.display());
-        git(&work, &["config", "filter.x.clean", &run]);
-        write(&work, ".git/info/attributes", "* filter=x\n");
-        git(&work, &["config", "core.fsmonitor", &run]);
+        let mark = wants_programs(&sandbox);
         let lock = sandbox.read("Mu.lock");
         let origin = Origin::new("vpc.git");
         origin.commit(&[("Mu.yaml", "name: aws/vpc\nversion: 2.0.0\n")]);
@@ -104,11 +110,7 @@ fn packages_are_published_from_checkouts_in_any_format() {
     for (format, init, after) in FORMATS {
         let sandbox = committed(init, after);
         let work = sandbox.path("work");
-        let mark = sandbox.path("mark");
-        let run = format!("touch '{}'; false", mark.display());
-        git(&work, &["config", "filter.x.clean", &run]);
-        git(&work, &["config", "core.fsmonitor", &run]);
-        write(&work, ".git/info/attributes", "* filter=x\n");
+        let mark = wants_programs(&sandbox);
         let to = sandbox.path("published").display().to_string();
         let publish = ["publish", "--to", &to];
         sandbox.mu(&["hub", "init", &to]).ok();

@@ -13,6 +13,17 @@ fn workspace() -> Sandbox {
     sandbox
 }
 
+/// Where `mu patch` has files to change.
+const DRAFT: &str = ".mu/patch/hub.mu.com+aws+ec2";
+
+/// The same, with a file changed for a patch that is not saved.
+fn with_draft() -> Sandbox {
+    let sandbox = workspace();
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\n");
+    sandbox
+}
+
 #[test]
 fn words_on_the_command_line() {
     let sandbox = workspace();
@@ -60,12 +71,9 @@ fn an_edit_that_cannot_come_back_or_be_installed() {
 
 #[test]
 fn a_patch_that_cannot_be_installed() {
-    let sandbox = workspace();
-    sandbox.mu(&["patch", "aws/ec2"]).ok();
-    let draft = ".mu/patch/hub.mu.com+aws+ec2";
-    sandbox.write(&format!("{draft}/main.tf"), "size = 2\n");
+    let sandbox = with_draft();
     sandbox.write("Mu.yaml", "name: acme/web\ndependencies: [\"aws/ec2#^1\", no/such]\n");
-    sandbox.mu(&["patch", "--save", draft]).fails().says(&["the patch was saved as"]);
+    sandbox.mu(&["patch", "--save", DRAFT]).fails().says(&["the patch was saved as"]);
 }
 
 #[test]
@@ -82,10 +90,7 @@ fn a_checkout_that_git_cannot_read() {
 
 #[test]
 fn a_file_of_the_store_that_was_changed_before_it_is_patched() {
-    let sandbox = workspace();
-    sandbox.mu(&["patch", "aws/ec2"]).ok();
-    let draft = ".mu/patch/hub.mu.com+aws+ec2";
-    sandbox.write(&format!("{draft}/main.tf"), "size = 2\n");
+    let sandbox = with_draft();
     let files = walkdir::WalkDir::new(sandbox.path("cache/store"));
     for file in files.into_iter().filter_map(Result::ok) {
         if file.file_name() == "main.tf" {
@@ -93,7 +98,7 @@ fn a_file_of_the_store_that_was_changed_before_it_is_patched() {
             fs::write(file.path(), "size = 3\n").expect("can be written");
         }
     }
-    sandbox.mu(&["patch", "--save", draft]).fails().says(&["`mu cache clean` empties the store"]);
+    sandbox.mu(&["patch", "--save", DRAFT]).fails().says(&["`mu cache clean` empties the store"]);
 }
 
 /// A cache on a file system that cannot be written, which needs a separate namespace.

@@ -118,7 +118,7 @@ fn paths(text: &str) -> Vec<Module> {
 }
 
 /// The paths of an import, and the names that they get.
-fn spelled_out(import: &str) -> Vec<(Module, String)> {
+pub(super) fn spelled_out(import: &str) -> Vec<(Module, String)> {
     let import = import.trim();
     let Some((front, rest)) = import.split_once('{') else {
         let (path, alias) = import.split_once(" as ").unwrap_or((import, ""));

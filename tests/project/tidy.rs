@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::imports::spelled_out;
 use super::{files, read, root};
 
 /// Modules to the left of all layers, in separate crates that `mu` re-exports.
@@ -68,8 +69,10 @@ fn used(text: &str) -> BTreeSet<String> {
     for (at, _) in text.match_indices("crate::") {
         // `$crate::` belongs to a macro, and `pub(in crate::x)` is a visibility.
         let rest = &text[at + "crate::".len()..];
-        if let Some(list) = rest.strip_prefix('{') {
-            used.extend(fronts(list));
+        if rest.starts_with('{') {
+            let list = rest.split(';').next().unwrap_or_default();
+            let all = spelled_out(&format!("crate::{list}")).into_iter();
+            used.extend(all.filter_map(|(path, _)| path.into_iter().nth(1)));
             continue;
         }
         let end = rest
@@ -79,30 +82,6 @@ fn used(text: &str) -> BTreeSet<String> {
     }
     used.remove("");
     used
-}
-
-/// The first words of a list of imports, up to its end.
-fn fronts(list: &str) -> BTreeSet<String> {
-    let (mut fronts, mut depth, mut word) = (BTreeSet::new(), 0, String::new());
-    let mut is_front = true;
-    for one in list.chars() {
-        match one {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                fronts.insert(std::mem::take(&mut word));
-                is_front = true;
-            }
-            one if depth == 0 && is_front && (one.is_ascii_alphanumeric() || one == '_') => {
-                word.push(one);
-            }
-            one if !one.is_whitespace() => is_front = false,
-            _ => {}
-        }
-    }
-    fronts.insert(word);
-    fronts
 }
 
 #[test]

@@ -246,6 +246,13 @@ pub struct Account {
     pub expires: Option<String>,
 }
 
+impl Account {
+    /// That of a user about whom nothing else is known.
+    pub fn of_user(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+}
+
 /// What holds for the places of a provider.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts {

@@ -280,6 +280,6 @@ impl Provider for RepositoryProvider {
             return Ok(None);
         }
         let user = self.http.user_let_in(&url, location.insecure)?;
-        Ok(user.map(|name| Account { name, ..Account::default() }))
+        Ok(user.map(Account::of_user))
     }
 }

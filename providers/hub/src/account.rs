@@ -6,10 +6,7 @@ use serde::Deserialize;
 
 use crate::HubProvider;
 use crate::document::Asking;
-use crate::root::below;
-
-/// The name of a hub's description, below its root.
-const HUB: &str = "hub.json";
+use crate::root::{Root, below};
 
 /// The longest answer of a server, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -62,7 +59,7 @@ impl HubProvider {
                 return Ok(Some(Account { name, namespaces, can, expires }));
             }
         }
-        let user = asking.http.user_let_in(&below(&root.url, HUB)?, asking.insecure)?;
-        Ok(user.map(|name| Account { name, ..Account::default() }))
+        let user = asking.http.user_let_in(&Root::hub_file(&root.url)?, asking.insecure)?;
+        Ok(user.map(Account::of_user))
     }
 }

@@ -65,6 +65,6 @@ impl OciProvider {
             let text = format!("`{}` is no OCI registry", answer.url);
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         }
-        Ok(user.map(|name| Account { name, ..Account::default() }))
+        Ok(user.map(Account::of_user))
     }
 }

@@ -139,13 +139,12 @@ fn check(
         error =
             error.hint(format!("end them together: `mu edit --done {force}{}`", names.join(" ")));
     }
-    if is_forced {
-        return Err(error.with_details(serde_json::json!({ "reasons": reasons })));
+    if !is_forced {
+        error = error
+            .hint("commit and push what you need; `--keep` ends the edit and leaves the folder where it is")
+            .hint("`--force` moves the folder into the trash as it is; `mu edit --restore NAME` takes it out again");
     }
-    Err(error
-        .hint("commit and push what you need; `--keep` ends the edit and leaves the folder where it is")
-        .hint("`--force` moves the folder into the trash as it is; `mu edit --restore NAME` takes it out again")
-        .with_details(serde_json::json!({ "reasons": reasons })))
+    Err(error.with_details(serde_json::json!({ "reasons": reasons })))
 }
 
 /// What would be lost with a clone, a line each.

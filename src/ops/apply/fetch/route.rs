@@ -292,12 +292,10 @@ pub(super) fn release_of(
     let failed = |error| unavailable(session, error);
     let facts = way.route.provider.facts();
     let is_repository = facts.is_repository;
-    let former = index.providers().get(&package.source.provider);
-    let of_hub = former.is_ok_and(|provider| provider.facts().is_hub);
     // A hub has the archives of other tools as they are, and its line says how they are laid out.
     if facts.is_hub
         && package.commit.is_none()
-        && !of_hub
+        && !index.providers().get(&package.source.provider).is_ok_and(|one| one.facts().is_hub)
         && let Ok(releases) = index.published(&id)
         && let Some(position) = package.parsed_version().and_then(|one| releases.position(&one))
         && let Ok((_, listed)) = index.release(&id, Candidate::Release(position))

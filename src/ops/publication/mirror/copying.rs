@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_formats::helm;
 use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent};
 use mu_provider_hub::HubProvider;
 
+use super::packing::is_chart;
 use super::renaming::Renaming;
 use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
@@ -183,7 +183,7 @@ impl<'a> Copying<'a> {
                 self.target.publish(upload)?;
                 // A chart as Helm has packed it may have been signed.
                 if line.contains_key("locator")
-                    && line.get("format").is_some_and(|one| one == helm::FORMAT.name)
+                    && is_chart(line)
                     && let Some(provenance) = provenance_of(session, &route, &release, work)?
                 {
                     self.target.keep_provenance(&name, &version, provenance)?;

@@ -138,8 +138,7 @@ impl Copying<'_> {
                     renamed: renamed.clone(),
                 };
                 self.target.compare(self.session, &upload)?;
-                let is_chart =
-                    upload.line.get("format").is_some_and(|one| one == helm::FORMAT.name);
+                let is_chart = is_chart(&upload.line);
                 self.target.publish(upload)?;
                 if is_chart
                     && !route.provider.facts().is_oci
@@ -368,4 +367,9 @@ fn listed(
         line.shift_remove(key);
     }
     Ok(line)
+}
+
+/// Whether a line is that of a chart, which Helm may have signed.
+pub(super) fn is_chart(line: &IndexLine) -> bool {
+    line.get("format").is_some_and(|one| one == helm::FORMAT.name)
 }
