@@ -109,7 +109,7 @@ fn names(environment: &Environment, expected: Names, words: &[String]) -> Option
     let options = Options { offline: true, ..Options::default() };
     let events = Arc::new(NoEvents);
     let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;
-    let short = |id: &PackageId| session.short_name(id).to_owned();
+    let short = |id: &PackageId| session.short_name(id).into_owned();
     let mut names = BTreeSet::new();
     if matches!(expected, Names::Known | Names::Any) {
         let request = SearchRequest { limit: MOST, ..SearchRequest::default() };

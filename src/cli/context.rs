@@ -113,7 +113,7 @@ impl Context {
     }
 
     /// The name of a package in the answer.
-    pub(crate) fn name<'i>(&self, id: &'i PackageId) -> &'i str {
+    pub(crate) fn name<'i>(&'i self, id: &'i PackageId) -> Cow<'i, str> {
         self.shell.name(id)
     }
 

@@ -180,7 +180,7 @@ fn print_list(context: &Context, edits: &[Edited]) -> Result<(), Stop> {
     let mut table = Table::new(&["package", "version", "folder", "state"]);
     for edit in edits {
         let (version, folder) = (edit.version.clone(), edit.folder.clone());
-        let cells = [context.name(&edit.id).to_owned(), version, folder, state_of(edit)];
+        let cells = [context.name(&edit.id).into_owned(), version, folder, state_of(edit)];
         table.row(cells.map(|cell| (Style::new(), cell)));
     }
     context.table(&table, "nothing is being edited; `mu edit REF` begins")

@@ -52,7 +52,7 @@ fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
     let mut table = Table::new(&["package", "version", "from", "note"]);
     for package in packages {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let id = context.name(&package.id).to_owned();
+        let id = context.name(&package.id).into_owned();
         let version = or_none(package.label.clone());
         let source = or_none(package.source.as_ref().map(ToString::to_string));
         table.row(match &package.replaced_by {

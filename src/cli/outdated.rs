@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             let moves = if package.allowed == package.current { Style::new() } else { GOOD };
             let beyond = if package.newest == package.allowed { Style::new() } else { NOTICE };
             table.row([
-                (STRONG, context.name(&package.id).to_owned()),
+                (STRONG, context.name(&package.id).into_owned()),
                 (Style::new(), package.current.clone()),
                 (moves, package.allowed.clone()),
                 (beyond, package.newest.clone()),

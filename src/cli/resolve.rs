@@ -172,7 +172,7 @@ fn beside(context: &Context, comparison: &Comparison) -> Ending {
         let text = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
         let (highest, minimal) = (text(&row.highest), text(&row.minimal));
         table.row([
-            (STRONG, context.name(&row.id).to_owned()),
+            (STRONG, context.name(&row.id).into_owned()),
             (differs, highest),
             (differs, minimal),
         ]);

@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let mut table = Table::new(&["package", "newest", "app version", "note", "description"]);
     for package in &found.packages {
         table.row([
-            (STRONG, context.name(&package.id).to_owned()),
+            (STRONG, context.name(&package.id).into_owned()),
             (Style::new(), package.latest.clone()),
             (Style::new(), package.line.app_version.clone().unwrap_or_default()),
             (NOTICE, context.short(&state(package)).into_owned()),

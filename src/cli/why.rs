@@ -59,7 +59,8 @@ fn line(context: &Context, text: &str) -> Result<(), Stop> {
 
 fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), Stop> {
     let package = &reasons.package;
-    line(context, &format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
+    let name = context.name(&why.id);
+    line(context, &format!("{STRONG}{name}{STRONG:#} {}", version_of(package)))?;
     for (what, reason) in [("yanked", &reasons.yanked), ("deprecated", &reasons.deprecated)] {
         let Some(reason) = reason else { continue };
         line(context, &format!("{NOTICE}{}{NOTICE:#}", printable(&with_reason(what, reason))))?;

@@ -93,7 +93,7 @@ fn named_pin(
     match wanted {
         VersionSpec::Tip => {
             let message = format!("`tip` is what `{id}` is at any time, and cannot be pinned");
-            let name = quoted(session.short_name(id));
+            let name = quoted(&session.short_name(id));
             Err(CommandError::new(Code::Usage, message)
                 .hint(format!("`mu pin {name}` pins what Mu.lock has")))
         }

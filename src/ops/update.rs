@@ -299,7 +299,7 @@ pub fn downgrade(
                 true => format!("`mu update {}` moves there", quoted(text)),
                 false => format!(
                     "`mu why {}` shows what keeps it from there",
-                    quoted(session.short_name(id))
+                    quoted(&session.short_name(id))
                 ),
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));

@@ -4,7 +4,6 @@
 
 mod error;
 pub mod graph;
-mod names;
 mod progress;
 mod requests;
 mod table;
@@ -13,6 +12,7 @@ mod text;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
@@ -21,8 +21,9 @@ use anstyle::{AnsiColor, Style};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ops::session::shown::Shown;
 use crate::ops::{CommandError, Events, Stage};
-use crate::reference::{Base, Defaults, PackageId};
+use crate::reference::{Base, PackageId};
 use crate::report::progress::{ProgressLine, State};
 use crate::report::requests::Requests;
 use mu_provider::http::RequestEvent;
@@ -74,8 +75,8 @@ pub struct Shell {
     stage: Mutex<Option<(Stage, Instant)>>,
     /// The warnings; with `--json`, part of the answer instead of lines on stderr.
     warned: Mutex<BTreeSet<String>>,
-    /// The base that names of packages leave out, once the settings are read.
-    base: OnceLock<Base>,
+    /// How packages are called, once the settings are read.
+    shown: OnceLock<Shown>,
 }
 
 /// The one JSON document of a command: its answer, and the warnings.
@@ -125,7 +126,7 @@ impl Shell {
             begun: Instant::now(),
             stage: Mutex::default(),
             warned: Mutex::default(),
-            base: OnceLock::new(),
+            shown: OnceLock::new(),
         }
     }
 
@@ -163,14 +164,19 @@ impl Shell {
         out.flush()
     }
 
-    /// A text with the names of packages as people write them here: without the default base.
+    /// A text with the names of packages as people write them here.
     pub fn short<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        names::short(text, self.base.get_or_init(Base::default))
+        self.shown().text(text)
     }
 
-    /// The name of a package as people write it here.
-    pub fn name<'i>(&self, id: &'i PackageId) -> &'i str {
-        id.short(self.base.get_or_init(Base::default))
+    /// The name of a package where it stands for itself.
+    pub fn name<'i>(&'i self, id: &'i PackageId) -> Cow<'i, str> {
+        self.shown().name(id)
+    }
+
+    /// Before there is a workspace, nothing is known of this machine.
+    fn shown(&self) -> &Shown {
+        self.shown.get_or_init(|| Shown::new(&Base::default(), Path::new("/")))
     }
 
     /// The number of columns of the terminal that shows the answer; `None` if it goes elsewhere.
@@ -318,9 +324,9 @@ impl Events for Shell {
         is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
-    fn defaults(&self, defaults: &Defaults) {
+    fn names(&self, shown: &Shown) {
         // A run has one workspace.
-        let _ = self.base.set(defaults.base.clone());
+        let _ = self.shown.set(shown.clone());
     }
 
     fn progress(&self, stage: Stage, done: usize, total: usize) {

@@ -160,3 +160,67 @@ fn versions_of_a_repository_have_commits_and_dates() {
     assert_eq!(json["versions"][1]["commit"], commits[1].as_str());
     sandbox.mu(&["info", &reference]).ok().says(&["published    2023-11-14", &commits[1]]);
 }
+
+#[test]
+fn a_folder_of_this_machine_is_called_by_its_path_from_the_workspace() {
+    let sandbox = Sandbox::with_dependencies(&["../shop", "./web", "acme/two"]);
+    sandbox.place("shop", &Package::new("acme/shop", "1.6.2").needs("acme/one#^1"));
+    sandbox.place("work/web", &Package::new("web", "0.1.0"));
+    sandbox.publish(&[
+        Package::new("acme/one", "1.0.0"),
+        Package::new("acme/one", "2.0.0"),
+        Package::new("acme/two", "1.0.0"),
+    ]);
+    let run = sandbox.mu(&["get", "--yes"]).ok();
+    let mut shown = vec![run.stdout.clone(), run.stderr.clone()];
+    for line in [
+        "list",
+        "tree",
+        "tree --invert acme/one",
+        "outdated",
+        "why ../shop",
+        "why acme/one",
+        "graph",
+        "status",
+        "resolve",
+        "resolve --explain",
+        "add ../shop --dry-run",
+        "remove ../shop --dry-run",
+        "update --dry-run",
+        "upgrade --dry-run",
+    ] {
+        let run = sandbox.mu(&line.split(' ').collect::<Vec<_>>()).ok();
+        shown.extend([run.stdout.clone(), run.stderr.clone()]);
+    }
+    for text in &shown {
+        assert!(!text.contains("localhost/"), "{text}");
+    }
+    insta::assert_snapshot!(sandbox.mu(&["list"]).ok().stdout, @"
+    package   version  from
+    acme/one  1.0.0    hub+file://[DIR]/hub/
+    acme/two  1.0.0    hub+file://[DIR]/hub/
+    web       0.1.0    workspace+web
+    ../shop   1.6.2    path+../shop
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["tree", "--depth", "2"]).ok().stdout, @"
+    acme/web 0.1.0
+    ├── acme/two 1.0.0 [required: any version]
+    ├── ../shop 1.6.2 [required: any version]
+    │   └── acme/one 1.0.0 [required: ^1]
+    └── web 0.1.0 [required: any version]
+    web 0.1.0
+    ");
+    // Programs get ids, and a name that is only shown is the same.
+    let tree = sandbox.mu(&["tree", "--json", "../shop"]).ok().json();
+    let root = &tree["roots"][0];
+    assert_eq!(root["name"], "../shop");
+    assert!(root["id"].as_str().is_some_and(|id| id.starts_with("localhost/")), "{root}");
+    // As it is shown, it is also understood, wherever the command runs.
+    for folder in ["work", "work/web"] {
+        sandbox.mu_in(folder, &["why", "../shop"]).ok().says(&["../shop 1.6.2"]);
+    }
+    // In errors and ways out, too.
+    sandbox.publish(&[Package::new("acme/two", "1.1.0").needs("acme/one#^2")]);
+    let run = sandbox.mu(&["add", "acme/two#^1.1"]).fails();
+    run.says(&["../shop"]).does_not_say(&["localhost/"]);
+}

@@ -129,7 +129,7 @@ fn by_own_name(
         Some(member) if own != id || is_short(session, member, reference, &id) => {
             in_full(session, member, &own)
         }
-        None if own != id => session.short_name(&own).to_owned(),
+        None if own != id => session.short_name(&own).into_owned(),
         _ => return Ok(reference.clone()),
     };
     if own != id

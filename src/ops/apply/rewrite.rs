@@ -291,7 +291,7 @@ fn reference_to(session: &Session, member: Option<&Member>, id: &PackageId) -> R
     let written = session.index().written(id);
     let short = match member {
         Some(member) => in_full(session, member, id),
-        None => session.short_name(id).to_owned(),
+        None => session.short_name(id).into_owned(),
     };
     let texts = written.into_iter().chain([short, id.to_string()]);
     let mut references = texts.filter_map(|text| leads(&text));

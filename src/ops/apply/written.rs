@@ -188,7 +188,7 @@ pub(crate) fn note_newer(
 
 /// The requirer, by its short name here.
 fn short(session: &Session, by: &str) -> String {
-    PackageId::parse(by).map_or_else(|_| by.to_owned(), |id| session.short_name(&id).to_owned())
+    PackageId::parse(by).map_or_else(|_| by.to_owned(), |id| session.short_name(&id).into_owned())
 }
 
 /// The requirements, with the one of `by` on `id` left open.

@@ -303,7 +303,7 @@ fn ways(
     let reference = format!("{marked}{folder}#{branch}");
     let name = session.short_name(id);
     vec![
-        format!("wait for a released version, then `mu update {}`", quoted(name)),
+        format!("wait for a released version, then `mu update {}`", quoted(&name)),
         format!("`mu add {}` depends on the branch", quoted(&reference)),
         format!(
             "`overrides: {{{}: \"{reference}\"}}` in `.mu/workspace.yaml` uses the branch everywhere",

@@ -154,7 +154,7 @@ fn name_folder(session: &Session, url: &str) {
 }
 
 fn unknown(session: &Session, package: &LockedPackage) -> CommandError {
-    let name = quoted(session.short_name(&package.id));
+    let name = quoted(&session.short_name(&package.id));
     let message = format!(
         "`{}` {} does not say in which repository its source is",
         session.short_name(&package.id),

@@ -1,5 +1,6 @@
 //! Turns a failed selection into the error that the user sees.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::index::releases::LeftOut;
@@ -93,7 +94,8 @@ pub(crate) fn failed(
             {
                 // Its id alone may not say that it is in an OCI registry.
                 let name = session.index().written(&clash.id);
-                let name = quoted(name.as_deref().unwrap_or(session.short_name(&clash.id)));
+                let name = name.map_or_else(|| session.short_name(&clash.id), Cow::Owned);
+                let name = quoted(&name);
                 error =
                     error.hint(format!("`mu versions {name}` lists the versions that there are"));
             }

@@ -34,7 +34,7 @@ pub struct Edge {
 /// One node.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Vertex {
-    /// The display name: a package's id, or the name in a manifest of the workspace.
+    /// The display name: a package's id, the path of its folder, or the name in a manifest of the workspace.
     pub name: String,
     /// The id, if it is a package.
     pub id: Option<PackageId>,
@@ -92,9 +92,12 @@ impl Graph {
                 by_id.entry(package.id.clone()).or_default().push(node);
             }
         }
+        // A folder is called as Mu.lock calls it.
         for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
             let version = Some(version_of(package));
-            let node = add(package.id.to_string(), Some(&package.id), version, false);
+            let folder = session.shown.folder(&package.id);
+            let name = folder.unwrap_or_else(|| package.id.to_string());
+            let node = add(name, Some(&package.id), version, false);
             by_id.entry(package.id.clone()).or_default().push(node);
         }
         graph.connect(session, &lock, &requirements, &by_id);
@@ -163,7 +166,11 @@ impl Graph {
         for (from, to, spec) in edges {
             self.vertices[from].edges.push(Edge { to, spec });
         }
-        let names: Vec<String> = self.vertices.iter().map(|vertex| vertex.name.clone()).collect();
+        let sorted_by = |vertex: &Vertex| match &vertex.id {
+            Some(id) if !vertex.is_root => id.to_string(),
+            _ => vertex.name.clone(),
+        };
+        let names: Vec<String> = self.vertices.iter().map(sorted_by).collect();
         for vertex in &mut self.vertices {
             vertex.edges.sort_by(|left, right| names[left.to].cmp(&names[right.to]));
         }

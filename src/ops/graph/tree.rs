@@ -15,7 +15,7 @@ use crate::ops::{CommandError, Session};
 /// A package, and what it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tree {
-    /// The display name: a package's id, or the name in a manifest of the workspace.
+    /// The display name: a package's id, the path of its folder, or the name in a manifest of the workspace.
     pub name: String,
     /// The id, if it is a package.
     pub id: Option<String>,

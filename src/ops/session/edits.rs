@@ -282,7 +282,8 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
 fn new_and_ignored<'s>(session: &'s Session, lock: &Lockfile) -> Vec<(&'s Path, Standing)> {
     let known: BTreeSet<&str> = lock.all_requested().map(|(_, requested)| &*requested.by).collect();
     let is_new = |member: &&Member| {
-        let mut names = [session.short_name(&member.id), member.id.as_str()].into_iter();
+        let short = session.short_name(&member.id);
+        let mut names = [&*short, member.id.as_str()].into_iter();
         let is_known = lock.find(&member.id).next().is_some();
         !member.place.is_empty() && !is_known && !names.any(|name| known.contains(name))
     };

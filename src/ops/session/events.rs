@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mu_provider::http::RequestEvent;
 
-use crate::reference::Defaults;
+use crate::ops::session::shown::Shown;
 
 /// A stage of an operation that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,8 +51,8 @@ pub trait Events: Send + Sync {
     /// A warning for the user.
     fn warning(&self, text: &str);
 
-    /// What references leave out here, as soon as the settings are read.
-    fn defaults(&self, _defaults: &Defaults) {}
+    /// How packages are called here, as soon as the settings are read.
+    fn names(&self, _shown: &Shown) {}
 
     /// Something that the user should know, and need not do anything about.
     fn note(&self, _text: &str) {}

@@ -42,8 +42,14 @@ pub fn find_locked(
         return Ok(id);
     }
     let name = reference.name().as_str();
-    // `localhost/…`, as mu prints packages on this machine, cannot be read as base and name.
-    let printed = lock.packages.iter().find(|package| package.id.as_str() == name);
+    // `localhost/…`, as files have packages on this machine, cannot be read as base and name; mu prints `../…`, seen from the lock.
+    let is_printed = |package: &&LockedPackage| {
+        package.id.as_str() == name
+            || reference
+                .local()
+                .is_some_and(|folder| session.shown.folder(&package.id).as_deref() == Some(folder))
+    };
+    let printed = lock.packages.iter().find(is_printed);
     if let Some(package) = printed.filter(|_| reference.base().is_none()) {
         return Ok(package.id.clone());
     }

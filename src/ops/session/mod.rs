@@ -31,12 +31,14 @@ pub(crate) mod providers;
 mod proxies;
 mod shared_store;
 mod short_names;
+pub mod shown;
 pub(crate) mod source;
 #[cfg(feature = "git")]
 mod sparse;
 pub mod view;
 pub mod words;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -53,6 +55,7 @@ use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::folders::Folders;
 use crate::ops::session::installed_releases::PacksHere;
+use crate::ops::session::shown::Shown;
 use crate::ops::session::view::{Edited, View};
 use crate::ops::{Events, Places, Stage};
 use crate::packs::PacksFolder;
@@ -148,6 +151,8 @@ pub struct Session {
     pub(crate) store: Store,
     /// Receives warnings and progress.
     pub(crate) events: Arc<dyn Events>,
+    /// How packages are called in messages.
+    pub(crate) shown: Shown,
     /// Decides which folders packages may come from.
     pub(crate) folders: Arc<Folders>,
     http: OnceLock<Arc<Http>>,
@@ -193,7 +198,10 @@ impl Session {
         for registry in &options.registries {
             workspace.settings.put_registry(registry.clone());
         }
-        events.defaults(&workspace.defaults());
+        // What is printed calls packages as the lock does.
+        let lock_folder = lock_folder(scope, &workspace, &environment);
+        let shown = Shown::in_workspace(&workspace, lock_folder);
+        events.names(&shown);
         for warning in &workspace.warnings {
             events.warning(&warning.to_string());
         }
@@ -206,6 +214,7 @@ impl Session {
             scope,
             workspace,
             places,
+            shown,
             events,
             folders,
             http: OnceLock::new(),
@@ -222,10 +231,7 @@ impl Session {
 
     /// The folder that holds `Mu.lock`.
     pub fn lock_folder(&self) -> &Path {
-        match self.scope {
-            Scope::Workspace => &self.workspace.root,
-            Scope::Global => &self.environment.mu_home,
-        }
+        lock_folder(self.scope, &self.workspace, &self.environment)
     }
 
     /// The file of settings of the workspace, or of the user.
@@ -256,9 +262,9 @@ impl Session {
         self.places.id_of(reference, &self.defaults(), &self.environment.current, &self.workspace)
     }
 
-    /// The name of a package in messages and references here.
-    pub fn short_name<'i>(&self, id: &'i PackageId) -> &'i str {
-        id.short(&self.workspace.settings.base)
+    /// The name of a package in messages and commands here.
+    pub fn short_name<'i>(&self, id: &'i PackageId) -> Cow<'i, str> {
+        self.shown.reference(id)
     }
 
     /// The strategy in effect.
@@ -411,6 +417,18 @@ impl Drop for Session {
     /// What was learned is also stored if a command fails, so that the next run need not ask again.
     fn drop(&mut self) {
         self.save_index();
+    }
+}
+
+/// The folder that holds the lock of a scope.
+fn lock_folder<'s>(
+    scope: Scope,
+    workspace: &'s Workspace,
+    environment: &'s Environment,
+) -> &'s Path {
+    match scope {
+        Scope::Workspace => &workspace.root,
+        Scope::Global => &environment.mu_home,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::index::Route;
 use crate::lock::Source;
 use crate::manifest::Manifest;
 use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::shown::between;
 use crate::ops::{Scope, Session};
 use crate::reference::Reference;
 
@@ -76,11 +77,8 @@ fn is_written_in_full(session: &Session, changed: &ChangedManifests, folder: &Pa
 
 /// `folder` as seen from `from`, with `/` between names.
 pub(crate) fn relative(from: &Path, folder: &Path) -> String {
-    let from: Vec<_> = from.components().collect();
-    let to: Vec<_> = folder.components().collect();
-    let common = from.iter().zip(&to).take_while(|(left, right)| left == right).count();
-    let up = std::iter::repeat_n("..".to_owned(), from.len() - common);
-    let down = to[common..].iter().map(|part| part.as_os_str().to_string_lossy().into_owned());
-    let parts: Vec<String> = up.chain(down).collect();
-    if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
+    let parts = |path: &Path| -> Vec<String> {
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    between(parts(from), parts(folder))
 }

@@ -113,7 +113,7 @@ impl Narrowing {
             "`{id}` has no version {} that can be used and fits what is required of it",
             words.join(" and ")
         );
-        let name = quoted(session.short_name(id));
+        let name = quoted(&session.short_name(id));
         let error = CommandError::new(Code::NotFound, message);
         error.hint(format!("`mu versions {name}` shows which versions there are"))
     }

@@ -61,7 +61,7 @@ impl NextQuestion<'_> {
                 other.with.retain(|text| !names(id, text));
                 let left = (other.references.len(), other.with.len());
                 if given == left {
-                    other.without.push(session.short_name(id).to_owned());
+                    other.without.push(session.short_name(id).into_owned());
                 } else if left.0 + left.1 == 0 || (given.0 > 0 && left.0 == 0) {
                     // The question would be empty.
                     return None;
@@ -102,7 +102,7 @@ fn suppose(
     let text = match given.find(|text| names(id, text)) {
         Some(text) => text,
         None => {
-            question.with.push(session.short_name(id).to_owned());
+            question.with.push(session.short_name(id).into_owned());
             question.with.last_mut()?
         }
     };

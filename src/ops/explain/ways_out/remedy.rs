@@ -121,7 +121,7 @@ impl Change {
 
 /// What a way out does, without the command; none if only an edit of the settings can do it.
 pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
-    let short = |id: &PackageId| session.short_name(id).to_owned();
+    let short = |id: &PackageId| session.short_name(id).into_owned();
     Some(match way_out {
         WayOut::Ask(asks) => requiring(session, asks),
         WayOut::Withdrawn(asks) => {

@@ -1,5 +1,6 @@
 //! What to change in this workspace, for each way out.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::env::absolute;
@@ -289,7 +290,7 @@ impl Wording<'_> {
                 _ => format!("mu remove{}", self.global()),
             };
             if !commands.iter().any(|known| known.front == front) {
-                commands.push(Command::new(front, self.short(id).to_owned()));
+                commands.push(Command::new(front, self.short(id).into_owned()));
             }
         }
         commands.extend(pending);
@@ -300,7 +301,8 @@ impl Wording<'_> {
     fn commands_to_reinstall(&self, id: &PackageId) -> Option<Vec<String>> {
         let mut asked = self.requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
         let add = self.command(&[], &as_before(asked.next()?))?;
-        let remove = Command::new(format!("mu remove{}", self.global()), self.short(id).to_owned());
+        let remove =
+            Command::new(format!("mu remove{}", self.global()), self.short(id).into_owned());
         asked.next().is_none().then(|| self.print(&[remove, add], ""))
     }
 
@@ -362,7 +364,7 @@ impl Wording<'_> {
             && asked.by_ref().filter(|asked| asked.requirement.id == to.id).count() == 1
             && self.is_unpinned_to(&member.manifest_path, section, entry, ask)
         {
-            return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).to_owned()));
+            return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).into_owned()));
         }
         // Keys of the entry must be removed if they should no longer count.
         let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
@@ -452,7 +454,7 @@ impl Wording<'_> {
     }
 
     /// The name of a package on the command line.
-    fn short<'i>(&self, id: &'i PackageId) -> &'i str {
+    fn short<'i>(&self, id: &'i PackageId) -> Cow<'i, str> {
         self.session.short_name(id)
     }
 
