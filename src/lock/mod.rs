@@ -9,6 +9,7 @@
 
 mod entry;
 mod line;
+mod merge;
 mod order;
 mod read;
 mod write;
@@ -27,6 +28,7 @@ use crate::manifest::source::SourceError;
 use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
+pub use crate::lock::merge::Merged;
 pub use crate::lock::order::in_order;
 pub use crate::lock::read::schema;
 
@@ -76,6 +78,8 @@ pub struct Lockfile {
     /// Packages whose entry stands there twice, as merges leave it. They are here once, and so is the entry when the lock
     /// is written next.
     pub doubled: Vec<PackageId>,
+    /// Whether the file has both sides of a merge in it, so that it is to be written again.
+    pub is_merge: bool,
 }
 
 /// One chosen package.
@@ -558,6 +562,7 @@ mod tests {
             ],
             extra: vec!["aws/vpc#^2".to_owned(), "./x#y".to_owned()],
             doubled: Vec::new(),
+            is_merge: false,
         }
     }
 

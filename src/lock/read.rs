@@ -14,7 +14,7 @@ use schemars::Schema;
 use crate::env::absolute;
 use crate::lock::entry::WirePackage;
 use crate::lock::{
-    FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line,
+    FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line, merge,
 };
 use crate::manifest::source::{Document, SourceError, conflict};
 use crate::manifest::{in_lines, keys};
@@ -97,7 +97,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
         return Err(has_twice(path, text, id, differences).into());
     }
     let (resolution, extra) = (wire.resolution, wire.extra);
-    Ok(Lockfile { resolution, packages, replaced, extra, doubled })
+    Ok(Lockfile { resolution, packages, replaced, extra, doubled, is_merge: false })
 }
 
 /// Drops each entry that is the same as the one before it, and returns the ids of these.
@@ -174,6 +174,9 @@ fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
 const DAMAGED: &str =
     "the lock was damaged, perhaps by a merge: restore it, or delete it and run `mu get`";
 
+const TO_MERGE: &str = "run `mu get`, once the manifests are merged: it goes on from the entries of both sides, and \
+    writes a lock that fits";
+
 const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `--theirs`) and run `mu get`: it \
     adds what the other side's manifests need";
 
@@ -194,7 +197,11 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
         })
     };
     read().map_err(|error: SourceError| match conflict(path, text) {
-        Some(conflict) => conflict.help(IN_CONFLICT),
+        Some(conflict) => {
+            let sides = merge::sides(path, text);
+            let can_be_merged = sides.and_then(|sides| merge::merged(sides, &|_| true)).is_some();
+            conflict.help(if can_be_merged { TO_MERGE } else { IN_CONFLICT })
+        }
         None => error.help(DAMAGED),
     })
 }

@@ -168,16 +168,28 @@ fn a_conflict_that_a_merge_left_is_told_with_what_to_do() {
     sandbox.write("Mu.lock", &merged);
     let line = merged.lines().position(|line| line == "<<<<<<< ours").expect("is there") + 1;
     let place = format!("Mu.lock:{line}:1");
-    sandbox.mu(&["get"]).fails().says(&[
-        "unresolved merge conflict",
-        &place,
-        "to here",
-        "git checkout --ours Mu.lock",
-        "run `mu get`",
-    ]);
-    assert_eq!(sandbox.read("Mu.lock"), merged, "it is not touched");
+    // Who only reads, and who wants the lock as it is, learns what mends it.
+    for arguments in [&["list"][..], &["get", "--locked"], &["get", "--frozen"]] {
+        let run = sandbox.mu(arguments).fails();
+        run.says(&["unresolved merge conflict", &place, "to here", "run `mu get`"]);
+        assert_eq!(sandbox.read("Mu.lock"), merged, "it is not touched");
+    }
     let error = sandbox.mu(&["list", "--json"]).fails_with("workspace");
     assert_eq!(error["details"]["line"], line, "{error}");
+    // One command puts it together.
+    let run = sandbox.mu(&["get"]).ok();
+    run.says(&["Mu.lock was in a merge conflict: its entries are those of both sides"]);
+    let whole = sandbox.read("Mu.lock");
+    assert!(!whole.contains("<<<<<<<"), "{whole}");
+    let locked = sandbox.locked();
+    for package in ["a/one", "c/four", "s/five", "z/three"] {
+        assert!(locked.contains(&format!("hub.mu.com/{package} 1.0.0")), "{locked:?}");
+    }
+    sandbox.mu(&["get", "--locked"]).ok().does_not_say(&["merge"]);
+    // So does each other command that writes it.
+    sandbox.write("Mu.lock", &merged);
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), whole);
     // Either side works: what the manifests need is added.
     for side in [&ours, &theirs] {
         sandbox.write("Mu.lock", side);
@@ -185,9 +197,47 @@ fn a_conflict_that_a_merge_left_is_told_with_what_to_do() {
         let locked = sandbox.locked();
         assert!(locked.contains(&"hub.mu.com/z/three 1.0.0".to_owned()), "{locked:?}");
     }
+    // Half a conflict is damage.
+    let half = merged.replace(">>>>>>> theirs\n", "");
+    sandbox.write("Mu.lock", &half);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["unresolved merge conflict", "git checkout --ours Mu.lock", "run `mu get`"]);
+    assert_eq!(sandbox.read("Mu.lock"), half, "it is not touched");
     sandbox.write("Mu.yaml", "name: acme/web\n<<<<<<< ours\nversion: 1.0.0\n=======\n>>>>>>> x\n");
     let run = sandbox.mu(&["get"]).fails();
     run.says(&["unresolved merge conflict", "Mu.yaml:2:1", "keep the right lines"]);
+}
+
+#[test]
+fn of_two_versions_in_a_merge_the_higher_stays_that_the_manifests_accept() {
+    let sandbox = sandbox(&["a/one#^1"]);
+    let newer = |version: &str| sandbox.publish(&[Package::new("c/four", version)]);
+    let entries = |version: &str| {
+        newer(version);
+        sandbox.mu(&["get", &format!("c/four#{version}")]).ok();
+        sandbox.read("Mu.lock")
+    };
+    let (older, newer_lock) = (entries("1.1.0"), entries("1.2.0"));
+    newer("1.3.0");
+    let line = |lock: &str| {
+        let start = lock.find("- id: hub.mu.com/c/four").expect("is there");
+        let end = lock[start + 1..].find("\n- id").expect("another follows") + start + 2;
+        (start, lock[start..end].to_owned())
+    };
+    let (start, ours) = line(&older);
+    let (_, theirs) = line(&newer_lock);
+    let both = format!("<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> other\n");
+    let head = older[..start].to_owned() + &both + &older[start + ours.len()..];
+    let extra = head.find("extra:").expect("is there");
+    let merged = head[..extra].to_owned() + "extra: [c/four#^1]\n";
+    for (wanted, expected) in [(None, "1.2.0"), (Some("c/four#~1.1"), "1.1.0")] {
+        sandbox.asks_for(&["a/one#^1"].into_iter().chain(wanted).collect::<Vec<_>>());
+        sandbox.write("Mu.lock", &merged);
+        let run = sandbox.mu(&["get"]).ok();
+        run.says(&[&format!("of two versions the higher that fits: c/four {expected}")]);
+        let locked = sandbox.locked();
+        assert!(locked.contains(&format!("hub.mu.com/c/four {expected}")), "{locked:?}");
+    }
 }
 
 #[test]

@@ -69,7 +69,8 @@ pub(super) fn repeated(session: &Session, lock: &Lockfile) -> Vec<String> {
         }
         _ => None,
     });
-    doubled.chain(several).collect()
+    let merge = lock.is_merge.then(|| "it has both sides of a merge in it".to_owned());
+    merge.into_iter().chain(doubled).chain(several).collect()
 }
 
 /// The differences between the allowed replacements and those in `lock`, one line each.

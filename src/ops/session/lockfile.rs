@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use mu_provider::threads;
 
 use super::Session;
-use crate::lock::Lockfile;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::CommandError;
 
 impl Session {
@@ -28,7 +28,10 @@ impl Session {
         };
         let lockfile = match edits {
             Some(lock) => Some(lock),
-            None => Lockfile::read(self.lock_folder())?,
+            None => match Lockfile::read(self.lock_folder()) {
+                Ok(lock) => lock,
+                Err(error) => Some(merged_lock(self)?.ok_or(error)?),
+            },
         };
         let lockfile = lockfile.map(|lock| self.up_to_date(lock));
         *known = Some(lockfile.clone());
@@ -68,4 +71,41 @@ impl Session {
         }
         Ok(lockfile.write(self.lock_folder())?)
     }
+}
+
+/// The lock that both sides of a merge make together, for a command that then writes it.
+fn merged_lock(session: &Session) -> Result<Option<Lockfile>, CommandError> {
+    if session.lock.is_none() || session.options.locked || session.options.frozen {
+        return Ok(None);
+    }
+    let fits = |package: &LockedPackage| is_accepted_by_members(session, package);
+    let Some(merged) = Lockfile::read_merge(session.lock_folder(), &fits)? else {
+        return Ok(None);
+    };
+    let settled: Vec<String> = (merged.settled.iter())
+        .map(|(id, version)| format!("{} {version}", session.short_name(id)))
+        .collect();
+    let settled = match settled.is_empty() {
+        true => String::new(),
+        false => format!(", of two versions the higher that fits: {}", settled.join(", ")),
+    };
+    session.events.note(&format!(
+        "Mu.lock was in a merge conflict: its entries are those of both sides{settled}"
+    ));
+    Ok(Some(merged.lock))
+}
+
+/// Whether the manifests of the workspace accept a locked version.
+fn is_accepted_by_members(session: &Session, package: &LockedPackage) -> bool {
+    let Some(version) = package.parsed_version() else { return true };
+    session.workspace.members.iter().all(|member| {
+        let manifest = &member.manifest;
+        let mut entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        entries.all(|entry| {
+            let reference = &entry.reference;
+            let (defaults, from) = (&member.defaults, &member.folder);
+            let id = session.places.id_of(reference, defaults, from, &session.workspace);
+            id != package.id || reference.spec().accepts(&version, true)
+        })
+    })
 }

@@ -42,6 +42,7 @@ pub(crate) fn record(
         replaced: replaced(&previous, selection),
         extra: requirements.extra.clone(),
         doubled: Vec::new(),
+        is_merge: false,
     };
     let mut releases = FxHashMap::default();
     let kept = |chosen: &Chosen| {

@@ -262,7 +262,7 @@ impl World<'_> {
         self.story.git_ok(&["branch", "--quiet", "-D", "theirs"]);
     }
 
-    /// Resolves a merge's conflicts as docs/lock.md says: first the manifests, then either side of the lock.
+    /// Resolves a merge's conflicts as docs/lock.md says: first the manifests, then the lock, by either side of it or by mu.
     fn resolve(&mut self) {
         let side = *self.random.one(&["--ours", "--theirs"]);
         let files = self.story.git_ok(&["diff", "--name-only", "--diff-filter=U"]);
@@ -273,12 +273,10 @@ impl World<'_> {
             }
         }
         if self.story.read("Mu.lock").contains("<<<<<<< ") {
-            self.story
-                .mu(&["get"])
-                .fails()
-                .says(&["unresolved merge conflict", "git checkout --ours Mu.lock"]);
-            let side = *self.random.one(&["--ours", "--theirs"]);
-            self.story.git_ok(&["checkout", side, "--", "Mu.lock"]);
+            self.story.mu(&["list"]).fails().says(&["unresolved merge conflict", "mu get"]);
+            if let Some(side) = *self.random.one(&[Some("--ours"), Some("--theirs"), None]) {
+                self.story.git_ok(&["checkout", side, "--", "Mu.lock"]);
+            }
         }
     }
 

@@ -23,6 +23,38 @@ pub fn conflict(path: &Path, text: &str) -> Option<SourceError> {
     }
 }
 
+/// The text with our side of each conflict, and with their side; `None` if there is no conflict, or one that does not end.
+pub fn without_conflicts(text: &str) -> Option<[String; 2]> {
+    let [mut ours, mut theirs] = [String::new(), String::new()];
+    // Which side the lines belong to: both, ours, the common one, theirs.
+    let (mut side, mut conflicts) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let is = |mark: &str| {
+            let rest = line.strip_prefix(mark);
+            rest.is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace))
+        };
+        side = match side {
+            0 if is("<<<<<<<") => 1,
+            1 if is("|||||||") => 2,
+            1 | 2 if is("=======") => 3,
+            3 if is(">>>>>>>") => {
+                conflicts += 1;
+                0
+            }
+            _ => {
+                if matches!(side, 0 | 1) {
+                    ours.push_str(line);
+                }
+                if matches!(side, 0 | 3) {
+                    theirs.push_str(line);
+                }
+                continue;
+            }
+        };
+    }
+    (side == 0 && conflicts > 0).then_some([ours, theirs])
+}
+
 /// The first line that consists of `mark`, or begins with `mark` and a space.
 fn marker(text: &str, mark: &str) -> Option<Range<usize>> {
     let mut places = text.match_indices(mark).map(|(place, _)| place..place + mark.len());

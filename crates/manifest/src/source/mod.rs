@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-pub use self::conflict::conflict;
+pub use self::conflict::{conflict, without_conflicts};
 pub use self::declare::Choice;
 pub(crate) use self::declare::{choice, keys};
 pub use self::error::{SourceError, line_of};
