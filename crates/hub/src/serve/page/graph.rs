@@ -2,6 +2,7 @@
 //!
 //! The lists beside it contain the same for people who cannot see it, and have links to the packages.
 
+use mu_manifest::reference::{Version, VersionSpec};
 use mu_picture::{Edge, Node, Picture, Style};
 
 use super::about::Related;
@@ -24,12 +25,12 @@ pub(super) fn picture(
         return None;
     }
     let mut drawing = Drawing::default();
-    let version = Some(printable(version));
-    drawing.nodes.push(Node { name: short(name), version, is_own: true });
+    let shown = Some(printable(version));
+    drawing.nodes.push(Node { name: short(name), version: shown, is_own: true });
     drawing.keys.push(name.to_owned());
     for related in dependents.iter().take(EACH_SIDE) {
         let from = drawing.node(related);
-        drawing.edges.push(Edge { from, to: 0, label: label(related) });
+        drawing.edges.push(Edge { from, to: 0, label: label_to(related, version) });
     }
     for related in dependencies.iter().take(EACH_SIDE) {
         let to = drawing.node(related);
@@ -105,6 +106,19 @@ fn label(related: &Related) -> String {
     related.asked.first().map(|asked| printable(asked)).unwrap_or_default()
 }
 
+/// What a dependent requires, and that it is not the version in the box, if it is not.
+fn label_to(related: &Related, version: &str) -> String {
+    let asked = related.asked.first().map(String::as_str).unwrap_or_default();
+    let spec = VersionSpec::parse(asked).ok();
+    let number =
+        Version::parse_composite(version).or_else(|_| Version::parse_lenient(version)).ok();
+    let is_other = spec.zip(number).is_some_and(|(spec, number)| {
+        matches!(spec, VersionSpec::Range(_) | VersionSpec::Pin(_)) && !spec.accepts(&number, true)
+    });
+    let label = label(related);
+    if is_other { format!("{label}, not {}", printable(version)) } else { label }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +155,14 @@ mod tests {
         let picture = picture(("a/b", "1.0.0"), &both, &both[..1], 1).expect("is drawn");
         assert_eq!(picture.matches("<g class=\"node").count(), 2, "{picture}");
         assert_eq!(picture.matches("<g class=\"edge").count(), 3, "{picture}");
+    }
+
+    #[test]
+    fn who_needs_another_version_is_not_drawn_as_if_it_needed_this_one() {
+        let dependents = [related("x"), Related { asked: vec!["^2".to_owned()], ..related("y") }];
+        let picture = picture(("a/b", "2.0.0"), &[], &dependents, 2).expect("is drawn");
+        assert!(picture.contains("<title>x needs a/b ^1, not 2.0.0</title>"), "{picture}");
+        assert!(picture.contains("<title>y needs a/b ^2</title>"), "{picture}");
     }
 
     #[test]

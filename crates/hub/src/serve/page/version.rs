@@ -33,6 +33,10 @@ struct Page<'asked> {
     files: Vec<FileRow>,
     download: Option<String>,
     requires: Vec<Required>,
+    /// The version before it, and the command that shows what has changed since.
+    changes: Option<(String, String)>,
+    /// The page of the file in which its authors tell what has changed.
+    changelog: Option<String>,
 }
 
 #[derive(Debug, Template)]
@@ -82,6 +86,7 @@ pub(super) async fn answer(
             // A visitor of another version wants that one.
             about.install = Install::of(asked, line, "");
         }
+        let files = file_rows(&content, line, &frame);
         let release = latest.filter(|latest| latest.standing().is_release && !latest.is_yanked());
         Page {
             name,
@@ -90,7 +95,12 @@ pub(super) async fn answer(
                 release.map(PublishedLine::full_version).as_deref(),
             ),
             about,
-            files: file_rows(&content, line, &frame),
+            changelog: files
+                .iter()
+                .find(|file| is_changelog(&file.path))
+                .map(|file| file.page.clone()),
+            changes: changes(asked, lines, line),
+            files,
             download: download(root, line, &frame),
             content,
             requires,
@@ -98,6 +108,31 @@ pub(super) async fn answer(
         }
     });
     asked.page(ASK_AGAIN, &page)
+}
+
+/// Whether a file has that name in which authors tell what has changed.
+fn is_changelog(path: &str) -> bool {
+    let name = path.to_ascii_lowercase();
+    let name = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name);
+    matches!(name, "changelog" | "changes" | "history" | "news" | "releases")
+}
+
+/// The newest version below one, and the command that compares the two; none for the first one.
+fn changes(asked: &PageRequest, lines: &Lines, line: &PublishedLine) -> Option<(String, String)> {
+    let reference = asked.address.reference(line.name())?;
+    let is_usable = |one: &&PublishedLine| {
+        !one.is_yanked() && (one.standing().is_release || !line.standing().is_release)
+    };
+    let below =
+        lines.iter().filter(is_usable).filter(|one| one.standing().number < line.standing().number);
+    let before = below.max_by_key(|one| one.standing().number)?.full_version();
+    let [from, to] = [&before, &line.full_version()]
+        .map(|version| version.split('+').next().unwrap_or_default().to_owned());
+    let is_plain = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+    };
+    let command = format!("mu diff '{reference}#{from}' '#{to}'");
+    (is_plain(&from) && is_plain(&to)).then_some((before, command))
 }
 
 /// Redirects to the page of the version with the tag at the beginning of `more`, or to a file in it.

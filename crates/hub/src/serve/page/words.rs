@@ -46,11 +46,12 @@ pub(super) fn published(line: &PublishedLine) -> Option<Timestamp> {
 /// How long ago something was, in the largest unit that fits.
 fn ago(passed: SignedDuration) -> String {
     const DAY: i64 = 24;
-    let hours = passed.as_hours();
+    let (minutes, hours) = (passed.as_mins(), passed.as_hours());
     let days = hours / DAY;
     let (count, unit) = match () {
         // Clocks differ, but nothing is published in the future.
-        () if hours < 1 => return "less than an hour ago".to_owned(),
+        () if minutes < 1 => return "just now".to_owned(),
+        () if hours < 1 => (minutes, "minute"),
         () if hours < DAY => (hours, "hour"),
         () if days == 1 => return "yesterday".to_owned(),
         () if days < 31 => (days, "day"),
@@ -117,8 +118,10 @@ mod tests {
             ("2025-02-10T12:00:30Z", "2025-02-10", "10 February 2025, 12:00 UTC")
         );
         for (now, expected) in [
-            ("2024-01-01T00:00:00Z", "less than an hour ago"),
-            ("2025-02-10T12:10:00Z", "less than an hour ago"),
+            ("2024-01-01T00:00:00Z", "just now"),
+            ("2025-02-10T12:01:00Z", "just now"),
+            ("2025-02-10T12:02:00Z", "1 minute ago"),
+            ("2025-02-10T12:10:00Z", "9 minutes ago"),
             ("2025-02-10T13:10:00Z", "1 hour ago"),
             ("2025-02-11T11:00:00Z", "22 hours ago"),
             ("2025-02-11T13:00:00Z", "yesterday"),
