@@ -87,6 +87,11 @@ fn is_unknown_name(cause: &str) -> bool {
     WORDS.iter().any(|words| cause.contains(words))
 }
 
+/// Whether the answer was no HTTP, by the words of the client's error, which has nothing else.
+fn is_no_http(cause: &str) -> bool {
+    cause.contains("invalid HTTP version parsed")
+}
+
 impl Failure {
     /// A failure that another attempt may not meet again.
     pub fn may_pass(error: ProviderError) -> Self {
@@ -146,6 +151,15 @@ impl Failure {
                 let may_pass = by_proxy(&cause).is_none() && !is_unknown_name(&cause);
                 let failed = unreachable_for(Unreachable::Unconnected { proxy, cause });
                 return Self { may_pass, ..failed };
+            }
+            ExchangeError::Transport(error)
+                if url.scheme() == "http" && is_no_http(&root_cause(&error)) =>
+            {
+                let host = url.host_and_port();
+                return network(format!("`{host}` does not speak plain http"))
+                    .because("it answered with something else, as a port does that speaks TLS")
+                    .hint(tls_instead(url))
+                    .into();
             }
             ExchangeError::Transport(error) => {
                 let is_refused = url.scheme() == "http";

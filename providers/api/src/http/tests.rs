@@ -1,5 +1,6 @@
 //! The client against a server that misbehaves. TLS and HTTP/2 are tested by the hub, with nginx.
 
+use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
@@ -303,6 +304,22 @@ fn plain_http_to_a_server_that_expects_tls_gets_a_hint() {
     let url = SafeUrl::parse(&format!("http://{address}/a")).expect("is a URL");
     let error = http.get(&url).send().expect_err("does not answer");
     assert_eq!(error.hints(), [format!("if it expects TLS, write `https://{address}/...`")]);
+}
+
+#[test]
+fn a_port_that_speaks_tls_is_not_asked_again_in_plain_http() {
+    // The alert with which OpenSSL answers a request in plain http.
+    let server = Listener::start(|mut stream: std::net::TcpStream| {
+        let _ = stream.read(&mut [0; 64]);
+        let _ = stream.write_all(&[0x15, 3, 1, 0, 2, 2, 0x46]);
+    });
+    let address = server.address();
+    let notes = Notes::default();
+    let url = SafeUrl::parse(&format!("http://{address}/a")).expect("is a URL");
+    let error = Http::new(notes.options()).get(&url).send().expect_err("is no answer");
+    assert_eq!(error.to_string(), format!("`{address}` does not speak plain http"));
+    assert_eq!(error.hints(), [format!("if it expects TLS, write `https://{address}/...`")]);
+    assert!(notes.pauses().is_empty());
 }
 
 #[test]
