@@ -14,7 +14,7 @@ use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, refuse_frozen, rewrites};
 use crate::ops::solve::resolve::{is_locked_as, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Update, beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency with a range.
@@ -134,7 +134,7 @@ fn upgrade_by_plan(
     for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
             let id = &old.requirement.id;
-            let moves = is_moved(old.reference.version(), named.borrow().contains(id));
+            let moves = is_moved(&old.reference, named.borrow().contains(id));
             let chosen = change.selection.find(id).filter(|_| moves && open.contains(id));
             let chosen = chosen.and_then(|chosen| chosen.version.as_ref());
             let (Some(chosen), Some(new)) = (chosen, new) else { continue };
@@ -210,13 +210,13 @@ fn tell(
 impl Dependency {
     /// Whether it is upgraded.
     fn moves(&self) -> bool {
-        is_moved(self.reference.version(), self.by.is_some())
+        is_moved(&self.reference, self.by.is_some())
     }
 }
 
-/// Whether a requirement on this version is upgraded: a range, or a pin that is named.
-fn is_moved(version: Option<&VersionSpec>, is_named: bool) -> bool {
-    match version {
+/// Whether a requirement is upgraded: a range, or a pin that is named. A folder has one version, whatever is required of it.
+fn is_moved(reference: &Reference, is_named: bool) -> bool {
+    match reference.version().filter(|_| reference.local().is_none()) {
         Some(VersionSpec::Range(_)) => true,
         Some(VersionSpec::Pin(_)) => is_named,
         _ => false,

@@ -124,14 +124,19 @@ pub(super) fn three_numbers(text: &str) -> Option<&str> {
 
 /// The position after the version that a specification names first, which need not exist.
 pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Position> {
+    let wanted = named_first(spec)?;
+    let versions = package.releases.versions();
+    Some(versions.take_while(|version| *version <= wanted).count() as Position)
+}
+
+/// The version that a specification names first.
+pub(super) fn named_first(spec: &VersionSpec) -> Option<Version> {
     let text = spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
     let first = text.split([' ', ',', '|']).next().unwrap_or_default();
     let first = first.trim_end_matches(['x', 'X', '*', '.']);
     // A text with more numbers than a version has means its first three.
     let first = three_numbers(first).unwrap_or(first);
-    let wanted = Version::parse_lenient(first).ok()?;
-    let versions = package.releases.versions();
-    Some(versions.take_while(|version| *version <= wanted).count() as Position)
+    Version::parse_lenient(first).ok()
 }
 
 /// Why versions are not candidates, grouped by reason.

@@ -1276,6 +1276,9 @@ fn a_chart_in_a_folder_that_does_not_satisfy_the_chart_beside_it_is_said() {
     // The same for a chart that is not in the workspace.
     sandbox.write(".mu/workspace.yaml", "members: [shop]\nformats: [helm]\n");
     sandbox.mu(&["get"]).ok();
+    // A folder has one version, so there is nothing to raise.
+    sandbox.mu(&["upgrade"]).ok();
+    assert_eq!(sandbox.read("shop/Chart.yaml"), shop);
     sandbox.write("lib/Chart.yaml", "apiVersion: v2\nname: lib\nversion: 2.0.0\n");
     sandbox.mu(&["get"]).fails().says(&["2.0.0"]);
 }

@@ -594,8 +594,11 @@ fn a_manifest_can_require_only_packages_of_its_kind() {
             // Somebody wrote it there by hand.
             sandbox.write(name, &format!("{text}dependencies:\n- {{name: k8s, version: ^1, repository: 'oci://{host}/kcl'}}\n"));
             let run = sandbox.mu(&["vendor", "--for", "helm"]).fails();
-            run.says(&["is not a chart called `k8s`", "and Helm can use charts alone"])
-                .does_not_say(&["override"]);
+            run.says(&[
+                "is not a chart called `k8s`",
+                "Helm installs nothing but charts: remove `k8s` from the dependencies",
+            ])
+            .does_not_say(&["override"]);
         }
         fs::remove_dir_all(sandbox.path("work")).expect("is there");
     }

@@ -816,3 +816,16 @@ fn a_version_that_does_not_exist_is_answered_with_the_nearest_one() {
         }
     }
 }
+
+#[test]
+fn of_a_range_without_a_usable_version_the_same_major_is_nearer_than_another() {
+    let make = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/x#1.2"]);
+        sandbox.offer("aws/x 1.1.0:\naws/x 2.0.0:");
+        sandbox.publish(&[Package::new("aws/x", "1.2.0").key("yanked", json!("loses data"))]);
+        sandbox
+    };
+    let run = told(make, &["get"]);
+    let first = run.stderr.lines().find(|line| line.starts_with("hint: "));
+    assert!(first.is_some_and(|hint| hint.contains("1.1.0 instead of 1.2")), "{}", run.shown());
+}

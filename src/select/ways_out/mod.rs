@@ -197,21 +197,10 @@ impl<'a> Finder<'a> {
         {
             return Ok(true);
         }
-        // If a version does not exist, the nearest one is more likely meant than the newest.
-        let is_missing = now.is_empty() && matches!(wish.spec, VersionSpec::Pin(_));
         let next = above.first();
-        if is_missing {
-            let package = self.trial.world.package(place);
-            // One that exists and cannot be used has other ways out, which come before lower versions.
-            let below = all.last_below(next.unwrap_or(Position::MAX));
-            let below = below.filter(|_| !exists(package, wish));
-            let mut near: Vec<Position> = next.into_iter().chain(below).collect();
-            // Of two, the one with more of the same numbers; then the higher one.
-            near.sort_by_key(|at| Reverse(same_numbers(package, wish, *at)));
-            for position in near {
-                if self.try_asking(wish, place, &PositionSet::singleton(position))? {
-                    return Ok(true);
-                }
+        for position in nearest(self.trial.world.package(place), wish, &all, &now, next) {
+            if self.try_asking(wish, place, &PositionSet::singleton(position))? {
+                return Ok(true);
             }
         }
         let Some(next) = next else { return Ok(false) };
@@ -362,6 +351,37 @@ fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
 fn exists(package: &Candidates, wish: &Requirement) -> bool {
     let VersionSpec::Pin(pin) = &wish.spec else { return false };
     package.releases.position(&pin.version().clone().into()).is_some()
+}
+
+/// What is next to a wish that accepts nothing, and is more likely meant than the newest. Of a range, that is what is just below it in
+/// its major, if what is `next` above it is in another one, which is further away.
+fn nearest(
+    package: &Candidates,
+    wish: &Requirement,
+    all: &PositionSet,
+    now: &PositionSet,
+    next: Option<Position>,
+) -> Vec<Position> {
+    if !now.is_empty() {
+        return Vec::new();
+    }
+    let below = all.last_below(next.unwrap_or(Position::MAX));
+    if matches!(wish.spec, VersionSpec::Pin(_)) {
+        // One that exists and cannot be used has other ways out, which come before lower versions.
+        let below = below.filter(|_| !exists(package, wish));
+        let mut near: Vec<Position> = next.into_iter().chain(below).collect();
+        // Of two, the one with more of the same numbers; then the higher one.
+        near.sort_by_key(|at| Reverse(same_numbers(package, wish, *at)));
+        return near;
+    }
+    let named =
+        clash::named_first(&wish.spec).filter(|_| matches!(wish.spec, VersionSpec::Range(_)));
+    let is_of_major = |at: Position| {
+        let version = package.version(at);
+        named.as_ref().zip(version).is_some_and(|(named, one)| named.major() == one.major())
+    };
+    let is_far = next.is_some_and(|next| !is_of_major(next));
+    below.filter(|at| is_far && is_of_major(*at)).into_iter().collect()
 }
 
 /// How many numbers of a version, from the first one, are those of the version that is required.

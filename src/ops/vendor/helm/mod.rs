@@ -354,7 +354,8 @@ impl<'run> Vendoring<'run> {
                 "the settings replace `{id}` by `{to}`: take the override away, or let it lead to a chart"
             ),
             None => format!(
-                "`{}` requires it, and Helm can use charts alone: take it out there",
+                "Helm installs nothing but charts: remove `{}` from the dependencies in `{}`, or let it lead to a folder whose Chart.yaml has that name",
+                need.name,
                 by.display()
             ),
         };
