@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::context::Stop;
 use crate::cli::global;
 use crate::cli::{Cli, end};
+use crate::manifest::source::nearest;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell, ShellOptions};
 
@@ -177,22 +178,12 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
         .get_subcommands()
         .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
     let nearest = nearest(word, names).map(str::to_owned);
-    // Clap's own guesses are far away.
+    // Clap's own guesses are far away, and a list of tips without one is an empty line.
     error.remove(ContextKind::SuggestedSubcommand);
+    error.remove(ContextKind::Suggested);
     if let Some(name) = nearest {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));
     }
-}
-
-/// The name with the nearest spelling, if one is near.
-fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    /// Of so many letters, one may be wrong.
-    const LETTERS: usize = 3;
-    let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name));
-    let near = near.filter(|(distance, name)| {
-        *distance <= (word.len() / LETTERS).clamp(1, 2) && *distance < name.len()
-    });
-    near.min().map(|(_, name)| name)
 }
 
 /// The option of the command in a command line that is spelt like this one, with its dashes.

@@ -1,6 +1,6 @@
 //! `registry add` and `registry remove`: edits of the settings that keep what a person wrote.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mu_provider::{SafeUrl, without_secrets};
 
@@ -8,6 +8,7 @@ use crate::fs;
 use crate::index::RouteError;
 use crate::manifest::source::Problem;
 use crate::ops::explain::unserved;
+use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::Registry;
 use crate::workspace::edit::{NewRegistry, Part, Set, remove_registry, set_registry};
@@ -45,7 +46,10 @@ pub fn add(
         };
         return Err(misread(&before, word, after, problem));
     }
-    let Set { text, before, now } = set_registry(&path, &text, prefix, registry)?;
+    // The settings are relative to where they are, and a command line to where it is typed.
+    let url = registry.url.as_deref().map(|url| from_file(session, url, global));
+    let registry = NewRegistry { url, ..registry.clone() };
+    let Set { text, before, now } = set_registry(&path, &text, prefix, &registry)?;
     check(session, &now)?;
     let url = now.url.as_ref().map(|url| url.as_url().as_str());
     let rest = url.and_then(|url| url.split_once("file://"));
@@ -62,6 +66,23 @@ pub fn add(
     }
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(Added { file: path, before, now })
+}
+
+/// The place of a registry as the settings have it: a folder of the command line is relative to the current folder, one in the
+/// workspace's settings to its root, and the user's own settings name folders in full.
+fn from_file(session: &Session, place: &str, global: bool) -> String {
+    let is_relative =
+        matches!(place, "." | "..") || place.starts_with("./") || place.starts_with("../");
+    let (current, root) = (&session.environment.current, &session.workspace.root);
+    if !is_relative || (!global && current == root) {
+        return place.to_owned();
+    }
+    let folder = crate::env::absolute(current, Path::new(place));
+    if global {
+        return folder.display().to_string();
+    }
+    let place = relative(root, &folder);
+    if place.starts_with('.') { place } else { format!("./{place}") }
 }
 
 /// The error about a word of a command line, with carets under the wrong part.

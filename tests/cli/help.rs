@@ -172,6 +172,10 @@ fn a_wrong_command_line_exits_with_2() {
     }
     let run = sandbox.mu(&["gett"]);
     run.says(&["unrecognized subcommand 'gett'", "get"]);
+    // Nothing is near, and nothing is said instead.
+    let run = sandbox.mu(&["test"]);
+    let said = "error: unrecognized subcommand 'test'\n\nUsage: mu [OPTIONS] [COMMAND]\n\n";
+    assert!(run.stderr.starts_with(said), "{}", run.shown());
 }
 
 #[test]

@@ -51,6 +51,12 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     [exit 0]
     ");
     sandbox.hub().flip(&sandbox.hub().archive("aws/ec2", "1.0.0"));
+    // No repair can mend that, so none is offered.
+    let run = sandbox.mu(&["hub", "check", "../hub"]).fails();
+    run.says(&["restore the right archive"]).does_not_say(&["--repair"]);
+    fs::write(sandbox.path("hub/catalog.jsonl"), "{}\n").expect("is ours");
+    let run = sandbox.mu(&["hub", "check", "../hub"]).fails();
+    run.says(&["`--repair` rebuilds the files", "restore the right archive"]);
     let run = sandbox.mu(&["hub", "check", "../hub", "--repair"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu hub check ../hub --repair

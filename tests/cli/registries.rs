@@ -180,3 +180,29 @@ fn what_follows_a_place_is_never_shown() {
         }
     }
 }
+
+#[test]
+fn a_folder_is_where_the_command_line_says_it_is() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("work/deploy")).expect("can be made");
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    // The user's own settings are elsewhere, and for every workspace.
+    let run = sandbox.mu(&["registry", "add", "-g", "one.example/", "../hub"]).ok();
+    run.does_not_say(&["warning"]);
+    let folder = sandbox.path("hub").display().to_string();
+    let written = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    let written = written.replace('"', "");
+    assert!(written.contains(&format!("one.example/: {folder}\n")), "{written}");
+    // Those of a workspace are relative to its root.
+    let arguments = ["registry", "add", "two.example/", "../../hub"];
+    sandbox.mu_in("work/deploy", &arguments).ok().does_not_say(&["warning"]);
+    let run = sandbox.mu_in("work/deploy", &["registry", "add", "three.example/", "./hub"]).ok();
+    run.says(&["[DIR]/work/deploy/hub/`, which is not there"]);
+    let written = sandbox.read(".mu/workspace.yaml");
+    for line in ["two.example/: ../hub\n", "three.example/: ./deploy/hub\n"] {
+        assert!(written.contains(line), "{written}");
+    }
+    for base in ["one.example", "two.example"] {
+        sandbox.mu(&["info", &format!("{base}/aws/ec2")]).ok();
+    }
+}

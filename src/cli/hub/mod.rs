@@ -141,12 +141,19 @@ fn check(context: &Context, place: &str, repair: bool) -> Ending {
         for finding in &wrong {
             message.push_str(&format!("\n  {}: {}", finding.path, finding.what));
         }
-        let hint = if repair {
-            "restore the right archive or index line from a backup"
-        } else {
-            "`--repair` rebuilds the files that are derived from the index; it changes no index line and no archive"
-        };
-        let error = CommandError::new(Code::Integrity, message).hint(hint);
+        // What people have written is theirs to restore.
+        let by_repair = !repair && wrong.iter().any(|finding| finding.can_be_repaired);
+        let by_hand = repair || wrong.iter().any(|finding| !finding.can_be_repaired);
+        let hints = [
+            (
+                by_repair,
+                "`--repair` rebuilds the files that are derived from the index; it changes no index line and no archive",
+            ),
+            (by_hand, "restore the right archive or index line from a backup"),
+        ];
+        let error = CommandError::new(Code::Integrity, message);
+        let hints = hints.into_iter().filter(|(helps, _)| *helps);
+        let error = hints.fold(error, |error, (_, hint)| error.hint(hint));
         return Err(error.with_details(answer).into());
     }
     context.answer(&answer, |answer| {

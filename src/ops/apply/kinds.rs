@@ -1,7 +1,6 @@
 //! What manifests of other ecosystems require: packages of their own kind, with what their tools need to know of each. What a
 //! package is, is known once its version was chosen, and nothing was written by then.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use mu_formats::{Aliases, FORMATS, Format, kcl};
@@ -19,6 +18,7 @@ use crate::ops::session::error::quoted;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Protocol, Reference};
+use crate::workspace::Member;
 
 /// Checks what a command adds to manifests of other ecosystems, and what KCL modules need from Git repositories. What could not be
 /// looked up is not refused.
@@ -44,14 +44,7 @@ pub(crate) fn check_kinds(
             }
             let Some(found) = kind(session, resolved, &id) else { continue };
             if found.as_deref() != Some(format.name) {
-                let reference = added.reference.with_version(None);
-                return Err(refused(
-                    format,
-                    &member.manifest_path,
-                    &reference,
-                    found.as_deref(),
-                    "",
-                ));
+                return Err(refused(format, member, &added.reference, found.as_deref()));
             }
         }
     }
@@ -69,12 +62,7 @@ pub(crate) fn check_kinds(
                 && let Some(found) = kind(session, resolved, &id)
                 && found.as_deref() != Some(format.name)
             {
-                let reference = one.reference.with_version(None);
-                let is_written = member.manifest.dependencies.iter().any(|old| old == one);
-                let remove = format!("mu remove {} && ", quoted(reference.as_str()));
-                let first = if is_written { &*remove } else { "" };
-                let path = &member.manifest_path;
-                return Err(refused(format, path, &reference, found.as_deref(), first));
+                return Err(refused(format, member, &one.reference, found.as_deref()));
             }
         }
     }
@@ -153,20 +141,25 @@ fn in_repository(
     Some((named, folder))
 }
 
-/// The error about a package of another kind; `first` is what has to be typed before it can be installed without the manifest.
+/// The error about a package of another kind in the manifest of `member`, or on its way there.
 fn refused(
     format: &Format,
-    path: &Path,
+    member: &Member,
     reference: &Reference,
     found: Option<&str>,
-    first: &str,
 ) -> CommandError {
     let found = FORMATS.iter().find(|format| Some(format.name) == found);
     let is = found.map_or("not one".to_owned(), |found| format!("a {}", found.kind));
-    let (path, kind) = (path.display(), format.kind);
+    let is_written = member.manifest.dependencies.iter().any(|one| one.reference == *reference);
+    let reference = reference.with_version(None);
+    let (path, kind) = (member.manifest_path.display(), format.kind);
     let message = format!("`{path}` can require only {kind}s, and `{reference}` is {is}");
-    let get = format!("`{first}mu get {}`", quoted(reference.as_str()));
-    let hint = format!("{get} installs it without writing it into {}", format.manifest);
+    let get = format!("mu get {}", quoted(reference.as_str()));
+    let command = match is_written {
+        true => format!("mu remove {} && {get}", quoted(reference.as_str())),
+        false => get,
+    };
+    let hint = format!("`{command}` installs it without writing it into {}", format.manifest);
     CommandError::new(Code::Manifest, message).hint(hint)
 }
 

@@ -56,6 +56,8 @@ pub struct Finding {
     pub what: String,
     /// Whether it is harmless: left by an interrupted write, and never read.
     pub is_leftover: bool,
+    /// Whether a repair puts it right: it is derived from the index, or nobody reads it.
+    pub can_be_repaired: bool,
     /// Whether it was repaired.
     pub is_repaired: bool,
 }
@@ -110,6 +112,7 @@ pub(crate) async fn check(
     for path in &half_written {
         check.leftover(&path.display().to_string(), "was not written completely");
     }
+    check.mark_repairable();
     if repair {
         check.repair(pending, &orphans).await?;
         for path in half_written {
@@ -161,7 +164,13 @@ impl Check<'_> {
 
     fn find(&mut self, path: &str, what: String, is_leftover: bool) {
         let path = path.to_owned();
-        self.report.findings.push(Finding { path, what, is_leftover, is_repaired: false });
+        self.report.findings.push(Finding {
+            path,
+            what,
+            is_leftover,
+            can_be_repaired: false,
+            is_repaired: false,
+        });
     }
 
     /// Reads a file, if it exists. A file behind a link counts as absent: links are reported separately.

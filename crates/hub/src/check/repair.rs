@@ -58,19 +58,24 @@ impl Check<'_> {
         self.writer.complete(&names, self.broken.is_empty()).await?;
         pending.clear(files).await?;
         marker.clear(files).await?;
-        let packs = self.root.packs_folder();
-        let index = self.root.index_folder();
-        let is_done = |finding: &Finding| {
+        for finding in &mut self.report.findings {
+            finding.is_repaired = finding.can_be_repaired && !kept.contains(&finding.path);
+        }
+        Ok(())
+    }
+
+    /// Marks the findings that a repair puts right.
+    pub(super) fn mark_repairable(&mut self) {
+        let (packs, index) = (self.root.packs_folder(), self.root.index_folder());
+        let can_be_repaired = |finding: &Finding| {
             !self.lasting.contains(&finding.path)
                 && !finding.path.starts_with(&index)
-                && !kept.contains(&finding.path)
                 && (finding.is_leftover || !finding.path.starts_with(&packs))
                 && (self.broken.is_empty() || finding.path != CATALOG_FILE)
         };
         for finding in &mut self.report.findings {
-            finding.is_repaired = is_done(finding);
+            finding.can_be_repaired = can_be_repaired(finding);
         }
-        Ok(())
     }
 
     /// Writes the current closures of all packages, whether or not the hub had any before.
