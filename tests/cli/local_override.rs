@@ -279,6 +279,28 @@ fn vendored_packs_stay_as_they_are_committed() {
 }
 
 #[test]
+fn a_vendored_pack_does_not_become_what_only_this_machine_uses() {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
+    sandbox.offer("aws/app 1.0.0: aws/ec2#^1 aws/vpc#>=1\n aws/ec2 1.0.6:\n aws/vpc 1.0.0:");
+    sandbox.mu(&["vendor"]).ok();
+    commit(&sandbox, "vendored");
+    sandbox.offer("aws/vpc 2.0.0:");
+    exclude(&sandbox, "/aws/");
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.5.0").needs("aws/vpc#^2"));
+    let before = sandbox.state();
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&[
+        "aws/vpc` is vendored: it is 1.0.0, as Mu.lock has it, and what only this machine uses (`aws/ec2` in `aws/ec2`) needs 2.0.0",
+        "`mu vendor --undo`",
+    ]);
+    assert_eq!(sandbox.state(), before);
+    assert_eq!(changed(&sandbox), "");
+    sandbox.mu(&["vendor", "--undo", "--allow-edits"]).ok();
+    sandbox.mu(&["get"]).ok().says(&[USING]);
+    assert!(sandbox.read(".mu/packs/hub.mu.com/aws/vpc/Mu.yaml").contains("2.0.0"));
+}
+
+#[test]
 fn a_link_inside_the_workspace_is_followed_and_another_is_not() {
     let sandbox = team();
     sandbox.place("work/sources/compute", &Package::new("aws/ec2", "1.5.0"));

@@ -91,6 +91,25 @@ fn out_of_range_is_explained() {
 }
 
 #[test]
+fn a_package_does_not_move_to_a_version_beside_all_that_is_required() {
+    let sandbox = Sandbox::new();
+    sandbox.offer("aws/ec2 1.0.0:\n aws/ec2 2.0.0:");
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    sandbox.mu(&["get", "aws/ec2#^1"]).ok();
+    let before = sandbox.state();
+    for command in
+        [&["upgrade", "--pre", "aws/ec2", "--json"][..], &["update", "aws/ec2#2.0.0", "--json"]]
+    {
+        let run = sandbox.mu(command).fails_with("no-solution");
+        assert!(run["help"].to_string().contains("`mu get 'aws/ec2#^2.0.0'`"), "{run}");
+    }
+    assert_eq!(sandbox.state(), before);
+    sandbox.mu(&["get", "aws/ec2#^2.0.0"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 2.0.0"]);
+}
+
+#[test]
 fn what_is_not_installed_cannot_move() {
     let run = sandbox().mu(&["update", "aws/ec3"]).fails();
     insta::assert_snapshot!(run.shown(), @"

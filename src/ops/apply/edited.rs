@@ -16,12 +16,13 @@ use crate::ops::apply::patched;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
-use crate::ops::session::installed_packs::named;
+use crate::ops::session::installed_packs::{named, wanted};
 use crate::ops::solve::names;
 use crate::ops::solve::patches;
 use crate::ops::solve::resolve::{hold, request, resolve_from};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::packs::WantedPack;
 use crate::reference::PackageId;
 use crate::select::Update;
 
@@ -59,6 +60,7 @@ pub(super) fn install(
         // Vendored packs are committed, so those of Mu.lock stay.
         let is_vendored = session.packs().is_vendored();
         let also = if is_vendored { named(&resolved.lock) } else { Vec::new() };
+        check_vendored(session, &also, &used.lock)?;
         let made = make_packs(&here, &needs, &mut used, &also)?;
         record(session, requirements, &mut resolved)?;
         if known.as_ref() != Some(&*used.lock) {
@@ -79,6 +81,30 @@ pub(super) fn install(
     let same: Vec<&EditInUse> = edits.iter().filter(|edit| is_same(&edit.id)).collect();
     outcome.changes.retain(|change| !same.iter().any(|edit| edit.id == change.id));
     Ok(Outcome { edits, ..outcome })
+}
+
+/// Checks that what this machine uses is what the `vendored` packs are, which everybody gets: a pack's folder has room for one.
+fn check_vendored(
+    session: &Session,
+    vendored: &[WantedPack],
+    used: &Lockfile,
+) -> Result<(), CommandError> {
+    let differs = wanted(used).find_map(|(_, used)| {
+        let is_other = |pack: &&WantedPack| pack.place == used.place && pack.digest != used.digest;
+        vendored.iter().find(is_other).map(|pack| (pack, used))
+    });
+    let Some((pack, used)) = differs else { return Ok(()) };
+    let folder = session.packs().pack_path(&pack.place);
+    let message = format!(
+        "the pack in `{}` is vendored: it is {}, as Mu.lock has it, and what only this machine uses ({}) needs {}",
+        folder.display(),
+        pack.version,
+        session.names_of_edits(),
+        used.version
+    );
+    Err(CommandError::new(Code::Conflict, message).hint(
+        "`mu vendor --undo` takes packs out of what is committed, until that is committed, too",
+    ))
 }
 
 /// The packages that only this machine uses, for its user.

@@ -20,6 +20,7 @@ use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::{compatible_with, pin_of};
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::session::error::quoted;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
 use crate::ops::solve::record::restate;
@@ -30,6 +31,22 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Change, Chosen, Installed, Lowered, Move, Origin, Update, beginning_at};
 
 /// What a command is about to do.
+///
+/// A verb fills it in one of two ways, or in both, and ends it once:
+///
+/// ```text
+///         ┌─ editing, extra, adding: the verb changes manifests ──┐
+///   new ──┤                                                       ├─ [tidy] ─> conclude ─> [restate] ─> finish ─> install
+///         └─ step, take: a strategy moves versions, and says ─────┘
+///            what the manifests have to require for it
+/// ```
+///
+/// - [`collect`](Self::collect) says at any time what the manifests require by then; it is cheap while nothing has changed.
+/// - [`carry_out`](Self::carry_out) is `tidy` and `conclude`. Only a strategy whose state is the manifests has anything to tidy.
+/// - [`conclude`](Self::conclude) selects. From there on the manifests are final, but for dependencies that were added without
+///   a version: these get the one that was selected, and [`restate`](Self::restate) puts the new words into the lock, without
+///   a second selection if they accept nothing else. It empties `once`, `adding`, `discarded` and `change`.
+/// - [`finish`](Self::finish) only compares, warns, installs and writes.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// The manifests that it changes.
@@ -219,6 +236,7 @@ impl Plan {
             true => Resolved::default(),
             false => resolve(session, &requirements, update.clone())?,
         };
+        check_required(&requirements, &resolved)?;
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
             let before = std::mem::take(&mut requirements);
@@ -288,6 +306,34 @@ impl Plan {
         }
         Ok(Outcome { lowered: self.lowered, written, ..outcome })
     }
+}
+
+/// Checks that what a command moved a package to is required by something that stays. Where a package may have several majors, the
+/// move may be met by one beside the others, which the next run would drop.
+fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<(), CommandError> {
+    let moved = requirements.asked.iter().filter(|asked| asked.by.is_move());
+    for Asked { requirement: Requirement { id, .. }, reference, .. } in moved {
+        let all = || resolved.lock.find(id).filter(|package| !package.source.is_workspace());
+        let Some(alone) = all().find(|package| package.requested.is_empty()) else { continue };
+        let asked = all().flat_map(|package| &package.requested);
+        let asked: Vec<String> =
+            asked.map(|one| format!("`{}` by `{}`", one.spec, one.by)).collect();
+        if asked.is_empty() {
+            continue;
+        }
+        let version = &alone.version;
+        let message = format!(
+            "nothing requires `{id}` {version}, so it would go with the next run: it is required as {}",
+            asked.join(", ")
+        );
+        let version = alone.parsed_version().as_ref().map(VersionSpec::compatible_with);
+        let wanted = reference.with_version(version);
+        let required = quoted(wanted.as_str());
+        return Err(CommandError::new(Code::NoSolution, message)
+            .hint(format!("`mu get {required}` requires it instead of what `mu get` was given"))
+            .hint(format!("`mu add {required}` has the manifest require it")));
+    }
+    Ok(())
 }
 
 /// Names the packages that were to move, and whose registries were not asked, so that they could not.
