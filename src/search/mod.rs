@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use self::candidate::{Candidate, Hit, State};
 pub use self::error::{MissingElement, SearchError};
 pub use self::find::{Found, Note};
-pub use self::place::Place;
+pub use self::place::{FirstNames, Place};
 pub use self::satisfy::{Installed, Reason};
 use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};

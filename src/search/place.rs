@@ -1,11 +1,15 @@
 //! The eight places of a package, as folders. `candidate` checks whether anything is there.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashSet;
+
 use super::SearchPath;
+use crate::fs;
 use crate::reference::PackageId;
-use crate::workspace::Namespace;
+use crate::workspace::{MU_FOLDER, Namespace};
 
 /// One of the eight places where a package may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,30 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}. {}", self.number, self.folder.display())
+    }
+}
+
+/// The first names below packs folders. Most packages are in none of them, and one listing of each folder says so for all
+/// packages.
+#[derive(Debug, Default)]
+pub struct FirstNames(FxHashSet<OsString>);
+
+impl FirstNames {
+    /// Reads the packs folders. A folder that cannot be read has no packs.
+    pub fn read(folders: &[PathBuf]) -> Self {
+        let entries = folders.iter().filter_map(|folder| fs::entries(folder).ok()).flatten();
+        // Files are mu's own.
+        let folders = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let names = folders.map(|entry| entry.file_name());
+        Self(names.filter(|name| name != MU_FOLDER).collect())
+    }
+
+    /// Whether a pack of this package may be there: below the name of its base, or the first part of its own.
+    pub fn may_hold(&self, id: &PackageId) -> bool {
+        let name = id.name_str();
+        let first = name.split('/').next().unwrap_or(name);
+        let has = |name: &str| self.0.contains(OsStr::new(name));
+        !self.0.is_empty() && (has(first) || has(&id.base().folder_name()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Installed, Query, Reason, SearchError, SearchPath, State};
+use super::{FirstNames, Installed, Query, Reason, SearchError, SearchPath, State};
 use crate::reference::{Defaults, PackageId, Reference, Version};
 use crate::workspace::Namespace;
 
@@ -287,6 +287,25 @@ fn no_name_leads_into_the_folder_of_mu() {
     }
     assert!(Reference::parse(".mu/packs/a").is_err());
     assert!(Reference::parse("a/.mu").is_err());
+}
+
+#[test]
+fn first_names_tell_which_packages_a_packs_folder_may_hold() {
+    for place in PLACES.iter().skip(2) {
+        let world = World::new().with(place, "").with_file("w/.mu/packs/state", "");
+        let world = world.with_file("w/.mu/packs/.mu/lock", "");
+        let path = world.search_path();
+        let may_hold = |reference: &str| {
+            let id = wanted(reference).id;
+            path.packs
+                .iter()
+                .filter(|packs| FirstNames::read(std::slice::from_ref(*packs)).may_hold(&id))
+                .count()
+        };
+        assert_eq!(may_hold("aws/ec2"), 1, "{place}");
+        assert_eq!(may_hold("other.example/gcp/ec2"), 0, "{place}");
+        assert_eq!(may_hold("state"), usize::from(place.contains("hub.mu.com")), "{place}");
+    }
 }
 
 #[test]

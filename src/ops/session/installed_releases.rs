@@ -3,7 +3,6 @@
 //! workspace.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +11,6 @@ use mu_provider::Release;
 use rustc_hash::FxHashSet;
 
 use crate::formats;
-use crate::fs;
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::manifest::{Loaded, manifest_name};
 use crate::ops::session::installed_packs::named;
@@ -20,6 +18,7 @@ use crate::ops::session::source::relative;
 use crate::ops::{Places, Scope, Session};
 use crate::packs::{PacksFolder, hash_folder};
 use crate::reference::PackageId;
+use crate::search::FirstNames;
 
 /// The packs of this machine.
 pub(crate) struct PacksHere {
@@ -27,8 +26,8 @@ pub(crate) struct PacksHere {
     scope: Scope,
     own: PacksFolder,
     lock: Arc<Lockfile>,
-    /// What is in the workspace's packs folder.
-    top: OnceLock<FxHashSet<OsString>>,
+    /// The first names below the packs folders of the workspace, of the user, and of the runtime.
+    first_names: [OnceLock<FirstNames>; 3],
     /// The packs that mu itself has installed in the workspace.
     managed: OnceLock<FxHashSet<String>>,
 }
@@ -41,7 +40,7 @@ impl PacksHere {
             scope: session.scope,
             own: session.packs(),
             lock: session.lockfile().ok().flatten().unwrap_or_default(),
-            top: OnceLock::new(),
+            first_names: Default::default(),
             managed: OnceLock::new(),
         }
     }
@@ -76,7 +75,7 @@ impl PacksHere {
     /// The pack that somebody has put into the workspace for a package, and its folder; `None` for packs that
     /// mu installed, and for packages that the lock has from elsewhere.
     pub(crate) fn placed(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
-        if self.scope == Scope::Global || !self.may_be_placed(id) {
+        if self.scope == Scope::Global || !self.may_be_in(0, id) {
             return None;
         }
         let is_locked = |package: &LockedPackage| !package.source.is_placed();
@@ -103,16 +102,11 @@ impl PacksHere {
         })
     }
 
-    /// Whether the folder that a pack of this package would be in is there. Most are not, and the packs folder is
-    /// read once for all of them.
-    fn may_be_placed(&self, id: &PackageId) -> bool {
-        let top = self.top.get_or_init(|| {
-            let entries = fs::entries_if_there(self.own.path()).unwrap_or_default();
-            entries.into_iter().map(|entry| entry.file_name()).collect()
-        });
-        let is_there =
-            |path: &str| top.contains(OsStr::new(path.split('/').next().unwrap_or(path)));
-        !top.is_empty() && (is_there(id.name_str()) || is_there(&id.base().folder_name()))
+    /// Whether a pack of this package may be in one of the packs folders: the workspace's, the user's, the runtime's.
+    fn may_be_in(&self, number: usize, id: &PackageId) -> bool {
+        let folder = &self.places.search().packs[number];
+        let read = || FirstNames::read(std::slice::from_ref(folder));
+        self.first_names[number].get_or_init(read).may_hold(id)
     }
 
     /// Where a version of a package is among these packs, as written in a lock.
@@ -135,8 +129,15 @@ impl PacksHere {
 
     /// The versions of a package from the place with this number on (counted from 0), with their folders.
     fn found(&self, id: &PackageId, first: usize) -> Vec<(PathBuf, Release)> {
+        // Two places after another are in one packs folder; the first two are in none.
+        let is_there = |place: usize| self.may_be_in(place / 2 - 1, id);
+        if !(first..8).step_by(2).any(is_there) {
+            return Vec::new();
+        }
         let search = self.places.search();
-        let folders = search.places(id).into_iter().skip(first).map(|place| place.folder);
+        let places = search.places(id).into_iter().enumerate().skip(first);
+        let places = places.filter(|(place, _)| is_there(*place));
+        let folders = places.map(|(_, place)| place.folder);
         let folders = folders.filter(|folder| search.link_on_the_way(folder).is_none());
         folders
             .filter_map(|folder| Some((release(&folder, id)?, folder)))

@@ -1,8 +1,6 @@
 //! Packs that are already on this machine and may have the content that a lock names.
 
 use std::collections::{BTreeSet, HashSet};
-use std::ffi::{OsStr, OsString};
-use std::fs::DirEntry;
 use std::path::Path;
 
 use mu_provider::{Digest, Entry, Mode, ProviderError, TreeWriter};
@@ -14,34 +12,19 @@ use crate::manifest::YAML_NAME;
 use crate::ops::Session;
 use crate::ops::apply::fetch::route::used_instead;
 use crate::packs::hash_folder;
-use crate::reference::PackageId;
-use crate::search::Place;
+use crate::search::{FirstNames, Place};
 use crate::store::Stored;
-use crate::workspace::MU_FOLDER;
 
-/// The first names below the packs folders of this machine. Most of them contain nothing of a fetched
-/// package, so they need not be searched for each package.
+/// The packs of this machine, by their first names.
 #[derive(Debug)]
-pub(super) struct LocalPacks(HashSet<OsString>);
+pub(super) struct LocalPacks {
+    pub(super) first_names: FirstNames,
+}
 
 impl LocalPacks {
     /// Reads the packs folders.
     pub(super) fn find(session: &Session) -> Self {
-        let folders = session.places.search().packs.iter();
-        let entries = folders.filter_map(|folder| fs::entries(folder).ok()).flatten();
-        // Files are mu's own.
-        let may_hold = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
-        let names = entries.filter(may_hold).map(|entry| entry.file_name());
-        Self(names.filter(|name| name != MU_FOLDER).collect())
-    }
-
-    /// Whether a pack of this package may be there.
-    pub(super) fn may_hold(&self, id: &PackageId) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
-        let first = id.name_str().split('/').next().unwrap_or_default();
-        self.0.contains(OsStr::new(first)) || self.0.contains(OsStr::new(&*id.base().folder_name()))
+        Self { first_names: FirstNames::read(&session.places.search().packs) }
     }
 
     /// Copies a pack of this machine into the store, if it has exactly the wanted content.
@@ -54,7 +37,7 @@ impl LocalPacks {
         // The replacement of an overridden package has its own name among packs.
         let ids = BTreeSet::from([package.id.clone(), used_instead(session, &package.id)]);
         let search = session.places.search();
-        let ids = ids.iter().filter(|id| self.may_hold(id));
+        let ids = ids.iter().filter(|id| self.first_names.may_hold(id));
         let places: Vec<Place> = ids.flat_map(|id| search.places(id).into_iter().skip(2)).collect();
         // No other file counts as the manifest of a pack: a link could point anywhere.
         let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();

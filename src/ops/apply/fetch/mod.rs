@@ -295,7 +295,7 @@ impl<'run> Fetching<'run> {
         }
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
-        let may_be_here = package.digest.is_some() && self.packs.may_hold(&package.id);
+        let may_be_here = package.digest.is_some() && self.packs.first_names.may_hold(&package.id);
         if may_be_here || package.source.is_pack() {
             return;
         }
