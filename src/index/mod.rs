@@ -94,7 +94,7 @@ impl Index {
 
     /// Lets the base of a package be asked although it may be near to this machine, because the workspace names it.
     pub fn let_in(&self, id: &PackageId) {
-        self.shared.run.routes.let_in(&id.base());
+        self.shared.run.routes.let_in(id.base_str());
     }
 
     /// The releases of a package as its registry lists them now, even if only commits that are on this

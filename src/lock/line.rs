@@ -103,9 +103,19 @@ pub(super) fn read_text(text: &str) -> Option<String> {
     is_plain.then(|| text.to_owned())
 }
 
-/// Whether a value without quotes must not contain a byte.
+/// Whether a value without quotes must not contain a byte. As a table, because every byte of every lock is looked up.
+const SPECIAL: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        let letter = byte as u8;
+        table[byte] = !letter.is_ascii_graphic()
+            || matches!(letter, b'"' | b'\'' | b'[' | b']' | b'{' | b'}' | b',' | b'&' | b'*')
+            || matches!(letter, b'!' | b'|' | b'>' | b'%' | b'`');
+        byte += 1;
+    }
+    table
+};
+
 fn is_special(byte: u8) -> bool {
-    !byte.is_ascii_graphic()
-        || matches!(byte, b'"' | b'\'' | b'[' | b']' | b'{' | b'}' | b',' | b'&' | b'*')
-        || matches!(byte, b'!' | b'|' | b'>' | b'%' | b'`')
+    SPECIAL[usize::from(byte)]
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mu_provider::SafeUrl;
+use rustc_hash::FxHashMap;
 use schemars::Schema;
 
 use crate::env::absolute;
@@ -60,13 +61,14 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
         None => read_document(path, text)?,
     };
     let folder = path.parent().unwrap_or(Path::new(""));
+    let mut ids = Ids { folder, known: FxHashMap::default() };
     let mut packages = Vec::with_capacity(wire.packages.len());
     let mut replaced = Vec::new();
     for mut package in wire.packages {
         let id = package.id.clone();
         let by = package.replaced_by.take();
         let package =
-            package.into_domain(folder).map_err(|wrong| damaged(path, text, &wrong, &id))?;
+            package.into_domain(&mut ids).map_err(|wrong| damaged(path, text, &wrong, &id))?;
         match by {
             None => packages.push(package),
             Some(by) => {
@@ -148,6 +150,26 @@ fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
     ReplacedPackage { id, by, requested, kept }
 }
 
+/// The ids in a lock, each read once: most packages are named again by those that depend on them.
+struct Ids<'lock> {
+    /// Where the lock is.
+    folder: &'lock Path,
+    known: FxHashMap<String, PackageId>,
+}
+
+impl Ids<'_> {
+    /// The id that a text is; the error is the text.
+    fn read(&mut self, text: String) -> Result<PackageId, String> {
+        if let Some(known) = self.known.get(&text) {
+            return Ok(known.clone());
+        }
+        match read_id(self.folder, &text) {
+            Some(id) => Ok(self.known.entry(text).or_insert(id).clone()),
+            None => Err(text),
+        }
+    }
+}
+
 /// The id of a package in the lock in `folder`: a folder is named by its source.
 fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
     match Source::parse(text).filter(Source::is_folder) {
@@ -220,10 +242,14 @@ fn format_version(text: &str) -> Option<u32> {
 
 impl WirePackage {
     /// The converted form; the error is the text that is wrong.
-    fn into_domain(self, folder: &Path) -> Result<LockedPackage, String> {
-        let id = |text: String| read_id(folder, &text).ok_or(text);
+    fn into_domain(self, ids: &mut Ids<'_>) -> Result<LockedPackage, String> {
+        let folder = ids.folder;
+        let mut all = |texts: Vec<String>| -> Result<Vec<PackageId>, String> {
+            texts.into_iter().map(|text| ids.read(text)).collect()
+        };
+        let (dependencies, replaces) = (all(self.dependencies)?, all(self.replaces)?);
         Ok(LockedPackage {
-            id: id(self.id)?,
+            id: ids.read(self.id)?,
             version: self.version,
             beside: self.beside,
             is_composite: self.versioning.as_deref() == Some("composite"),
@@ -249,7 +275,7 @@ impl WirePackage {
                 .into_iter()
                 .map(|text| read_requested(folder, &text).ok_or(text))
                 .collect::<Result<_, _>>()?,
-            dependencies: self.dependencies.into_iter().map(id).collect::<Result<_, _>>()?,
+            dependencies,
             provides: self.provides,
             requires: self.requires,
             conflicts: (self.conflicts.into_iter())
@@ -262,7 +288,7 @@ impl WirePackage {
                 })
                 .collect::<Result<_, _>>()?,
             mu_version: self.mu_version,
-            replaces: self.replaces.into_iter().map(id).collect::<Result<_, _>>()?,
+            replaces,
         })
     }
 }

@@ -3,13 +3,17 @@
 //! Used to check packs and the store; nothing is trusted from names or times here.
 
 use std::collections::HashSet;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
-use mu_provider::{Entry, FileDigest, Mode, Tree};
+use mu_provider::{Entry, FileDigest, Folder, Mode, Tree};
 use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, AtPath as _, FileError};
+
+/// How many bytes of a file are read at once.
+const BUFFER: usize = 64 << 10;
 
 /// Why a folder could not be hashed.
 #[derive(Debug, thiserror::Error)]
@@ -70,14 +74,17 @@ pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<
     Ok(Tree::new(entries))
 }
 
-/// Whether the file at `path` has the content that `entry` says, and may be executed if that says so.
-pub(super) fn file_matches(path: &Path, entry: &Entry) -> bool {
+/// Whether the file of an entry below `folder` has the content that it says, and may be executed if it says so.
+pub(super) fn file_matches(folder: &Folder, entry: &Entry) -> bool {
     // Where every file is executable, nothing is wrong with one that need not be.
     let has_mode = |metadata: &std::fs::Metadata| {
         !cfg!(unix) || entry.mode != Mode::Executable || fs::is_executable(metadata)
     };
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && has_mode(&metadata))
-        && hash_file(path).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
+    folder.open_file(&entry.path).is_ok_and(|(mut file, metadata)| {
+        metadata.len() == entry.size
+            && has_mode(&metadata)
+            && hash_opened(&mut file, entry.size).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
+    })
 }
 
 /// Whether a link that leads to `target` is the one that `entry` says.
@@ -89,11 +96,19 @@ pub(super) fn is_target(target: &Path, entry: &Entry) -> bool {
 /// The digest of a file, and its bytes.
 pub(crate) fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
     let mut file = fs::open(path)?;
+    let expected = file.metadata().at("read", path)?.len();
+    hash_opened(&mut file, expected).at("read", path)
+}
+
+/// The digest of what a file has, which are probably as many bytes as `expected`, and their number.
+fn hash_opened(file: &mut File, expected: u64) -> io::Result<(FileDigest, u64)> {
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
+    // Most files are small, and clearing a large buffer would take longer than reading them; one byte more shows the end.
+    let length = usize::try_from(expected).unwrap_or(BUFFER).saturating_add(1).min(BUFFER);
+    let mut buffer = vec![0; length];
     let mut size = 0;
     loop {
-        let count = file.read(&mut buffer).at("read", path)?;
+        let count = file.read(&mut buffer)?;
         if count == 0 {
             return Ok((FileDigest::from_bytes(hash.finalize().into()), size));
         }

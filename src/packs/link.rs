@@ -79,7 +79,7 @@ impl Linker {
                 continue;
             }
             // A file in the store that someone changed after it was checked is not installed.
-            if !is_unchanged && !super::hash::file_matches(&from, entry) {
+            if !is_unchanged && !super::hash::file_matches(source, entry) {
                 return Err(StoreError::Corrupt { path: from }.into());
             }
             let way = self.make(&from, &to, entry.mode)?;
@@ -96,11 +96,11 @@ impl Linker {
         let Some(since) = stored.checked else { return Ok(()) };
         let mut is_new_check = false;
         for entry in stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink) {
-            let path = stored.folder.join(&entry.path);
             if is_unchanged(source, entry, since) {
                 continue;
             }
-            if !super::hash::file_matches(&path, entry) {
+            if !super::hash::file_matches(source, entry) {
+                let path = stored.folder.join(&entry.path);
                 return Err(StoreError::Corrupt { path }.into());
             }
             is_new_check = true;

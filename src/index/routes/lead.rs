@@ -8,7 +8,7 @@ use mu_provider::threads::lock;
 use mu_provider::{Lead, Reach, SafeUrl};
 
 use super::{Route, RouteError, Routes, is_misspelt};
-use crate::reference::{Base, PackageId, Protocol, Reference};
+use crate::reference::{PackageId, Protocol, Reference};
 
 impl Route {
     /// How near to this machine something may be that a package of this place depends on.
@@ -22,13 +22,9 @@ impl Route {
     }
 }
 
-/// How near to this machine a reference leads, if no setting has its place.
-fn reach_of(id: &PackageId, reference: &Reference) -> Reach {
-    let is_file = reference.protocol().is_some_and(Protocol::is_file);
-    match is_file || reference.local().is_some() {
-        true => Reach::Files,
-        false => Reach::of_host(id.base().host_port()),
-    }
+/// Whether a reference leads to files of this machine, whatever host it names.
+fn leads_to_files(reference: &Reference) -> bool {
+    reference.protocol().is_some_and(Protocol::is_file) || reference.local().is_some()
 }
 
 /// Why a package at `from` may not depend on what `reference` names; `None` if it may.
@@ -37,16 +33,34 @@ pub(crate) fn objection(
     id: &PackageId,
     reference: &Reference,
 ) -> Option<&'static str> {
-    reach_of(id, reference).objection(from.reach())
+    let reach = match leads_to_files(reference) {
+        true => Reach::Files,
+        false => Reach::of_host(id.base().host_port()),
+    };
+    reach.objection(from.reach())
 }
 
 impl Routes {
     /// Lets a base be asked although it is near to this machine, because somebody named it who may.
-    pub(in crate::index) fn let_in(&self, base: &Base) {
+    pub(in crate::index) fn let_in(&self, base: &str) {
         let mut near = lock(&self.near);
         if !near.contains(base) {
-            near.insert(base.clone());
+            near.insert(base.into());
         }
+    }
+
+    /// How near to this machine a reference leads, if no setting has its place.
+    fn reach_of(&self, id: &PackageId, reference: &Reference) -> Reach {
+        if leads_to_files(reference) {
+            return Reach::Files;
+        }
+        let (mut reaches, base) = (lock(&self.reaches), id.base_str());
+        if let Some(known) = reaches.get(base) {
+            return *known;
+        }
+        let reach = Reach::of_host(id.base().host_port());
+        reaches.insert(base.into(), reach);
+        reach
     }
 
     /// Lets `id` be asked where `reference` says, which is a dependency of a package at `from`.
@@ -60,7 +74,7 @@ impl Routes {
         id: &PackageId,
         reference: &Reference,
     ) -> Result<(), &'static str> {
-        if reach_of(id, reference) == Reach::Network {
+        if self.reach_of(id, reference) == Reach::Network {
             return Ok(());
         }
         let protocol = reference.protocol();
@@ -80,7 +94,7 @@ impl Routes {
         {
             return Err(why);
         }
-        self.let_in(&id.base());
+        self.let_in(id.base_str());
         Ok(())
     }
 
@@ -90,7 +104,7 @@ impl Routes {
     ///
     /// When it is near to this machine, and nobody has named it who may.
     pub(super) fn lead(&self, id: &PackageId, url: SafeUrl) -> Result<Lead, RouteError> {
-        if lock(&self.near).contains(&id.base()) {
+        if lock(&self.near).contains(id.base_str()) {
             return Ok(Lead::of_workspace(url));
         }
         Ok(Lead::of_content(url)?)

@@ -16,9 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mu_provider::{
-    Dates, Lead, Location, ManifestFile, Progress, Provider, ProviderError, SafeUrl,
+    Dates, Lead, Location, ManifestFile, Progress, Provider, ProviderError, Reach, SafeUrl,
     is_bucket_scheme,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use self::hint::GIT_HOSTS;
 use self::hint::{Hint, Hints};
@@ -28,7 +29,7 @@ pub use self::registry::Searchable;
 use self::registry::Serving;
 use crate::index::caches::Caches;
 use crate::index::options::IndexOptions;
-use crate::reference::{Base, PackageId, Protocol, Reference};
+use crate::reference::{PackageId, Protocol, Reference};
 use mu_provider::threads::lock;
 
 /// The providers of this program, by name, and those of plugins.
@@ -145,7 +146,9 @@ pub(super) struct Routes {
     /// Bases that some reference reaches over plain http.
     plain: Mutex<HashSet<String>>,
     /// Bases that somebody named who may name places near to this machine.
-    near: Mutex<HashSet<Base>>,
+    near: Mutex<FxHashSet<Box<str>>>,
+    /// How near to this machine the hosts of bases are. Every dependency of every version that is looked at is judged by this.
+    reaches: Mutex<FxHashMap<Box<str>, Reach>>,
     bases: Mutex<HashMap<String, Arc<base::Found>>>,
 }
 
@@ -162,7 +165,8 @@ impl Routes {
             dates: options.dates,
             hints: Hints::default(),
             plain: Mutex::default(),
-            near: Mutex::new(HashSet::from([options.defaults.base.clone()])),
+            near: Mutex::new(FxHashSet::from_iter([options.defaults.base.as_str().into()])),
+            reaches: Mutex::default(),
             bases: Mutex::default(),
         }
     }
@@ -170,7 +174,7 @@ impl Routes {
     /// Records the place of a package that `reference` gives, which was written by somebody who may name it; local folders are
     /// relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
-        self.let_in(&id.base());
+        self.let_in(id.base_str());
         let plain = [Protocol::Http, Protocol::HelmHttp, Protocol::KudoHttp, Protocol::OlmHttp];
         if reference.protocol().is_some_and(|protocol| plain.contains(protocol)) {
             lock(&self.plain).insert(id.base().as_str().to_owned());

@@ -10,6 +10,7 @@ use crate::lock::Lockfile;
 use crate::ops::Session;
 use crate::ops::requirements::Requirements;
 use crate::reference::{PackageId, VersionSpec};
+use crate::workspace::Member;
 
 impl Requirements {
     /// The packages that a chart of the workspace lists more than once, each time as something else.
@@ -32,22 +33,22 @@ impl Requirements {
     }
 
     fn apart(&self, session: &Session) -> Vec<(&PackageId, Vec<&VersionSpec>)> {
+        let is_chart = |member: &Member| {
+            let format = formats::format_of(&member.manifest_path);
+            format.is_some_and(|format| format.name == helm::FORMAT.name)
+        };
+        let charts: Vec<bool> = session.workspace.members.iter().map(is_chart).collect();
         let mut specs: BTreeMap<(usize, &PackageId), Vec<&VersionSpec>> = BTreeMap::new();
         for asked in &self.asked {
-            let Some((member, _)) = asked.line else { continue };
+            let Some((member, _)) = asked.line.filter(|(member, _)| charts[*member]) else {
+                continue;
+            };
             let specs = specs.entry((member, &asked.requirement.id)).or_default();
             if !specs.contains(&&asked.requirement.spec) {
                 specs.push(&asked.requirement.spec);
             }
         }
-        let is_chart = |member: usize| {
-            let format = formats::format_of(&session.workspace.members[member].manifest_path);
-            format.is_some_and(|format| format.name == helm::FORMAT.name)
-        };
-        let several = specs.into_iter().filter(|((_, _), specs)| specs.len() > 1);
-        several
-            .filter(|((member, _), _)| is_chart(*member))
-            .map(|((_, id), specs)| (id, specs))
-            .collect()
+        let several = specs.into_iter().filter(|(_, specs)| specs.len() > 1);
+        several.map(|((_, id), specs)| (id, specs)).collect()
     }
 }

@@ -57,12 +57,25 @@ struct Seen<'lock> {
 }
 
 /// What names the content of a package, compared as it is: this is looked at in every run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content<'lock> {
     Tree(Digest),
     Archive(ArchiveDigest),
     /// A commit, and the folder in it.
     Commit(&'lock Commit, &'lock str),
+}
+
+impl Content<'_> {
+    /// A number that the same content has, and hardly any other.
+    fn number(&self) -> u64 {
+        let begin =
+            |bytes: &[u8]| bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+        match self {
+            Self::Tree(digest) => begin(digest.as_bytes()),
+            Self::Archive(digest) => begin(digest.as_bytes()),
+            Self::Commit(commit, _) => begin(commit.as_bytes()),
+        }
+    }
 }
 
 impl<'lock> Seen<'lock> {
@@ -116,13 +129,16 @@ fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<String> {
 /// The few packages that may be in use twice: comparing each with each other one takes too long.
 fn suspects<'s, 'lock>(seen: &'s [Seen<'lock>]) -> Vec<&'s Seen<'lock>> {
     let copied: FxHashSet<&str> = seen.iter().filter_map(|one| one.of).collect();
-    let mut times: FxHashMap<&Content<'_>, usize> = FxHashMap::default();
-    for content in seen.iter().flat_map(Seen::content) {
-        *times.entry(content).or_default() += 1;
-    }
+    // This is looked at in every run, and in most of them nothing is there twice: so numbers are sorted, instead of content hashed.
+    let mut numbers: Vec<u64> = seen.iter().flat_map(Seen::content).map(Content::number).collect();
+    numbers.sort_unstable();
+    let twice: Vec<u64> =
+        numbers.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
     let is_one = |one: &&Seen<'lock>| {
         let is_copied = !copied.is_empty() && copied.contains(one.package.id.name_str());
-        one.of.is_some() || is_copied || one.content().any(|content| times[content] > 1)
+        one.of.is_some()
+            || is_copied
+            || one.content().any(|content| twice.binary_search(&content.number()).is_ok())
     };
     seen.iter().filter(is_one).collect()
 }

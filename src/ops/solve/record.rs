@@ -136,6 +136,12 @@ pub(crate) fn record(
 
 /// Has the versions with one major of a package name each other.
 fn note_beside(lock: &mut Lockfile) {
+    // They come sorted by id, and in most locks each is there once.
+    let is_once = lock.packages.windows(2).all(|pair| pair[0].id != pair[1].id);
+    if is_once {
+        lock.packages.iter_mut().for_each(|package| package.beside.clear());
+        return;
+    }
     let key = |package: &LockedPackage| (package.id.clone(), package.major());
     let mut versions: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for package in &lock.packages {
@@ -160,9 +166,9 @@ fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) 
         let Ok((_, release)) = session.index().release(chosen.source(), candidate) else {
             continue;
         };
+        let Some(manifest) = &release.manifest else { continue };
         let is_it = release.archive.as_ref().and_then(|text| text.parse().ok()) == Some(archive);
-        package.manifest =
-            release.manifest.as_ref().filter(|_| is_it).and_then(|text| text.parse().ok());
+        package.manifest = if is_it { manifest.parse().ok() } else { None };
     }
 }
 

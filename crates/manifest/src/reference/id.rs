@@ -62,6 +62,11 @@ impl PackageId {
         base::trusted(&self.0[..self.name_start()])
     }
 
+    /// The text of the base, which ends in a slash.
+    pub fn base_str(&self) -> &str {
+        &self.0[..self.name_start()]
+    }
+
     /// The name.
     pub fn name(&self) -> Name {
         name::trusted(self.name_str())
