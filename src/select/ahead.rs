@@ -10,7 +10,7 @@ use pubgrub::VersionSet;
 
 use crate::index::Unavailable;
 use crate::reference::PackageId;
-use crate::select::node::{Need, Place};
+use crate::select::node::{PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
@@ -18,7 +18,7 @@ use crate::select::world::World;
 pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     let roots = world.roots.to_vec();
     let required = roots.iter().flat_map(|root| &root.requirements);
-    let mut wave: Vec<Need> =
+    let mut wave: Vec<RequirementIndex> =
         required.map(|requirement| world.packages.need_for(requirement)).collect();
     let request = world.request();
     let own = request.local.keys().chain(request.replaced.keys());
@@ -30,7 +30,7 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
         // What is read must not depend on the order in which manifests are written.
         wave.sort_unstable_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
         world.packages.expect(wave.iter().map(|&need| &world.requirement(need).id));
-        let mut wanted: FxHashMap<Place, PositionSet> = FxHashMap::default();
+        let mut wanted: FxHashMap<PackageIndex, PositionSet> = FxHashMap::default();
         for &need in &wave {
             seen.insert(world.requirement(need).id.clone());
             let (place, set) = world.packages.meaning(need)?;

@@ -11,7 +11,7 @@ use crate::select::candidates::Candidates;
 use crate::select::conflict::Clash;
 use crate::select::filters::Rejection;
 use crate::select::fold::FoldedVersions;
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
@@ -19,7 +19,7 @@ use crate::select::world::World;
 /// match if no rule excluded any.
 pub(super) fn describe(
     world: &World<'_>,
-    place: Place,
+    place: PackageIndex,
     asked: Vec<Vec<String>>,
     wanted: &PositionSet,
 ) -> Clash {

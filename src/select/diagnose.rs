@@ -14,7 +14,7 @@ use crate::select::clash;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
 use crate::select::fold::FoldedVersions;
-use crate::select::node::{Edge, Kind, Node, Place};
+use crate::select::node::{Edge, Node, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, PATIENCE, Proof, Verdict};
 use crate::select::stand_ins;
@@ -130,7 +130,7 @@ fn wordings(
         for position in positions.iter() {
             for requirement in requirements_of(world, link, position)? {
                 let mut asked = requirement.to_string();
-                if matches!(world.kind(link.from), Kind::Met(_)) && position > 0 {
+                if matches!(world.kind(link.from), NodeKind::ReplacementChoice(_)) && position > 0 {
                     asked = stand_ins::asked_of(world, &requirement.id, &asked);
                 }
                 wordings.entry(asked).or_default().insert(position);
@@ -147,7 +147,7 @@ fn requirements_of(
     position: Position,
 ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
     let mut requirements = Vec::new();
-    if let Kind::Met(need) = world.kind(link.from) {
+    if let NodeKind::ReplacementChoice(need) = world.kind(link.from) {
         return Ok(vec![Arc::clone(world.requirement(*need))]);
     }
     for requirement in required_by(world, link.from, position)? {
@@ -167,8 +167,8 @@ fn required_by(
     position: Position,
 ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
     match *world.kind(node) {
-        Kind::Line(line) => world.packages.requirements(line.place, position),
-        Kind::Root | Kind::OneOf => {
+        NodeKind::Versions(line) => world.packages.requirements(line.place, position),
+        NodeKind::Root | NodeKind::EdgeChoice => {
             let requirements = world.roots.iter().flat_map(|root| &root.requirements);
             Ok(requirements.cloned().map(Arc::new).collect())
         }
@@ -189,8 +189,8 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
     let id = world.package(place).id.clone();
     match (world.kind(from), world.kind(to)) {
         // Nobody writes which major is meant, or what names a revision.
-        (Kind::Majors(..) | Kind::Named(..), _) => return Ok(Vec::new()),
-        (_, Kind::Named(_, revision)) => {
+        (NodeKind::MajorChoice(..) | NodeKind::RevisionNamer(..), _) => return Ok(Vec::new()),
+        (_, NodeKind::RevisionNamer(_, revision)) => {
             let revision = PositionSet::singleton(*revision);
             let revision = FoldedVersions::fold(world.package(place), &revision);
             return Ok(vec![Fact::OnlyWhereNamed { id, revision }]);
@@ -209,7 +209,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
             let Link { from: other, to, .. } = other[0];
             world.place(other) == Some(by)
                 && world.place(to) == Some(place)
-                && matches!(world.kind(other), Kind::Line(_))
+                && matches!(world.kind(other), NodeKind::Versions(_))
         })
         .collect();
     if !std::ptr::eq(alike[0], group) {
@@ -235,7 +235,8 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
 
 /// The packages at `nodes` that something else replaces.
 fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
-    let places: BTreeSet<Place> = nodes.iter().filter_map(|&node| world.place(node)).collect();
+    let places: BTreeSet<PackageIndex> =
+        nodes.iter().filter_map(|&node| world.place(node)).collect();
     let packages = places.into_iter().map(|place| world.package(place));
     packages
         .filter_map(|package| {
@@ -267,7 +268,13 @@ fn clash(
 ) -> Result<Option<Clash>, Unavailable> {
     let Some(place) = world.place(node) else { return Ok(None) };
     let kind = world.kind(node);
-    if matches!(kind, Kind::Majors(..) | Kind::Named(..) | Kind::Requested(_) | Kind::Met(_)) {
+    if matches!(
+        kind,
+        NodeKind::MajorChoice(..)
+            | NodeKind::RevisionNamer(..)
+            | NodeKind::PackageRequirer(_)
+            | NodeKind::ReplacementChoice(_)
+    ) {
         return Ok(None);
     }
     if !left_over(node, groups).is_empty() {

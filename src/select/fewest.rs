@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::{Need, Node, Place};
+use crate::select::node::{Node, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, Verdict};
 use crate::select::world::{ChosenPackage, World};
@@ -52,11 +52,11 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
 /// The packages that are there only for what they provide, and what must not change.
 #[derive(Default)]
 struct Brought {
-    brought: BTreeSet<Place>,
+    brought: BTreeSet<PackageIndex>,
     /// The capabilities that are required whichever providers are chosen. What a provider requires may change
     /// with its version.
     required: BTreeSet<String>,
-    fixed: Vec<(Place, PositionSet)>,
+    fixed: Vec<(PackageIndex, PositionSet)>,
 }
 
 impl Brought {
@@ -65,13 +65,13 @@ impl Brought {
     fn find(world: &mut World<'_>, chosen: &Choices) -> Result<Option<Self>, Unavailable> {
         let choices = |node: Node| chosen.get(&node).copied();
         let roots = world.roots.to_vec();
-        let mut needs: Vec<Need> = Vec::new();
+        let mut needs: Vec<RequirementIndex> = Vec::new();
         for requirement in roots.iter().flat_map(|root| &root.requirements) {
             needs.push(world.packages.need_for(requirement));
         }
         let mut found = Self::default();
-        let mut named: FxHashSet<Place> = FxHashSet::default();
-        let mut seen: FxHashSet<(Place, Position)> = FxHashSet::default();
+        let mut named: FxHashSet<PackageIndex> = FxHashSet::default();
+        let mut seen: FxHashSet<(PackageIndex, Position)> = FxHashSet::default();
         let mut open: Vec<String> = world.own_requires.keys().cloned().collect();
         let mut met: BTreeSet<String> = BTreeSet::new();
         // First completely for what is required by name, and then for each provider.
@@ -103,7 +103,7 @@ impl Brought {
             found.visit(world, (place, position), false, &mut seen, &mut needs, &mut open)?;
         }
         // What is required by name is not there only for what it provides.
-        let fixed: FxHashSet<Place> = found.fixed.iter().map(|(place, _)| *place).collect();
+        let fixed: FxHashSet<PackageIndex> = found.fixed.iter().map(|(place, _)| *place).collect();
         found.brought.retain(|place| !named.contains(place) && !fixed.contains(place));
         Ok(Some(found))
     }
@@ -111,10 +111,10 @@ impl Brought {
     fn visit(
         &mut self,
         world: &mut World<'_>,
-        (place, position): (Place, Position),
+        (place, position): (PackageIndex, Position),
         is_core: bool,
-        seen: &mut FxHashSet<(Place, Position)>,
-        needs: &mut Vec<Need>,
+        seen: &mut FxHashSet<(PackageIndex, Position)>,
+        needs: &mut Vec<RequirementIndex>,
         open: &mut Vec<String>,
     ) -> Result<(), Unavailable> {
         if !seen.insert((place, position)) {

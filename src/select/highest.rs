@@ -5,7 +5,7 @@
 //! conflicts most, direct or not.
 
 use crate::index::Universe;
-use crate::select::node::Kind;
+use crate::select::node::NodeKind;
 use crate::select::search::{self, Verdict};
 use crate::select::strategy::Strategy;
 use crate::select::world::{World, explore, unfinished};
@@ -58,7 +58,7 @@ fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, F
     let chosen = raise::raise(world, chosen)?;
     let chosen = fewest::fewest(world, chosen)?;
     let packages = chosen.iter().filter_map(|(&node, &position)| {
-        let is_package = matches!(world.kind(node), Kind::Line(_));
+        let is_package = matches!(world.kind(node), NodeKind::Versions(_));
         is_package.then_some((world.place(node)?, position))
     });
     world.packages.expect_chosen(packages);

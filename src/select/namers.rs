@@ -7,16 +7,16 @@ use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::releases::Position;
-use crate::select::node::{Capability, Edge, Node, Place};
+use crate::select::node::{Capability, Edge, Node, PackageIndex};
 use crate::select::positions::PositionSet;
 
 /// What is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Topic {
     /// A revision of a package.
-    Revision(Place, Position),
+    Revision(PackageIndex, Position),
     /// A package.
-    Package(Place),
+    Package(PackageIndex),
 }
 
 /// Something that names a revision or a package, and how.
@@ -40,6 +40,12 @@ impl Namer {
 }
 
 /// Who names what.
+///
+/// An answer ([`Namers::of`]) is a set of positions: one for each node that is known to name the topic at that time. If another
+/// node turns out to name it afterwards, an edge with that answer lacks a position, so the answer was given too early. Such a
+/// search starts again with what is known by then ([`search::solve`](super::search::solve)). That ends, because names are only
+/// added while it goes on, and there are only as many as candidates that were read: a search that reads nothing new is given no
+/// new name. Only a change of what the root requires takes names away, between searches.
 #[derive(Debug, Default)]
 pub(super) struct Namers {
     /// The candidates that name it.
@@ -64,7 +70,7 @@ impl Namers {
     /// for an answer that was given.
     pub(super) fn note_all(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         revisions: impl Iterator<Item = Position>,
         by: Namer,
         candidate: Position,
@@ -112,7 +118,11 @@ impl Namers {
     }
 
     /// Forgets the packages that `by` named by name, except for some; returns whether there were others.
-    pub(super) fn forget_packages_but(&mut self, by: Node, places: &BTreeSet<Place>) -> bool {
+    pub(super) fn forget_packages_but(
+        &mut self,
+        by: Node,
+        places: &BTreeSet<PackageIndex>,
+    ) -> bool {
         let mut forgot = false;
         for (topic, namers) in &mut self.known {
             let Topic::Package(place) = topic else { continue };

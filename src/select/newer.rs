@@ -12,7 +12,7 @@ use crate::select::diagnose;
 use crate::select::filters::Rejection;
 use crate::select::fold::FoldedVersions;
 use crate::select::minimal::build::lowest;
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
@@ -103,6 +103,8 @@ impl<'a> Ceiling<'a> {
             let version = releases.version(at);
             version > *current && (current.is_prerelease() || !version.is_prerelease())
         });
+        // Each version above gets the first obstacle that stands in its way, the cheap ones first: a requirement that does not accept
+        // it, a rule of the settings, a channel that passes it over. Versions with the same obstacle are one row of the answer.
         let open = if self.tries { Obstacle::Unknown } else { Obstacle::NotAsked };
         let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
         let own = releases.position(current);
@@ -121,6 +123,8 @@ impl<'a> Ceiling<'a> {
                 None => found.push((obstacle, vec![position])),
             }
         }
+        // For what nothing of that stops, only a search knows. It is tried for the newest of these alone: it is the one that the
+        // user asks about, and each search may take as long as a whole `mu update`.
         let open = found.iter_mut().find(|(obstacle, _)| *obstacle == Obstacle::Unknown);
         if let Some((obstacle, positions)) = open
             && let Some(&newest) = positions.last()
@@ -142,7 +146,7 @@ impl<'a> Ceiling<'a> {
     fn try_it(
         &mut self,
         id: &PackageId,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Obstacle, Unavailable> {
         let roots: Vec<Root> = self.request.roots.clone();

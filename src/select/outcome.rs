@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::node::{Need, Node};
+use crate::select::node::{Node, RequirementIndex};
 use crate::select::world::{ChosenPackage, World};
 use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
 
@@ -26,7 +26,7 @@ struct Draft {
 /// A requirement, and what has it.
 pub(super) struct Claim {
     pub(super) by: Asker,
-    pub(super) need: Need,
+    pub(super) need: RequirementIndex,
 }
 
 /// The selection in which `choices` gives each node's candidate, plus `besides`, the requirements of versions
@@ -59,7 +59,7 @@ struct Gathering<'g, 'w> {
     /// The drafts whose requirements are still to be followed.
     open: Vec<usize>,
     /// The drafts that meet the requirements that were followed before, and how those are worded.
-    followed: FxHashMap<Need, (usize, Demanded)>,
+    followed: FxHashMap<RequirementIndex, (usize, Demanded)>,
     /// Replaced packages: what is used instead, and what requires them.
     replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
     warnings: Vec<Warning>,
@@ -112,7 +112,7 @@ impl Gathering<'_, '_> {
     }
 
     /// Notes that `by` requires something; returns the draft that meets it.
-    fn follow(&mut self, by: Asker, need: Need) -> Result<usize, Unavailable> {
+    fn follow(&mut self, by: Asker, need: RequirementIndex) -> Result<usize, Unavailable> {
         let (draft, what) = match self.followed.get(&need) {
             Some(known) => known.clone(),
             None => {
@@ -137,7 +137,7 @@ impl Gathering<'_, '_> {
         Ok(draft)
     }
 
-    fn find(&mut self, need: Need) -> Result<(usize, Demanded), Unavailable> {
+    fn find(&mut self, need: RequirementIndex) -> Result<(usize, Demanded), Unavailable> {
         let target = self.target(need)?;
         let requirement = self.world.requirement(need);
         let reference = match target {
@@ -193,7 +193,7 @@ impl Gathering<'_, '_> {
     }
 
     /// What meets a requirement.
-    fn target(&mut self, need: Need) -> Result<ChosenPackage, Unavailable> {
+    fn target(&mut self, need: RequirementIndex) -> Result<ChosenPackage, Unavailable> {
         let Some(edge) = self.world.edge_for(need)? else {
             let id = &self.world.requirement(need).id;
             let own = self.world.request().own_package(id);
@@ -206,7 +206,7 @@ impl Gathering<'_, '_> {
         Ok(ChosenPackage::Candidate(place, position))
     }
 
-    fn check_local(&mut self, by: &Asker, need: Need) {
+    fn check_local(&mut self, by: &Asker, need: RequirementIndex) {
         let requirement = self.world.requirement(need);
         let own = self.world.request().own_package(&requirement.id);
         let Some((id, local)) = own else { return };

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::{Edge, Kind, Line, Node};
+use crate::select::node::{Edge, MajorLine, Node, NodeKind};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, PATIENCE, Verdict};
 use crate::select::world::World;
@@ -30,10 +30,10 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         for edge in roots.iter() {
             let Edge { node, set } = &met(world, edge, &chosen, &mut narrowed)?;
             let Some(&current) = chosen.get(node) else { continue };
-            if matches!(world.kind(*node), Kind::Met(_)) {
+            if matches!(world.kind(*node), NodeKind::ReplacementChoice(_)) {
                 continue;
             }
-            if matches!(world.kind(*node), Kind::Provided(_)) {
+            if matches!(world.kind(*node), NodeKind::ProviderChoice(_)) {
                 // Its providers may be known only later.
                 narrowed.push(Edge { node: *node, set: PositionSet::full() });
                 continue;
@@ -48,7 +48,10 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         let mut higher = Vec::new();
         for edge in &mut narrowed {
             edge.set = edge.set.intersection(&possible.of(edge.node));
-            if matches!(world.kind(edge.node), Kind::Provided(_) | Kind::Met(_)) {
+            if matches!(
+                world.kind(edge.node),
+                NodeKind::ProviderChoice(_) | NodeKind::ReplacementChoice(_)
+            ) {
                 continue;
             }
             let current = chosen.get(&edge.node).copied().unwrap_or_default();
@@ -78,7 +81,9 @@ fn met(
     chosen: &Choices,
     narrowed: &mut Vec<Edge>,
 ) -> Result<Edge, Unavailable> {
-    let Kind::Met(index) = *world.kind(edge.node) else { return Ok(edge.clone()) };
+    let NodeKind::ReplacementChoice(index) = *world.kind(edge.node) else {
+        return Ok(edge.clone());
+    };
     let itself = PositionSet::singleton(0);
     let is_itself = chosen.get(&edge.node).is_none_or(|&way| way == 0);
     let ways = if is_itself { itself } else { edge.set.without(&itself) };
@@ -89,7 +94,7 @@ fn met(
 /// The candidates of `node` within `set` that are preferred to `current`.
 fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -> PositionSet {
     match world.kind(node) {
-        Kind::Line(Line { place, .. }) => {
+        NodeKind::Versions(MajorLine { place, .. }) => {
             let package = world.package(*place);
             match package.revision(current) {
                 Some(_) => set.intersection(&PositionSet::between(0, package.releases.len())),
@@ -97,7 +102,7 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
             }
         }
         // A higher major may be in another channel.
-        Kind::Majors(place, _) if world.package(*place).preference.is_any() => {
+        NodeKind::MajorChoice(place, _) if world.package(*place).preference.is_any() => {
             PositionSet::default()
         }
         _ => set.intersection(&PositionSet::between(current + 1, Position::MAX)),

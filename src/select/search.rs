@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
-use crate::select::node::{Kind, Line, Node};
+use crate::select::node::{MajorLine, Node, NodeKind};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{Request, Update};
@@ -147,14 +147,18 @@ impl Ranks {
         }
         if set.len() > 1 {
             match world.kind(node) {
-                Kind::Role(_) | Kind::Apart(_) => return Turn::Idle,
-                Kind::Provided(_) | Kind::Requested(_) | Kind::Brought(_) => return Turn::Last,
+                NodeKind::Occupant(_) | NodeKind::Opponent(_) => return Turn::Idle,
+                NodeKind::ProviderChoice(_)
+                | NodeKind::PackageRequirer(_)
+                | NodeKind::SlotChoice(_) => return Turn::Last,
                 _ => {}
             }
         }
         let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
         let package = world.package(place);
-        if matches!(world.kind(node), Kind::Met(_)) && kept(world, node, set).is_none() {
+        if matches!(world.kind(node), NodeKind::ReplacementChoice(_))
+            && kept(world, node, set).is_none()
+        {
             // Its possible replacements move first, and are not held back for it.
             Turn::Last
         } else if self.above.contains(&package.id) {
@@ -174,22 +178,22 @@ impl Ranks {
 /// The candidate of `node` within `set` that the lock holds.
 fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     match world.kind(node) {
-        Kind::Root
-        | Kind::Named(..)
-        | Kind::OneOf
-        | Kind::Requested(_)
-        | Kind::Provided(_)
-        | Kind::Role(_)
-        | Kind::Apart(_)
-        | Kind::Brought(_)
-        | Kind::Slot(_) => None,
-        Kind::Met(need) => {
+        NodeKind::Root
+        | NodeKind::RevisionNamer(..)
+        | NodeKind::EdgeChoice
+        | NodeKind::PackageRequirer(_)
+        | NodeKind::ProviderChoice(_)
+        | NodeKind::Occupant(_)
+        | NodeKind::Opponent(_)
+        | NodeKind::SlotChoice(_)
+        | NodeKind::ProviderSlot(_) => None,
+        NodeKind::ReplacementChoice(need) => {
             let package = world.package(world.place(node)?);
             let is_kept = set.holds(0) && package.keeps(world.requirement(*need));
             is_kept.then_some(0)
         }
-        Kind::Line(Line { place, .. }) => world.package(*place).kept(set),
-        Kind::Majors(place, versions) => {
+        NodeKind::Versions(MajorLine { place, .. }) => world.package(*place).kept(set),
+        NodeKind::MajorChoice(place, versions) => {
             let package = world.package(*place);
             let major = package.major(package.kept(versions)?);
             let majors = package.majors(versions);
@@ -202,7 +206,7 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
 /// The candidate of `node` within `set` that is tried first.
 fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     kept(world, node, set).or_else(|| match world.kind(node) {
-        Kind::Majors(place, versions) => {
+        NodeKind::MajorChoice(place, versions) => {
             let package = world.package(*place);
             let majors = package.majors(versions);
             // The major of the preferred version; that is the highest, unless channels decide otherwise.
@@ -216,11 +220,17 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
             };
             if package.preference.is_any() { within() } else { set.last() }
         }
-        Kind::Root | Kind::Named(..) | Kind::OneOf | Kind::Requested(_) => set.last(),
-        Kind::Provided(capability) => world.packages.preferred_provider(*capability, set),
-        Kind::Met(need) => world.preferred_way(*need, set),
-        Kind::Role(_) | Kind::Apart(_) | Kind::Brought(_) | Kind::Slot(_) => set.first(),
-        Kind::Line(Line { place, .. }) => world.package(*place).likely(set),
+        NodeKind::Root
+        | NodeKind::RevisionNamer(..)
+        | NodeKind::EdgeChoice
+        | NodeKind::PackageRequirer(_) => set.last(),
+        NodeKind::ProviderChoice(capability) => world.packages.preferred_provider(*capability, set),
+        NodeKind::ReplacementChoice(need) => world.preferred_way(*need, set),
+        NodeKind::Occupant(_)
+        | NodeKind::Opponent(_)
+        | NodeKind::SlotChoice(_)
+        | NodeKind::ProviderSlot(_) => set.first(),
+        NodeKind::Versions(MajorLine { place, .. }) => world.package(*place).likely(set),
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::reference::PackageId;
 use crate::select::conflict::{Fact, ReplacementClash, Requirer};
 use crate::select::core::{Group, Link};
-use crate::select::node::{Kind, Node};
+use crate::select::node::{Node, NodeKind};
 use crate::select::positions::PositionSet;
 use crate::select::world::{World, is_taken};
 
@@ -13,13 +13,13 @@ use crate::select::world::{World, is_taken};
 pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     let Link { from, to, .. } = group[0];
     match (world.kind(from), world.kind(to)) {
-        (Kind::Met(_), Kind::Requested(place)) => {
+        (NodeKind::ReplacementChoice(_), NodeKind::PackageRequirer(place)) => {
             let id = world.package(*place).id.clone();
             Some(vec![Fact::ReplacesWhereAsked { id }])
         }
         // The requirement of its package states this already.
-        (Kind::Met(_), _) => Some(Vec::new()),
-        (_, Kind::Role(id)) => {
+        (NodeKind::ReplacementChoice(_), _) => Some(Vec::new()),
+        (_, NodeKind::Occupant(id)) => {
             let taking = group.iter().filter(|link| is_taken(&link.set));
             let versions: PositionSet = taking.map(|link| &link.positions).collect();
             let by = world.place(from).filter(|_| !versions.is_empty());
@@ -37,11 +37,11 @@ pub(super) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String
 
 /// Describes a role that several packages would have.
 pub(super) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<ReplacementClash> {
-    let Kind::Role(id) = world.kind(node) else { return None };
+    let NodeKind::Occupant(id) = world.kind(node) else { return None };
     let links = groups.iter().flatten().filter(|link| link.to == node);
     let taking = links.filter(|link| is_taken(&link.set));
     let mut by: Vec<&PackageId> = taking
-        .filter(|link| !matches!(world.kind(link.from), Kind::Met(_)))
+        .filter(|link| !matches!(world.kind(link.from), NodeKind::ReplacementChoice(_)))
         .filter_map(|link| Some(&world.package(world.place(link.from)?).id))
         .collect();
     by.sort_unstable();

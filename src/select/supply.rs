@@ -9,7 +9,7 @@ use crate::select::candidates::Candidates;
 use crate::select::clash;
 use crate::select::conflict::{CapabilityClash, Fact, Requirer};
 use crate::select::core::{Group, Link};
-use crate::select::node::{Capability, Kind, Node};
+use crate::select::node::{Capability, Node, NodeKind};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World, is_opponent};
 
@@ -24,20 +24,20 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     let some =
         |positions: &PositionSet| versions_of(from, positions).filter(|_| !positions.is_empty());
     Some(match (world.kind(from), world.kind(to)) {
-        (Kind::Provided(_), Kind::Requested(place)) => {
+        (NodeKind::ProviderChoice(_), NodeKind::PackageRequirer(place)) => {
             vec![Fact::OnlyWhereAsked { id: world.package(*place).id.clone() }]
         }
         // What requires the package says so itself.
-        (Kind::Requested(_), _) | (_, Kind::Requested(_)) => Vec::new(),
-        (Kind::Provided(capability), _) => {
+        (NodeKind::PackageRequirer(_), _) | (_, NodeKind::PackageRequirer(_)) => Vec::new(),
+        (NodeKind::ProviderChoice(capability), _) => {
             let by = versions_of(to, &group.iter().map(|link| &link.set).collect());
             let capability = world.packages.capabilities.name(*capability).to_owned();
             by.into_iter().map(|by| Fact::Provides { by, capability: capability.clone() }).collect()
         }
-        (Kind::Root, Kind::Provided(capability)) => {
+        (NodeKind::Root, NodeKind::ProviderChoice(capability)) => {
             vec![stated_by_root(world, *capability, &group[0].set)]
         }
-        (_, Kind::Apart(name)) => {
+        (_, NodeKind::Opponent(name)) => {
             let (opposing, being): (Vec<&Link>, Vec<&Link>) =
                 group.iter().partition(|link| is_opponent(&link.set));
             let [opposing, being] = [opposing, being].map(|links| -> PositionSet {
@@ -59,7 +59,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
         }
         // Links that lead only to the package itself say which of its versions provide the capability; the others
         // require it.
-        (_, Kind::Provided(capability)) => {
+        (_, NodeKind::ProviderChoice(capability)) => {
             let (mut providing, mut requiring) = (PositionSet::empty(), PositionSet::empty());
             let providers = world.packages.capabilities.providers(*capability);
             let own = world.place(from);
@@ -128,7 +128,7 @@ pub(super) fn required_by_own(world: &World<'_>, capability: &str) -> Fact {
 
 /// Describes a capability of which no provider is left.
 pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option<CapabilityClash> {
-    let Kind::Provided(capability) = world.kind(node) else { return None };
+    let NodeKind::ProviderChoice(capability) = world.kind(node) else { return None };
     let is_provided = !world.packages.capabilities.providers(*capability).is_empty();
     left.is_empty()
         .then(|| describe(world, world.packages.capabilities.name(*capability), is_provided))

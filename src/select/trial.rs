@@ -13,7 +13,7 @@ use crate::select::ahead;
 use crate::select::diagnose;
 use crate::select::minimal::build::BuildList;
 use crate::select::minimal::{check, providers, replaced, smallest};
-use crate::select::node::{Kind, Line, Place};
+use crate::select::node::{MajorLine, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, Verdict};
 use crate::select::world::World;
@@ -98,7 +98,7 @@ impl<'a> Trial<'a> {
     pub(super) fn search(
         &mut self,
         roots: Vec<Root>,
-        sets: &[(Place, PositionSet)],
+        sets: &[(PackageIndex, PositionSet)],
     ) -> Result<Verdict, Unavailable> {
         let mut sets = sets.to_vec();
         loop {
@@ -112,7 +112,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Removes the versions that their manifests rule out, as far as they were read; returns whether there were any.
-    fn leave_out_refused(&self, sets: &mut [(Place, PositionSet)]) -> bool {
+    fn leave_out_refused(&self, sets: &mut [(PackageIndex, PositionSet)]) -> bool {
         let mut were_any = false;
         for (place, set) in sets {
             let refused = self.world.package(*place).refused_in(set);
@@ -125,7 +125,7 @@ impl<'a> Trial<'a> {
     fn search_in(
         &mut self,
         roots: Vec<Root>,
-        sets: &[(Place, PositionSet)],
+        sets: &[(PackageIndex, PositionSet)],
     ) -> Result<Verdict, Unavailable> {
         let world = &mut self.world;
         world.ask(roots);
@@ -154,7 +154,9 @@ impl<'a> Trial<'a> {
             return self.world.packages.suggest(suggested);
         }
         for (&node, &position) in choices.iter() {
-            let Kind::Line(Line { place, .. }) = self.world.kind(node) else { continue };
+            let NodeKind::Versions(MajorLine { place, .. }) = self.world.kind(node) else {
+                continue;
+            };
             let package = self.world.package(*place);
             if position < package.releases.len() {
                 suggested.entry(package.id.clone()).or_default().push(position);
@@ -211,7 +213,7 @@ impl<'a> Trial<'a> {
         &mut self,
         choices: &Choices,
         requirement: &Requirement,
-    ) -> Result<Option<(Place, Position)>, Unavailable> {
+    ) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
         let Some(edge) = self.world.edge(requirement)? else { return Ok(None) };
         self.world.reached(edge, &|node| choices.get(&node).copied())
     }
@@ -220,7 +222,7 @@ impl<'a> Trial<'a> {
     pub(super) fn chosen_in(
         &mut self,
         choices: &Choices,
-        place: Place,
+        place: PackageIndex,
         set: &PositionSet,
     ) -> Result<Option<Position>, Unavailable> {
         let edge = self.world.edge_to(place, set.clone());

@@ -16,13 +16,13 @@ use crate::select::Settings;
 use crate::select::candidates::Candidates;
 use crate::select::conflict::Fact;
 use crate::select::filters::Rejection;
-use crate::select::node::{Capability, Line, Need, Place};
-use crate::select::world::{NeedSet, Packages, World};
+use crate::select::node::{Capability, MajorLine, PackageIndex, RequirementIndex};
+use crate::select::world::{Packages, RequirementSet, World};
 
 /// A version of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::select) struct Pick {
-    pub(in crate::select) line: Line,
+    pub(in crate::select) line: MajorLine,
     pub(in crate::select) position: Position,
 }
 
@@ -42,7 +42,7 @@ pub(in crate::select) enum By {
 /// A version that is visited although no requirement names it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::select) struct Addition {
-    pub(in crate::select) place: Place,
+    pub(in crate::select) place: PackageIndex,
     pub(in crate::select) position: Position,
     /// What it is visited for.
     pub(in crate::select) by: By,
@@ -51,7 +51,7 @@ pub(in crate::select) struct Addition {
 /// A version that is the lowest that some requirement accepts.
 #[derive(Debug, Clone)]
 pub(in crate::select) struct Visit {
-    pub(in crate::select) place: Place,
+    pub(in crate::select) place: PackageIndex,
     pub(in crate::select) position: Position,
     /// What required it first, and how.
     pub(in crate::select) by: By,
@@ -62,10 +62,10 @@ pub(in crate::select) struct Visit {
 #[derive(Debug, Default)]
 pub(in crate::select) struct BuildList {
     pub(in crate::select) visits: Vec<Visit>,
-    pub(in crate::select) chosen: BTreeMap<Line, usize>,
+    pub(in crate::select) chosen: BTreeMap<MajorLine, usize>,
     /// For each replaced package, why it is replaced.
     pub(in crate::select) why_replaced: BTreeMap<PackageId, Vec<Fact>>,
-    visited: FxHashMap<(Place, Position), usize>,
+    visited: FxHashMap<(PackageIndex, Position), usize>,
 }
 
 impl BuildList {
@@ -73,8 +73,8 @@ impl BuildList {
     /// time. Replacements are visited in place of what they replace, as far as the world knows them.
     pub(super) fn walk(world: &mut World<'_>, additions: &[Addition]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
-        let mut met = NeedSet::default();
-        let mut wave: Vec<(By, Need)> = Vec::new();
+        let mut met = RequirementSet::default();
+        let mut wave: Vec<(By, RequirementIndex)> = Vec::new();
         for (index, root) in world.roots.to_vec().iter().enumerate() {
             let needs =
                 root.requirements.iter().map(|one| (By::Root(index), world.packages.need_for(one)));
@@ -102,8 +102,8 @@ impl BuildList {
     fn follow(
         &mut self,
         world: &mut World<'_>,
-        mut wave: Vec<(By, Need)>,
-        met: &mut NeedSet,
+        mut wave: Vec<(By, RequirementIndex)>,
+        met: &mut RequirementSet,
     ) -> Result<(), Unavailable> {
         while !wave.is_empty() {
             // A later requirement of the same adds nothing.
@@ -132,7 +132,7 @@ impl BuildList {
         &mut self,
         world: &mut World<'_>,
         by: By,
-        need: Need,
+        need: RequirementIndex,
     ) -> Result<Option<usize>, Unavailable> {
         let Some((place, position)) = lowest_for(world, need)? else { return Ok(None) };
         if self.visited.contains_key(&(place, position)) {
@@ -147,7 +147,7 @@ impl BuildList {
         world: &World<'_>,
         by: By,
         requirement: Arc<Requirement>,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Option<usize> {
         if self.visited.contains_key(&(place, position)) {
@@ -173,12 +173,12 @@ impl BuildList {
     }
 
     /// The chosen version of every line.
-    pub(in crate::select) fn positions(&self) -> BTreeMap<Line, Position> {
+    pub(in crate::select) fn positions(&self) -> BTreeMap<MajorLine, Position> {
         self.chosen.iter().map(|(&line, &visit)| (line, self.visits[visit].position)).collect()
     }
 
     /// The chosen position of a line.
-    pub(in crate::select) fn position(&self, line: Line) -> Option<Position> {
+    pub(in crate::select) fn position(&self, line: MajorLine) -> Option<Position> {
         self.chosen.get(&line).map(|&visit| self.visits[visit].position)
     }
 }
@@ -189,7 +189,7 @@ impl BuildList {
 pub(in crate::select) fn lowest(
     world: &mut World<'_>,
     requirement: &Requirement,
-) -> Result<Option<(Place, Position)>, Unavailable> {
+) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
     let need = world.packages.need_for(requirement);
     lowest_for(world, need)
 }
@@ -197,8 +197,8 @@ pub(in crate::select) fn lowest(
 /// The lowest candidate that the requirement with this number accepts; `None` if there is none.
 pub(in crate::select) fn lowest_for(
     world: &mut World<'_>,
-    need: Need,
-) -> Result<Option<(Place, Position)>, Unavailable> {
+    need: RequirementIndex,
+) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
     let (place, lowest) = world.packages.lowest(need, find_lowest)?;
     Ok(lowest.map(|lowest| (place, lowest)))
 }
@@ -206,7 +206,7 @@ pub(in crate::select) fn lowest_for(
 fn find_lowest(
     packages: &mut Packages<'_>,
     requirement: &Requirement,
-    place: Place,
+    place: PackageIndex,
 ) -> Result<Option<Position>, Unavailable> {
     let (_, set) = packages.accepted(requirement)?;
     let lowest = set.first();

@@ -7,7 +7,7 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::select::minimal::build::{Pick, lowest};
 use crate::select::minimal::requirements::{at_least, indirect, needed};
 use crate::select::minimal::select::select;
-use crate::select::node::Line;
+use crate::select::node::MajorLine;
 use crate::select::world::World;
 use crate::select::{Change, Failure, Lowered, Request};
 
@@ -19,14 +19,14 @@ pub(super) enum Idle {
     /// They go.
     Goes,
     /// They go, except the one that the command names.
-    GoesBut(Line),
+    GoesBut(MajorLine),
 }
 
 /// Turns the versions to choose into requirements, and those into a selection.
 pub(super) fn finish(
     universe: &dyn Universe,
     world: &mut World<'_>,
-    chosen: BTreeMap<Line, Position>,
+    chosen: BTreeMap<MajorLine, Position>,
     idle: Idle,
 ) -> Result<Change, Failure> {
     selected(draft(world, chosen, Vec::new(), idle)?, universe, world.request())
@@ -35,7 +35,7 @@ pub(super) fn finish(
 /// Turns the versions to choose into requirements, which nothing was selected by yet.
 pub(super) fn draft(
     world: &mut World<'_>,
-    mut chosen: BTreeMap<Line, Position>,
+    mut chosen: BTreeMap<MajorLine, Position>,
     mut lowered: Vec<Lowered>,
     idle: Idle,
 ) -> Result<Change, Unavailable> {
@@ -108,9 +108,9 @@ struct Moved {
 /// `None` if nothing is chosen for it. The requirement of a replaced package stays the same.
 fn moved(
     world: &mut World<'_>,
-    chosen: &BTreeMap<Line, Position>,
+    chosen: &BTreeMap<MajorLine, Position>,
     requirement: &Requirement,
-) -> Result<(Option<Moved>, Option<Line>), Unavailable> {
+) -> Result<(Option<Moved>, Option<MajorLine>), Unavailable> {
     let mut requirement = requirement.clone();
     if world.request().is_own(&requirement.id) {
         return Ok((Some(Moved { requirement, is_at_chosen: true }), None));

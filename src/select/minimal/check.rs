@@ -10,7 +10,7 @@ use crate::select::filters::Rejection;
 use crate::select::fold::FoldedVersions;
 use crate::select::minimal::build::{BuildList, By, is_yanked_pin, lowest_for};
 use crate::select::minimal::{facts, replaced};
-use crate::select::node::{Line, Need, Place};
+use crate::select::node::{MajorLine, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
 use crate::select::world::World;
@@ -21,9 +21,9 @@ pub(super) enum Flaw {
     /// Nothing meets a requirement.
     Unmet(By, Requirement),
     /// The installed version cannot be upgraded to the chosen version of a line.
-    Refused(Line, Rejection),
+    Refused(MajorLine, Rejection),
     /// A requirement does not accept the minimum that others need of a line.
-    Broken(By, Requirement, Line),
+    Broken(By, Requirement, MajorLine),
 }
 
 /// The first violated requirement of the roots or of a chosen version, with its reason; `None` if all hold.
@@ -64,7 +64,7 @@ fn first_flaw(
     world: &mut World<'_>,
     list: &BuildList,
     by: By,
-    needs: &[Need],
+    needs: &[RequirementIndex],
 ) -> Result<Option<Flaw>, Unavailable> {
     for &need in needs.iter() {
         if world.packages.is_own(need) {
@@ -88,7 +88,11 @@ fn first_flaw(
     Ok(None)
 }
 
-fn required(world: &mut World<'_>, list: &BuildList, by: By) -> Result<Vec<Need>, Unavailable> {
+fn required(
+    world: &mut World<'_>,
+    list: &BuildList,
+    by: By,
+) -> Result<Vec<RequirementIndex>, Unavailable> {
     Ok(match by {
         By::Root(index) => {
             let requirements = world.roots[index].requirements.clone();
@@ -128,7 +132,7 @@ pub(super) fn overtaken(
     world: &mut World<'_>,
     list: &BuildList,
     wish: &Requirement,
-    line: Line,
+    line: MajorLine,
 ) -> Result<Option<Conflict>, Unavailable> {
     let Some(chosen) = list.position(line) else { return Ok(None) };
     if is_kept(world, wish, chosen)? {
@@ -160,7 +164,7 @@ fn broken(
     list: &BuildList,
     by: By,
     requirement: &Requirement,
-    line: Line,
+    line: MajorLine,
 ) -> Result<Conflict, Unavailable> {
     let mut conflict = Conflict::within(world);
     let forced = &list.visits[list.chosen[&line]];
@@ -175,7 +179,7 @@ fn broken(
 }
 
 /// What a requirement requires of the package at `place`, which may replace the package that it names.
-fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
+fn asked(world: &World<'_>, place: PackageIndex, requirement: &Requirement) -> String {
     let asked = requirement.to_string();
     if world.package(place).id == requirement.id {
         return asked;
@@ -184,7 +188,7 @@ fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
 }
 
 /// The conflict if the installed version cannot be upgraded to the minimum that is needed.
-fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) -> Conflict {
+fn refused(world: &World<'_>, list: &BuildList, line: MajorLine, refusal: Rejection) -> Conflict {
     let mut conflict = Conflict::within(world);
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);

@@ -19,7 +19,7 @@ use crate::select::minimal::change::{Idle, draft, selected};
 use crate::select::minimal::check::{self, Flaw};
 use crate::select::minimal::requirements::required;
 use crate::select::minimal::{apart, providers, replaced};
-use crate::select::node::Line;
+use crate::select::node::MajorLine;
 use crate::select::world::World;
 use crate::select::{
     Asker, Because, Change, Chosen, Demanded, Failure, Lowered, Origin, Selection,
@@ -33,10 +33,13 @@ use crate::select::{
 pub(super) fn downgrade(
     universe: &dyn Universe,
     world: &mut World<'_>,
-    list: &BTreeMap<Line, Position>,
+    list: &BTreeMap<MajorLine, Position>,
     target: Pick,
 ) -> Result<Change, Failure> {
     let mut search = Downgrade::new(world, list, target)?;
+    // Lower everything to what is not excluded, look at the result, exclude one more version that spoils it, and begin again.
+    // This ends: each round but the last excludes a version that was not excluded before (`may_go`), and there are only as many
+    // as the packages of the list have.
     loop {
         let kept = search.lower_all(world)?;
         let lowered = search.lowered(world, &kept);
@@ -69,24 +72,26 @@ enum Reason {
 
 #[derive(Debug)]
 struct Downgrade<'l> {
-    list: &'l BTreeMap<Line, Position>,
+    list: &'l BTreeMap<MajorLine, Position>,
     /// For each package that was there, the version that it must not exceed.
-    most: BTreeMap<Line, Position>,
+    most: BTreeMap<MajorLine, Position>,
     added: FxHashSet<Pick>,
     excluded: FxHashSet<Pick>,
     dependents: FxHashMap<Pick, Vec<Pick>>,
     because: FxHashMap<Pick, Reason>,
-    target: Line,
+    target: MajorLine,
     /// The target and its dependencies, which stay at their versions.
-    fixed: FxHashSet<Line>,
-    /// The build list before, with all providers that it needs, if everything fit.
-    before: Option<BTreeMap<Line, Position>>,
+    fixed: FxHashSet<MajorLine>,
+    /// The build list before, with all providers that it needs, if everything fit. Without it, something was wrong already: then
+    /// only what this downgrade has moved is blamed for a flaw ([`Self::is_suspect`]), so that it does not go on to drop what has
+    /// nothing to do with it.
+    before: Option<BTreeMap<MajorLine, Position>>,
 }
 
 impl<'l> Downgrade<'l> {
     fn new(
         world: &mut World<'_>,
-        list: &'l BTreeMap<Line, Position>,
+        list: &'l BTreeMap<MajorLine, Position>,
         target: Pick,
     ) -> Result<Self, Failure> {
         let before = providers::completed(world, &[])?.map(|list| list.positions());
@@ -121,7 +126,7 @@ impl<'l> Downgrade<'l> {
     fn lower_all(
         &mut self,
         world: &mut World<'_>,
-    ) -> Result<BTreeMap<Line, Position>, Unavailable> {
+    ) -> Result<BTreeMap<MajorLine, Position>, Unavailable> {
         let mut kept = BTreeMap::new();
         for (&line, &chosen) in self.list {
             let mut pick = Pick { line, position: chosen };
@@ -183,7 +188,7 @@ impl<'l> Downgrade<'l> {
 
     /// The next lower candidate that is a release and not above the limit.
     fn lower(&self, world: &World<'_>, pick: Pick) -> Option<Position> {
-        let Pick { line: Line { place, .. }, position } = pick;
+        let Pick { line: MajorLine { place, .. }, position } = pick;
         let package = world.package(place);
         let limit = match self.most.get(&pick.line) {
             // A version that the command names may be yanked.
@@ -304,7 +309,7 @@ impl<'l> Downgrade<'l> {
         because: &dyn Fn(&PackageId) -> Because,
     ) -> bool {
         let picks = ids.filter_map(|id| {
-            let is_it = |line: &Line| world.package(line.place).id == *id;
+            let is_it = |line: &MajorLine| world.package(line.place).id == *id;
             let (&line, _) = built.chosen.iter().find(|(line, _)| is_it(line))?;
             Some(Pick { line, position: built.position(line)? })
         });
@@ -336,8 +341,8 @@ impl<'l> Downgrade<'l> {
     }
 
     /// What is lowered or dropped, except the target.
-    fn lowered(&self, world: &World<'_>, kept: &BTreeMap<Line, Position>) -> Vec<Lowered> {
-        let label = |line: Line, at| world.package(line.place).label(at);
+    fn lowered(&self, world: &World<'_>, kept: &BTreeMap<MajorLine, Position>) -> Vec<Lowered> {
+        let label = |line: MajorLine, at| world.package(line.place).label(at);
         let mut lowered = Vec::new();
         for (&line, &from) in self.list {
             let to = kept.get(&line);

@@ -13,7 +13,7 @@ use crate::select::minimal::change::{Idle, finish};
 use crate::select::minimal::requirements::compatible;
 use crate::select::minimal::select::without_lock;
 use crate::select::minimal::{check, downgrade, providers, replaced};
-use crate::select::node::{Edge, Kind, Line, Place};
+use crate::select::node::{Edge, MajorLine, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Verdict};
 use crate::select::world::World;
@@ -147,7 +147,7 @@ fn one(
 }
 
 /// A version that the command wants.
-fn commanded(place: Place, position: Position) -> Addition {
+fn commanded(place: PackageIndex, position: Position) -> Addition {
     Addition { place, position, by: By::Command }
 }
 
@@ -222,7 +222,7 @@ fn higher(
     world: &mut World<'_>,
     list: &BuildList,
     wanted: &mut Vec<Addition>,
-    line: Line,
+    line: MajorLine,
     current: Position,
 ) -> Result<Option<BuildList>, Failure> {
     let releases = world.package(line.place).releases.len();
@@ -251,13 +251,17 @@ fn lowers(world: &World<'_>, before: &BuildList, after: &BuildList) -> bool {
 }
 
 /// The versions of a line that may be chosen at all.
-fn allowed(world: &World<'_>, line: Line) -> PositionSet {
+fn allowed(world: &World<'_>, line: MajorLine) -> PositionSet {
     let same = |at: &Position| world.line(line.place, *at) == line;
     world.package(line.place).allowed.iter().filter(same).collect()
 }
 
 /// The versions of a line that the roots and the chosen versions accept.
-fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<PositionSet, Unavailable> {
+fn bounds(
+    world: &mut World<'_>,
+    list: &BuildList,
+    line: MajorLine,
+) -> Result<PositionSet, Unavailable> {
     let roots = &world.request().roots;
     let of_roots = roots.iter().flat_map(|root| root.requirements.iter().cloned());
     let mut all: Vec<Arc<Requirement>> = of_roots.map(Arc::new).collect();
@@ -283,7 +287,7 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
 fn newest(
     world: &mut World<'_>,
     list: &BuildList,
-) -> Result<Option<BTreeMap<Line, Position>>, Failure> {
+) -> Result<Option<BTreeMap<MajorLine, Position>>, Failure> {
     let mut edges = world.root_edges()?;
     let providing = providers::providing(world, list)?;
     let list = list.positions();
@@ -293,12 +297,12 @@ fn newest(
         let allowed = allowed(world, line);
         let above = allowed.iter().filter(|at| *at >= position && provides(at));
         let set = above.collect::<PositionSet>().union(&PositionSet::singleton(position));
-        edges.push(Edge { node: world.node(Kind::Line(line)), set });
+        edges.push(Edge { node: world.node(NodeKind::Versions(line)), set });
     }
     world.narrow_root(edges);
     let Verdict::Chosen(chosen) = search::solve(world, usize::MAX)? else { return Ok(None) };
     let newest = list.iter().map(|(&line, &position)| {
-        let node = world.node(Kind::Line(line));
+        let node = world.node(NodeKind::Versions(line));
         (line, chosen.get(&node).copied().unwrap_or(position))
     });
     Ok(Some(newest.collect()))

@@ -16,7 +16,7 @@ use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{Addition, BuildList, By, Pick, Visit, is_higher};
 use crate::select::minimal::provision::{self, Missing};
 use crate::select::minimal::{apart, check, replaced};
-use crate::select::node::{Capability, Line, Place};
+use crate::select::node::{Capability, MajorLine, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::world::{ChosenPackage, Provider, World, unfinished};
 
@@ -113,7 +113,7 @@ fn fewest(
     list: BuildList,
 ) -> Result<BuildList, Failure> {
     let is_brought = |visit: &&Visit| matches!(visit.by, By::Capability(_));
-    let places = |list: &BuildList| -> BTreeSet<Place> {
+    let places = |list: &BuildList| -> BTreeSet<PackageIndex> {
         list.visits.iter().filter(is_brought).map(|visit| visit.place).collect()
     };
     let brought = places(&list);
@@ -122,13 +122,13 @@ fn fewest(
     }
     let mut required: BTreeSet<String> = world.own_requires.keys().cloned().collect();
     // What a provider requires may change with its version, or with another provider.
-    for (Line { place, .. }, position) in list.positions() {
+    for (MajorLine { place, .. }, position) in list.positions() {
         if !brought.contains(&place) {
             required.extend(world.packages.capabilities_of(place, position)?.1);
         }
     }
-    let is_there = |place: Place| {
-        !brought.contains(&place) && list.chosen.range(Line::all_of(place)).next().is_some()
+    let is_there = |place: PackageIndex| {
+        !brought.contains(&place) && list.chosen.range(MajorLine::all_of(place)).next().is_some()
     };
     let fewest = world.packages.fewest_providers(required, is_there).max(1);
     let mut tries = TRIES;
@@ -258,11 +258,11 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
 /// The provider of a capability among the versions to choose.
 pub(super) fn among(
     world: &World<'_>,
-    chosen: &BTreeMap<Line, Position>,
+    chosen: &BTreeMap<MajorLine, Position>,
     name: &str,
 ) -> Option<Pick> {
-    let in_line = |place: Place, versions: &PositionSet| {
-        let mut lines = chosen.range(Line::all_of(place)).map(|(_, &position)| position);
+    let in_line = |place: PackageIndex, versions: &PositionSet| {
+        let mut lines = chosen.range(MajorLine::all_of(place)).map(|(_, &position)| position);
         lines.find(|&position| versions.holds(position))
     };
     let ChosenPackage::Candidate(place, position) =
@@ -277,14 +277,14 @@ pub(super) fn among(
 pub(super) fn providing(
     world: &mut World<'_>,
     list: &BuildList,
-) -> Result<BTreeMap<Place, PositionSet>, Unavailable> {
+) -> Result<BTreeMap<PackageIndex, PositionSet>, Unavailable> {
     let mut providing = BTreeMap::new();
     if !world.packages.capabilities.is_any_required() {
         return Ok(providing);
     }
     let positions = list.positions();
     let mut required: BTreeSet<String> = world.own_requires.keys().cloned().collect();
-    for (&Line { place, .. }, &position) in &positions {
+    for (&MajorLine { place, .. }, &position) in &positions {
         required.extend(world.packages.capabilities_of(place, position)?.1);
     }
     let request = world.request();
@@ -297,7 +297,8 @@ pub(super) fn providing(
         }
     }
     for name in &required {
-        let Some(Pick { line: Line { place, .. }, .. }) = among(world, &positions, name) else {
+        let Some(Pick { line: MajorLine { place, .. }, .. }) = among(world, &positions, name)
+        else {
             continue;
         };
         if asked.contains(&world.package(place).id) {
@@ -314,8 +315,8 @@ pub(super) fn providing(
 }
 
 /// The chosen version of the package at `place` within `versions`.
-fn chosen(list: &BuildList, place: Place, versions: &PositionSet) -> Option<Position> {
-    let lines = list.chosen.range(Line::all_of(place));
+fn chosen(list: &BuildList, place: PackageIndex, versions: &PositionSet) -> Option<Position> {
+    let lines = list.chosen.range(MajorLine::all_of(place));
     let mut positions = lines.filter_map(|(&line, _)| list.position(line));
     positions.find(|&position| versions.holds(position))
 }
@@ -335,7 +336,7 @@ fn candidates(world: &World<'_>, list: &BuildList, capability: Capability) -> Ve
             let current = list.position(world.line(*place, position));
             is_stable && current.is_none_or(|current| is_higher(package, position, current))
         })?;
-        let is_asked = list.chosen.range(Line::all_of(*place)).next().is_some();
+        let is_asked = list.chosen.range(MajorLine::all_of(*place)).next().is_some();
         let by = By::Capability(capability);
         (is_listed || is_asked).then_some(Addition { place: *place, position: lowest, by })
     });

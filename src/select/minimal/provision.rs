@@ -8,7 +8,7 @@ use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{Addition, BuildList, By};
 use crate::select::minimal::facts;
-use crate::select::node::{Capability, Line, Place};
+use crate::select::node::{Capability, MajorLine, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::supply;
 use crate::select::world::World;
@@ -49,12 +49,12 @@ pub(super) fn add_passed(
 ) {
     let ranked =
         world.packages.ranked_providers(world.packages.capabilities.name(capability)).into_iter();
-    let places: BTreeSet<Place> = ranked
+    let places: BTreeSet<PackageIndex> = ranked
         .filter_map(|(provider, _)| Some(provider.package()?.0))
         .filter(|place| tried.iter().all(|addition| addition.place != *place))
         .collect();
     for place in places {
-        for (_, &visit) in list.chosen.range(Line::all_of(place)) {
+        for (_, &visit) in list.chosen.range(MajorLine::all_of(place)) {
             let visit = &list.visits[visit];
             conflict.tell(facts::chain(world, list, visit.by, &visit.requirement));
             let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
@@ -71,7 +71,7 @@ pub(super) fn doubled(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
-    let mut providers: Vec<(String, Option<Place>, Fact, Vec<Fact>)> = Vec::new();
+    let mut providers: Vec<(String, Option<PackageIndex>, Fact, Vec<Fact>)> = Vec::new();
     let local = &world.request().local;
     for (name, by) in &world.request().own.provides {
         for id in by.iter().filter(|id| local.contains_key(id)) {

@@ -27,6 +27,9 @@ pub(in crate::select) fn build(
     let mut tried: Vec<StandIns> = vec![StandIns::new()];
     let mut why_replaced = BTreeMap::new();
     world.packages.replace(StandIns::new());
+    // This ends for two reasons. A list that was walked too early (`take_outdated`) is walked again only because something was
+    // read that had not been read. And a set of replacements that was tried before ends the loop, so no set comes twice; there
+    // are only so many, because both sides are packages that were read.
     loop {
         world.take_outdated();
         let mut list = BuildList::walk(world, additions)?;

@@ -13,15 +13,15 @@ use crate::reference::VersionSpec;
 use crate::select::candidates::Candidates;
 use crate::select::minimal::build::{Pick, is_higher, lowest_for};
 use crate::select::minimal::providers;
-use crate::select::node::Line;
+use crate::select::node::MajorLine;
 use crate::select::plan::beginning_at;
 use crate::select::world::World;
 
 /// The lines in addition to `direct` that must be listed, so that the build list is `chosen`.
 pub(super) fn indirect(
     world: &mut World<'_>,
-    chosen: &BTreeMap<Line, Position>,
-    direct: &[Line],
+    chosen: &BTreeMap<MajorLine, Position>,
+    direct: &[MajorLine],
 ) -> Result<Vec<Pick>, Unavailable> {
     let mut order = Vec::new();
     let mut seen = FxHashSet::default();
@@ -30,7 +30,7 @@ pub(super) fn indirect(
             post_order(world, Pick { line: *line, position }, &mut seen, &mut order)?;
         }
     }
-    let mut implied: FxHashMap<Line, Position> = FxHashMap::default();
+    let mut implied: FxHashMap<MajorLine, Position> = FxHashMap::default();
     let mut walked = FxHashSet::default();
     for line in direct {
         if let Some(&position) = chosen.get(line) {
@@ -53,12 +53,12 @@ pub(super) fn indirect(
 /// providers of required capabilities.
 pub(super) fn needed(
     world: &mut World<'_>,
-    chosen: &BTreeMap<Line, Position>,
-    direct: &[Line],
-) -> Result<FxHashSet<Line>, Unavailable> {
-    let mut lines: FxHashSet<Line> = direct.iter().copied().collect();
+    chosen: &BTreeMap<MajorLine, Position>,
+    direct: &[MajorLine],
+) -> Result<FxHashSet<MajorLine>, Unavailable> {
+    let mut lines: FxHashSet<MajorLine> = direct.iter().copied().collect();
     let mut walked = FxHashSet::default();
-    let chosen_of = |line: Line| Some(Pick { line, position: *chosen.get(&line)? });
+    let chosen_of = |line: MajorLine| Some(Pick { line, position: *chosen.get(&line)? });
     let mut open: Vec<Pick> = direct.iter().filter_map(|line| chosen_of(*line)).collect();
     let own: Vec<String> = world.own_requires.keys().cloned().collect();
     open.extend(own.iter().filter_map(|name| providers::among(world, chosen, name)));
@@ -85,7 +85,7 @@ pub(super) fn needed(
 
 /// The lowest versions that meet the requirements of a version.
 pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, Unavailable> {
-    let Pick { line: Line { place, .. }, position } = pick;
+    let Pick { line: MajorLine { place, .. }, position } = pick;
     let mut required = Vec::new();
     for &need in world.packages.needs_of(place, position)?.iter() {
         if world.packages.is_own(need) {
@@ -130,7 +130,7 @@ fn imply(
     world: &mut World<'_>,
     pick: Pick,
     walked: &mut FxHashSet<Pick>,
-    implied: &mut FxHashMap<Line, Position>,
+    implied: &mut FxHashMap<MajorLine, Position>,
 ) -> Result<(), Unavailable> {
     let mut open = vec![pick];
     while let Some(pick) = open.pop() {

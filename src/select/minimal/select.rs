@@ -6,7 +6,7 @@ use crate::index::releases::Position;
 use crate::index::{Unavailable, Universe};
 use crate::select::minimal::build::{self, BuildList};
 use crate::select::minimal::{providers, smallest};
-use crate::select::node::{Kind, Need, Node};
+use crate::select::node::{Node, NodeKind, RequirementIndex};
 use crate::select::outcome::{self, Claim};
 use crate::select::world::World;
 use crate::select::{Asker, Failure, Installed, Majors, Request, Selection};
@@ -67,7 +67,7 @@ fn choices(
 ) -> Result<FxHashMap<Node, Position>, Unavailable> {
     let mut choices = FxHashMap::default();
     for (&line, &visit) in &list.chosen {
-        let node = world.node(Kind::Line(line));
+        let node = world.node(NodeKind::Versions(line));
         choices.insert(node, list.visits[visit].position);
     }
     if world.majors() == Majors::One && world.request().settings.side_by_side.is_empty() {
@@ -75,14 +75,14 @@ fn choices(
     }
     let roots = world.roots.to_vec();
     let roots = roots.iter().flat_map(|root| &root.requirements);
-    let mut required: Vec<Need> =
+    let mut required: Vec<RequirementIndex> =
         roots.map(|requirement| world.packages.need_for(requirement)).collect();
     for visit in &list.visits {
         required.extend_from_slice(&world.packages.needs_of(visit.place, visit.position)?);
     }
     for need in required {
         let Some(edge) = world.edge_for(need)? else { continue };
-        if let Kind::Majors(..) = world.kind(edge.node) {
+        if let NodeKind::MajorChoice(..) = world.kind(edge.node) {
             // If several majors match, the lowest is meant.
             choices.insert(edge.node, 0);
         }

@@ -19,12 +19,12 @@ use crate::select::{Failure, Highest, OwnCapabilities, Request, Root, Strategy a
 /// A world of numbered packages whose versions are numbers: what each needs is a range of another's numbers.
 #[derive(Clone, Default)]
 struct Numbered {
-    packages: Vec<Vec<Vec<Need>>>,
-    roots: Vec<Need>,
+    packages: Vec<Vec<Vec<RequirementIndex>>>,
+    roots: Vec<RequirementIndex>,
 }
 
 /// A package, and the first and last of its accepted versions.
-type Need = (usize, usize, usize);
+type RequirementIndex = (usize, usize, usize);
 
 /// A small generator of numbers that look random and are always the same.
 struct Dice(u64);
@@ -68,7 +68,7 @@ impl Numbered {
     }
 }
 
-fn asked(&(package, first, last): &Need) -> Requirement {
+fn asked(&(package, first, last): &RequirementIndex) -> Requirement {
     requirement(&format!("p{package}#>=1.{first}.0 <=1.{last}.0"))
 }
 
@@ -155,7 +155,7 @@ fn capped(seed: u64, roots: usize, capped: usize) -> Numbered {
         };
         packages.push((0..VERSIONS).map(|version| needs(version, &mut dice)).collect());
     }
-    let mut asked: Vec<Need> =
+    let mut asked: Vec<RequirementIndex> =
         (0..roots).map(|_| (WANTED + dice.roll(PACKAGES), 0, VERSIONS - 1)).collect();
     for wanted in 0..capped {
         asked.push((wanted, 0, 4 + dice.roll(8)));
@@ -182,7 +182,7 @@ fn layered(seed: u64, roots: usize, layers: usize, caps: usize) -> Numbered {
         }
     }
     let top = layers * WIDTH;
-    let mut asked: Vec<Need> =
+    let mut asked: Vec<RequirementIndex> =
         (0..roots).map(|root| (top + root % WIDTH, 0, VERSIONS - 1)).collect();
     asked.extend((0..caps).map(|cap| (cap, 0, 5 + dice.roll(15))));
     Numbered { packages, roots: asked }

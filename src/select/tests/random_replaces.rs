@@ -20,10 +20,10 @@ const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
 const SPECS: [&str; 6] = ["latest", "^1", ">=1.1", "<2", "2.0.0", "^1.1 || 2.0.0"];
 
 /// A requirement on a package: indices into the constants.
-type Need = (usize, usize);
+type RequirementIndex = (usize, usize);
 
 /// A version: what it needs, and the packages that it replaces.
-type Release = (Vec<Need>, BTreeSet<usize>);
+type Release = (Vec<RequirementIndex>, BTreeSet<usize>);
 
 /// Of each package, which version, if any.
 type Choice = BTreeMap<usize, usize>;
@@ -35,12 +35,12 @@ type StandIns = BTreeMap<usize, usize>;
 #[derive(Debug, Clone)]
 struct Case {
     packages: Vec<Vec<Release>>,
-    roots: Vec<Need>,
+    roots: Vec<RequirementIndex>,
     /// Whether the indexes of replaced packages name their replacements.
     tells: bool,
 }
 
-fn needs(most: usize) -> impl Strategy<Value = Vec<Need>> {
+fn needs(most: usize) -> impl Strategy<Value = Vec<RequirementIndex>> {
     proptest::collection::vec((0..NAMES.len(), 0..SPECS.len()), 0..=most)
 }
 
@@ -60,8 +60,9 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-fn requirements(needs: &[Need]) -> Vec<Requirement> {
-    let asked = |&(name, spec): &Need| requirement(&format!("{}#{}", NAMES[name], SPECS[spec]));
+fn requirements(needs: &[RequirementIndex]) -> Vec<Requirement> {
+    let asked =
+        |&(name, spec): &RequirementIndex| requirement(&format!("{}#{}", NAMES[name], SPECS[spec]));
     needs.iter().map(asked).collect()
 }
 
@@ -100,7 +101,7 @@ impl Case {
     }
 
     /// All that the roots and a choice need.
-    fn needs<'c>(&'c self, choice: &'c Choice) -> impl Iterator<Item = &'c Need> {
+    fn needs<'c>(&'c self, choice: &'c Choice) -> impl Iterator<Item = &'c RequirementIndex> {
         let chosen = choice.iter().flat_map(|(&name, &at)| &self.packages[name][at].0);
         self.roots.iter().chain(chosen)
     }
@@ -180,7 +181,7 @@ impl Case {
         let mut stand_ins = StandIns::new();
         let mut tried = vec![stand_ins.clone()];
         loop {
-            let meant = |&(name, spec): &Need| {
+            let meant = |&(name, spec): &RequirementIndex| {
                 let name = *stand_ins.get(&name).unwrap_or(&name);
                 let at = (0..self.packages[name].len()).find(|&at| accepts(spec, at));
                 (name, at)
@@ -189,7 +190,7 @@ impl Case {
             let mut asked: BTreeSet<usize> = BTreeSet::new();
             // A requirement of an older version that nothing can meet is ignored.
             let mut met: BTreeSet<usize> = BTreeSet::new();
-            let mut open: Vec<Need> = self.roots.clone();
+            let mut open: Vec<RequirementIndex> = self.roots.clone();
             while let Some(need) = open.pop() {
                 asked.insert(need.0);
                 let (name, Some(at)) = meant(&need) else { continue };
@@ -229,7 +230,7 @@ impl Case {
             if !replaced.iter().all(is_plain) || stand_ins.iter().any(has_ended) {
                 return None;
             }
-            let is_kept = |need: &&Need| {
+            let is_kept = |need: &&RequirementIndex| {
                 let (name, at) = meant(need);
                 at.is_some() && accepts(need.1, chosen[&name])
             };
@@ -271,7 +272,7 @@ fn named(facts: &[Fact]) -> Vec<Vec<usize>> {
 
 #[test]
 fn what_is_replaced_stands_in_for_nothing() {
-    let one = |needs: &[Need], replaced: &[usize]| -> Release {
+    let one = |needs: &[RequirementIndex], replaced: &[usize]| -> Release {
         (needs.to_vec(), replaced.iter().copied().collect())
     };
     // d needs c ^1.1 or more, which replaces d; the lowest c needs the e that replaces c.

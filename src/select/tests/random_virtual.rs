@@ -24,7 +24,7 @@ const CHANNEL: &str = "fast";
 
 /// A requirement on a package: indices into the constants, and whether only the channel is accepted.
 #[derive(Debug, Clone, Copy)]
-struct Need {
+struct RequirementIndex {
     name: usize,
     spec: usize,
     in_channel: bool,
@@ -33,7 +33,7 @@ struct Need {
 /// A version: indices into the constants.
 #[derive(Debug, Clone)]
 struct Release {
-    needs: Vec<Need>,
+    needs: Vec<RequirementIndex>,
     provides: BTreeSet<usize>,
     requires: BTreeSet<usize>,
     /// The packages, and after them capabilities, that must not be used together with it.
@@ -46,15 +46,15 @@ struct Release {
 pub(super) struct Case {
     /// Of each package, its versions from the lowest on. Packages need only later ones.
     packages: Vec<Vec<Release>>,
-    roots: Vec<Need>,
+    roots: Vec<RequirementIndex>,
     required: BTreeSet<usize>,
     /// Of each capability, the packages that the registry lists, in its order.
     listed: Vec<Vec<usize>>,
 }
 
-fn need(names: std::ops::Range<usize>) -> impl Strategy<Value = Need> {
+fn need(names: std::ops::Range<usize>) -> impl Strategy<Value = RequirementIndex> {
     (names, 0..SPECS.len(), proptest::bool::weighted(0.15))
-        .prop_map(|(name, spec, in_channel)| Need { name, spec, in_channel })
+        .prop_map(|(name, spec, in_channel)| RequirementIndex { name, spec, in_channel })
 }
 
 fn some_capabilities(weight: f64) -> impl Strategy<Value = BTreeSet<usize>> {
@@ -96,8 +96,8 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
         .prop_map(|(packages, roots, required, listed)| Case { packages, roots, required, listed })
 }
 
-fn requirements(needs: &[Need]) -> Vec<Requirement> {
-    let requirement = |need: &Need| Requirement {
+fn requirements(needs: &[RequirementIndex]) -> Vec<Requirement> {
+    let requirement = |need: &RequirementIndex| Requirement {
         channel: need.in_channel.then(|| CHANNEL.to_owned()),
         ..requirement(&format!("{}#{}", NAMES[need.name], SPECS[need.spec]))
     };
@@ -176,14 +176,14 @@ impl Case {
         steady
     }
 
-    fn accepts(&self, need: &Need, at: usize) -> bool {
+    fn accepts(&self, need: &RequirementIndex, at: usize) -> bool {
         let asked = requirement(&format!("{}#{}", NAMES[need.name], SPECS[need.spec]));
         asked.spec.accepts(&version(VERSIONS[at]), false)
             && (!need.in_channel || self.packages[need.name][at].in_channel)
     }
 
     /// All that the root and a choice need.
-    fn needs<'c>(&'c self, choice: &'c Choice) -> impl Iterator<Item = &'c Need> {
+    fn needs<'c>(&'c self, choice: &'c Choice) -> impl Iterator<Item = &'c RequirementIndex> {
         let chosen = choice.iter().flat_map(|(&name, &at)| &self.packages[name][at].needs);
         self.roots.iter().chain(chosen)
     }
@@ -202,7 +202,9 @@ impl Case {
 
     /// Whether everything that is required is there, and nothing twice.
     fn is_sound(&self, choice: &Choice) -> bool {
-        let is_met = |need: &Need| choice.get(&need.name).is_some_and(|&at| self.accepts(need, at));
+        let is_met = |need: &RequirementIndex| {
+            choice.get(&need.name).is_some_and(|&at| self.accepts(need, at))
+        };
         let providers: Vec<_> =
             (0..CAPABILITIES.len()).map(|capability| self.providers(choice, capability)).collect();
         let is_beside = |(&name, &at): (&usize, &usize)| {
@@ -248,7 +250,7 @@ impl Case {
     }
 
     /// The packages that are required by name, by `from` or by what that leads to.
-    fn named(&self, choice: &Choice, from: &[Need]) -> BTreeSet<usize> {
+    fn named(&self, choice: &Choice, from: &[RequirementIndex]) -> BTreeSet<usize> {
         let mut named = BTreeSet::new();
         let mut open: Vec<usize> = from.iter().map(|need| need.name).collect();
         while let Some(name) = open.pop() {

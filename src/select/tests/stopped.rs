@@ -19,14 +19,14 @@ impl Dice {
 }
 
 /// A package, and its only accepted version.
-type Need = (String, usize);
+type RequirementIndex = (String, usize);
 
-fn asked((package, version): &Need) -> Requirement {
+fn asked((package, version): &RequirementIndex) -> Requirement {
     requirement(&format!("{package}#1.{version}.0"))
 }
 
 /// Adds a package of which each version has its own needs.
-fn add(memory: &mut Memory, package: &str, versions: &[Vec<Need>]) {
+fn add(memory: &mut Memory, package: &str, versions: &[Vec<RequirementIndex>]) {
     let versions = versions.iter().enumerate();
     let versions = versions
         .map(|(number, needs)| (format!("1.{number}.0"), needs.iter().map(asked).collect()));
@@ -84,7 +84,7 @@ fn parity(corners: usize, patience: usize) -> (Memory, Request) {
             let values = bits.iter().enumerate();
             values.map(|(index, bit)| (format!("bit{bit}"), sum >> index & 1)).collect()
         };
-        let versions: Vec<Vec<Need>> = sums.map(needs).collect();
+        let versions: Vec<Vec<RequirementIndex>> = sums.map(needs).collect();
         add(&mut memory, &format!("corner{corner}"), &versions);
     }
     (memory, request((0..corners).map(|corner| format!("corner{corner}")), patience))
@@ -99,7 +99,7 @@ fn satisfiability(variables: usize, patience: usize) -> (Memory, Request) {
     }
     let clauses = variables * 426 / 100;
     for clause in 0..clauses {
-        let literals: Vec<Vec<Need>> = (0..3)
+        let literals: Vec<Vec<RequirementIndex>> = (0..3)
             .map(|_| vec![(format!("variable{}", dice.roll(variables)), dice.roll(2))])
             .collect();
         add(&mut memory, &format!("clause{clause}"), &literals);

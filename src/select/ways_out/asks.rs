@@ -7,7 +7,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::reference::VersionSpec;
 use crate::select::clash::three_numbers;
 use crate::select::minimal::requirements::{at_least, compatible};
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 use crate::select::way_out::Ask;
 use crate::select::world::World;
 use crate::select::{Request, Root};
@@ -16,7 +16,7 @@ use crate::select::{Request, Root};
 pub(super) struct Goal<'w> {
     /// What it is chosen instead of, or as; narrows it in other ways than its version.
     pub(super) wish: &'w Requirement,
-    pub(super) place: Place,
+    pub(super) place: PackageIndex,
     pub(super) position: Position,
 }
 

@@ -10,7 +10,7 @@ use crate::select::Request;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{BuildList, lowest};
 use crate::select::minimal::requirements::at_least;
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
@@ -115,7 +115,7 @@ impl Finder<'_> {
     }
 
     /// Requires a candidate as the minimum of a package that no root requires.
-    fn new_ask(&self, id: &PackageId, place: Place, position: Position) -> Ask {
+    fn new_ask(&self, id: &PackageId, place: PackageIndex, position: Position) -> Ask {
         let package = self.trial.world.package(place);
         let to = Requirement::new(id.clone(), at_least(package, position, None));
         let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();

@@ -23,7 +23,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::select::without_lock;
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
@@ -234,7 +234,7 @@ impl<'a> Finder<'a> {
     fn try_asking(
         &mut self,
         wish: &Requirement,
-        place: Place,
+        place: PackageIndex,
         set: &PositionSet,
     ) -> Result<bool, Unavailable> {
         let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
@@ -249,7 +249,7 @@ impl<'a> Finder<'a> {
     fn try_set(
         &mut self,
         wish: &Requirement,
-        place: Place,
+        place: PackageIndex,
         set: &PositionSet,
     ) -> Result<Option<Position>, Unavailable> {
         let mut roots = self.request.roots.clone();

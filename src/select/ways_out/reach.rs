@@ -8,7 +8,7 @@ use pubgrub::VersionSet as _;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::node::{Node, Place};
+use crate::select::node::{Node, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{Proof, Verdict};
 use crate::select::trial::Trial;
@@ -26,7 +26,7 @@ const EFFORT: usize = 20_000;
 /// The candidates of the package of a wish.
 pub(super) struct Reach<'w> {
     pub(super) wish: &'w Requirement,
-    pub(super) place: Place,
+    pub(super) place: PackageIndex,
     /// What the wish would accept if its version did not matter.
     pub(super) all: PositionSet,
     /// What the wish accepts.

@@ -8,7 +8,7 @@
 use super::presence::Presence;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::{Edge, Kind, Place};
+use crate::select::node::{Edge, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 
 /// The candidate that says that something is chosen.
@@ -26,7 +26,7 @@ impl Presence<'_, '_> {
     /// with it.
     pub(super) fn edges_apart(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         let mut edges = Vec::new();
@@ -37,7 +37,7 @@ impl Presence<'_, '_> {
                 true => PositionSet::default(),
                 false => std::iter::once(ABSENT).collect(),
             };
-            edges.push(Edge { node: self.nodes.node(Kind::Apart(opponent)), set });
+            edges.push(Edge { node: self.nodes.node(NodeKind::Opponent(opponent)), set });
         }
         if self.packages.opponents.is_empty() {
             return Ok(edges);
@@ -49,7 +49,7 @@ impl Presence<'_, '_> {
                 continue;
             };
             let set = std::iter::once(THERE).collect();
-            edges.push(Edge { node: self.nodes.node(Kind::Apart(opponent)), set });
+            edges.push(Edge { node: self.nodes.node(NodeKind::Opponent(opponent)), set });
         }
         Ok(edges)
     }
@@ -64,7 +64,7 @@ impl Presence<'_, '_> {
             }
             let opponent = self.packages.note_opponent(name);
             let set = std::iter::once(ABSENT).collect();
-            edges.push(Edge { node: self.nodes.node(Kind::Apart(opponent)), set });
+            edges.push(Edge { node: self.nodes.node(NodeKind::Opponent(opponent)), set });
         }
         edges
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::select::effort::Effort;
-use crate::select::node::{Node, Place};
+use crate::select::node::{Node, PackageIndex};
 
 /// The steps that searches took, and how many they may take.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(in crate::select) struct Budget {
     /// How many steps they may take in all.
     pub(in crate::select) most: usize,
     /// How often something was tried in vain because of each package.
-    tried: FxHashMap<Place, usize>,
+    tried: FxHashMap<PackageIndex, usize>,
 }
 
 impl Budget {
@@ -31,7 +31,7 @@ impl Budget {
     }
 
     /// Counts the steps of a trial that failed because of a package; returns whether more may be tried.
-    pub(in crate::select) fn spend(&mut self, steps: usize, place: Place) -> bool {
+    pub(in crate::select) fn spend(&mut self, steps: usize, place: PackageIndex) -> bool {
         self.effort.spend(steps);
         *self.tried.entry(place).or_default() += 1;
         self.steps() <= self.most
@@ -50,9 +50,9 @@ impl Budget {
     /// The packages that searches came back to, and how often: those in conflicts, or tried in vain.
     pub(super) fn returns(
         &self,
-        place: impl Fn(Node) -> Option<Place>,
-    ) -> Vec<(Reverse<usize>, Place)> {
-        let mut counts: BTreeMap<Place, usize> = BTreeMap::new();
+        place: impl Fn(Node) -> Option<PackageIndex>,
+    ) -> Vec<(Reverse<usize>, PackageIndex)> {
+        let mut counts: BTreeMap<PackageIndex, usize> = BTreeMap::new();
         let in_conflicts = self.effort.conflicts();
         let in_conflicts = in_conflicts.filter_map(|(node, count)| Some((place(node)?, count)));
         let tried = self.tried.iter().map(|(&place, &count)| (place, count));

@@ -12,7 +12,7 @@ use super::packages::Packages;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::OwnCapabilities;
-use crate::select::node::{Capability, Place};
+use crate::select::node::{Capability, PackageIndex};
 use crate::select::positions::PositionSet;
 
 /// All known capabilities.
@@ -43,12 +43,12 @@ pub(in crate::select) enum Provider {
     Local(PackageId),
     /// A package, in some of its versions. A package with versions outside its default channel is listed
     /// twice, the second time with only the versions inside it.
-    Package(Place, PositionSet),
+    Package(PackageIndex, PositionSet),
 }
 
 impl Provider {
     /// The package, unless it is the workspace's own.
-    pub(in crate::select) fn package(&self) -> Option<(Place, &PositionSet)> {
+    pub(in crate::select) fn package(&self) -> Option<(PackageIndex, &PositionSet)> {
         match self {
             Self::Local(_) => None,
             Self::Package(place, versions) => Some((*place, versions)),
@@ -62,7 +62,7 @@ pub(in crate::select) enum ChosenPackage {
     /// A package of the workspace.
     Local(PackageId),
     /// A version of a package.
-    Candidate(Place, Position),
+    Candidate(PackageIndex, Position),
 }
 
 /// The rank of a provider; the lowest comes first.
@@ -124,7 +124,7 @@ impl Capabilities {
     }
 
     /// Whether a package provides anything that is required.
-    pub(in crate::select) fn is_provider(&self, of: Place) -> bool {
+    pub(in crate::select) fn is_provider(&self, of: PackageIndex) -> bool {
         let required = self.known.iter().filter(|known| known.is_required);
         let mut providers = required.flat_map(|known| &known.all).filter_map(Provider::package);
         providers.any(|(place, _)| place == of)
@@ -156,7 +156,7 @@ impl Capabilities {
         &mut self,
         own: &OwnCapabilities,
         name: &str,
-        place: Place,
+        place: PackageIndex,
         versions: PositionSet,
     ) -> bool {
         let Capability(index) = self.find_or_add(own, name);
@@ -171,7 +171,7 @@ impl Capabilities {
         &mut self,
         own: &OwnCapabilities,
         name: &str,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> bool {
         let Capability(index) = self.find_or_add(own, name);
@@ -195,7 +195,7 @@ impl Capabilities {
     pub(in crate::select) fn chosen(
         &self,
         name: &str,
-        chosen: &dyn Fn(Place, &PositionSet) -> Option<Position>,
+        chosen: &dyn Fn(PackageIndex, &PositionSet) -> Option<Position>,
     ) -> Option<ChosenPackage> {
         let providers = self.providers(self.find(name)?);
         let mut packages = providers.iter().rev().filter_map(Provider::package);
@@ -240,9 +240,9 @@ impl Packages<'_> {
     pub(in crate::select) fn fewest_providers(
         &self,
         mut required: BTreeSet<String>,
-        is_there: impl Fn(Place) -> bool,
+        is_there: impl Fn(PackageIndex) -> bool,
     ) -> usize {
-        let mut missing: Vec<BTreeSet<Place>> = Vec::new();
+        let mut missing: Vec<BTreeSet<PackageIndex>> = Vec::new();
         let mut open: Vec<String> = required.iter().cloned().collect();
         while let Some(name) = open.pop() {
             let ranked = self.ranked_providers(&name);
@@ -264,7 +264,7 @@ impl Packages<'_> {
         }
         // If no package provides two of these capabilities, each needs its own provider.
         missing.sort_by_key(BTreeSet::len);
-        let mut taken: BTreeSet<Place> = BTreeSet::new();
+        let mut taken: BTreeSet<PackageIndex> = BTreeSet::new();
         let mut count = 0;
         for places in missing {
             if places.is_disjoint(&taken) {

@@ -8,7 +8,7 @@ use super::Packages;
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Level};
 use crate::reference::PackageId;
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 
 impl Packages<'_> {
     /// Tells the universe which packages come next, in the order in which they will be needed.
@@ -24,19 +24,22 @@ impl Packages<'_> {
     }
 
     /// Tells the universe which requirements come next.
-    pub(in crate::select) fn expect_requirements(&self, candidates: &[(Place, Position)]) {
+    pub(in crate::select) fn expect_requirements(&self, candidates: &[(PackageIndex, Position)]) {
         self.universe.expect(Level::Requirements(&self.releases(candidates.iter().copied())));
     }
 
     /// Tells the universe what was chosen. Of what the lock has, everything is known.
-    pub(in crate::select) fn expect_chosen(&self, chosen: impl Iterator<Item = (Place, Position)>) {
+    pub(in crate::select) fn expect_chosen(
+        &self,
+        chosen: impl Iterator<Item = (PackageIndex, Position)>,
+    ) {
         let new = chosen.filter(|&(place, position)| !self.get(place).is_locked(position));
         self.universe.expect(Level::Chosen(&self.releases(new)));
     }
 
     fn releases(
         &self,
-        candidates: impl Iterator<Item = (Place, Position)>,
+        candidates: impl Iterator<Item = (PackageIndex, Position)>,
     ) -> Vec<(Arc<Releases>, Position)> {
         let releases = candidates.filter_map(|(place, position)| {
             let package = self.get(place);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::World;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::{Kind, Line, Node, Place};
+use crate::select::node::{MajorLine, Node, NodeKind, PackageIndex};
 
 /// The most versions that are read in vain.
 const MOST: usize = 20_000;
@@ -34,14 +34,14 @@ pub(in crate::select) fn explore(
     world.edges.clear();
     let mut next = 0;
     while next < world.packages.known.len() && world.packages.statistics().versions_read < MOST {
-        let place = Place(next);
+        let place = PackageIndex(next);
         // The manifests of a repository would have to be fetched one by one.
         let package = world.package(place);
         let known = if package.releases.is_repository() { 0 } else { package.releases.len() };
         let allowed = package.allowed.iter();
         let versions: Vec<Position> = allowed.take_while(|at| *at < known).collect();
         for position in versions {
-            let node = world.node(Kind::Line(world.line(place, position)));
+            let node = world.node(NodeKind::Versions(world.line(place, position)));
             world.edges(node, position)?;
         }
         next += 1;
@@ -52,8 +52,8 @@ pub(in crate::select) fn explore(
 /// Whether a node is about a package that something replaces, or that says that it has moved.
 fn may_have_replacements(world: &World<'_>, node: Node) -> bool {
     match world.kind(node) {
-        Kind::Met(_) | Kind::Role(_) => true,
-        Kind::Line(Line { place, .. }) | Kind::Majors(place, _) => {
+        NodeKind::ReplacementChoice(_) | NodeKind::Occupant(_) => true,
+        NodeKind::Versions(MajorLine { place, .. }) | NodeKind::MajorChoice(place, _) => {
             let package = world.package(*place);
             world.packages.replacements.replacers(&package.id).is_some()
                 || package.listing().has_moved()

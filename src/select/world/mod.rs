@@ -33,7 +33,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::effort::STEPS;
 use crate::select::namers::{Namer, Namers, Topic};
-use crate::select::node::{Edge, Kind, Line, Need, Node, Place};
+use crate::select::node::{Edge, MajorLine, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 use crate::select::unfinished::{NAMED, Unfinished};
 use crate::select::{Majors, Request, Root};
@@ -42,7 +42,7 @@ pub(super) use self::apart::is_opponent;
 pub(super) use self::budget::Budget;
 pub(super) use self::capabilities::{ChosenPackage, Provider};
 pub(super) use self::explore::explore;
-pub(super) use self::needs::NeedSet;
+pub(super) use self::needs::RequirementSet;
 use self::nodes::Nodes;
 pub(super) use self::packages::Packages;
 use self::presence::Presence;
@@ -78,7 +78,7 @@ pub(super) struct World<'a> {
     /// How many packages may be there only for what they provide, if that is limited.
     pub(super) slots: Option<Position>,
     /// The requirements that were followed ahead of a search.
-    pub(super) met_ahead: NeedSet,
+    pub(super) met_ahead: RequirementSet,
 }
 
 impl<'a> World<'a> {
@@ -99,7 +99,7 @@ impl<'a> World<'a> {
             one_of: Vec::new(),
             raised: FxHashMap::default(),
             slots: None,
-            met_ahead: NeedSet::default(),
+            met_ahead: RequirementSet::default(),
         }
     }
 
@@ -120,12 +120,12 @@ impl<'a> World<'a> {
     }
 
     /// The candidates of a package.
-    pub(super) fn package(&self, place: Place) -> &Candidates {
+    pub(super) fn package(&self, place: PackageIndex) -> &Candidates {
         self.packages.get(place)
     }
 
     /// The requirement with a number.
-    pub(super) fn requirement(&self, need: Need) -> &Arc<Requirement> {
+    pub(super) fn requirement(&self, need: RequirementIndex) -> &Arc<Requirement> {
         self.packages.requirement(need)
     }
 
@@ -134,39 +134,39 @@ impl<'a> World<'a> {
     pub(super) fn accepted(
         &mut self,
         requirement: &Requirement,
-    ) -> Result<(Place, PositionSet), Unavailable> {
+    ) -> Result<(PackageIndex, PositionSet), Unavailable> {
         self.packages.accepted(requirement)
     }
 
-    pub(super) fn kind(&self, node: Node) -> &Kind {
+    pub(super) fn kind(&self, node: Node) -> &NodeKind {
         self.nodes.kind(node)
     }
 
     /// The node that represents something.
-    pub(super) fn node(&mut self, kind: Kind) -> Node {
+    pub(super) fn node(&mut self, kind: NodeKind) -> Node {
         self.nodes.node(kind)
     }
 
     /// The nodes of a package at which its candidates are chosen.
-    pub(super) fn nodes_of(&self, place: Place) -> impl Iterator<Item = Node> {
+    pub(super) fn nodes_of(&self, place: PackageIndex) -> impl Iterator<Item = Node> {
         self.nodes.of_package(place)
     }
 
     /// The package that a node is about; `None` for the root.
-    pub(super) fn place(&self, node: Node) -> Option<Place> {
+    pub(super) fn place(&self, node: Node) -> Option<PackageIndex> {
         match self.kind(node) {
-            Kind::Root
-            | Kind::OneOf
-            | Kind::Provided(_)
-            | Kind::Role(_)
-            | Kind::Apart(_)
-            | Kind::Brought(_)
-            | Kind::Slot(_) => None,
-            Kind::Met(need) => self.packages.place(&self.requirement(*need).id),
-            Kind::Line(Line { place, .. })
-            | Kind::Majors(place, _)
-            | Kind::Named(place, _)
-            | Kind::Requested(place) => Some(*place),
+            NodeKind::Root
+            | NodeKind::EdgeChoice
+            | NodeKind::ProviderChoice(_)
+            | NodeKind::Occupant(_)
+            | NodeKind::Opponent(_)
+            | NodeKind::SlotChoice(_)
+            | NodeKind::ProviderSlot(_) => None,
+            NodeKind::ReplacementChoice(need) => self.packages.place(&self.requirement(*need).id),
+            NodeKind::Versions(MajorLine { place, .. })
+            | NodeKind::MajorChoice(place, _)
+            | NodeKind::RevisionNamer(place, _)
+            | NodeKind::PackageRequirer(place) => Some(*place),
         }
     }
 
@@ -180,7 +180,7 @@ impl<'a> World<'a> {
             return Ok(Rc::clone(edges));
         }
         let edges: Rc<[Edge]> = self.find_edges(node, position)?.into();
-        if matches!(self.kind(node), Kind::Line(_) | Kind::Majors(..)) {
+        if matches!(self.kind(node), NodeKind::Versions(_) | NodeKind::MajorChoice(..)) {
             self.edges.insert((node, position), Rc::clone(&edges));
         }
         Ok(edges)
@@ -193,8 +193,8 @@ impl<'a> World<'a> {
 
     fn find_edges(&mut self, node: Node, position: Position) -> Result<Vec<Edge>, Unavailable> {
         match self.kind(node).clone() {
-            Kind::Root => self.edges_of_root(),
-            Kind::Line(Line { place, .. }) => {
+            NodeKind::Root => self.edges_of_root(),
+            NodeKind::Versions(MajorLine { place, .. }) => {
                 let required = self.packages.needs_of(place, position)?.to_vec();
                 let mut edges = self.edges_of(required, node, position)?;
                 edges.extend(self.naming_edge(place, position));
@@ -204,42 +204,46 @@ impl<'a> World<'a> {
                 edges.extend(presence.edges_apart(place, position)?);
                 Ok(edges)
             }
-            Kind::Majors(place, set) => {
+            NodeKind::MajorChoice(place, set) => {
                 let package = self.packages.get(place);
                 Ok(vec![self.nodes.choice_edge(place, package, &set, position)])
             }
-            Kind::Named(place, revision) => {
+            NodeKind::RevisionNamer(place, revision) => {
                 let topic = Topic::Revision(place, revision);
                 let found = self.namers.edge_to_namer(topic, position);
                 Ok(found.map(|(edge, _)| edge).into_iter().collect())
             }
-            Kind::Requested(place) => Ok(self.edges_of_asker(place, position)),
-            Kind::Provided(capability) => Ok(self.edges_of_provider(capability, position)),
-            Kind::Met(need) => self.edges_of_way(node, need, position),
-            Kind::Brought(Place(taker)) => {
-                let set = PositionSet::singleton(taker as Position);
-                Ok(vec![Edge { node: self.node(Kind::Slot(position)), set }])
+            NodeKind::PackageRequirer(place) => Ok(self.edges_of_asker(place, position)),
+            NodeKind::ProviderChoice(capability) => {
+                Ok(self.edges_of_provider(capability, position))
             }
-            Kind::Role(_) | Kind::Apart(_) | Kind::Slot(_) => Ok(Vec::new()),
-            Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
+            NodeKind::ReplacementChoice(need) => self.edges_of_way(node, need, position),
+            NodeKind::SlotChoice(PackageIndex(taker)) => {
+                let set = PositionSet::singleton(taker as Position);
+                Ok(vec![Edge { node: self.node(NodeKind::ProviderSlot(position)), set }])
+            }
+            NodeKind::Occupant(_) | NodeKind::Opponent(_) | NodeKind::ProviderSlot(_) => {
+                Ok(Vec::new())
+            }
+            NodeKind::EdgeChoice => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }
 
     /// A revision is available only if a chosen package names it, and a yanked version that is not locked
     /// only if the root names it. If the root does, nothing more is needed.
-    fn naming_edge(&mut self, place: Place, position: Position) -> Option<Edge> {
+    fn naming_edge(&mut self, place: PackageIndex, position: Position) -> Option<Edge> {
         let package = self.package(place);
         if package.revision(position).is_none() && !package.is_only_pinned(position) {
             return None;
         }
         let set = self.namers.of(Topic::Revision(place, position))?;
-        Some(Edge { node: self.node(Kind::Named(place, position)), set })
+        Some(Edge { node: self.node(NodeKind::RevisionNamer(place, position)), set })
     }
 
     /// Sorts edges, so that the order of written requirements does not matter.
     fn edges_of(
         &mut self,
-        mut required: Vec<Need>,
+        mut required: Vec<RequirementIndex>,
         by: Node,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
@@ -293,7 +297,13 @@ impl<'a> World<'a> {
     }
 
     /// Notes that a candidate of `by` names the revisions in `set`.
-    fn note_named(&mut self, place: Place, set: &PositionSet, by: Namer, candidate: Position) {
+    fn note_named(
+        &mut self,
+        place: PackageIndex,
+        set: &PositionSet,
+        by: Namer,
+        candidate: Position,
+    ) {
         let package = self.packages.get(place);
         let revisions = set.iter().filter(|&at| package.revision(at).is_some());
         self.packages.is_outdated |= self.namers.note_all(place, revisions, by, candidate);
@@ -306,7 +316,7 @@ impl<'a> World<'a> {
     }
 
     /// The edge for the requirement with this number; `None` if the workspace itself has the package.
-    pub(super) fn edge_for(&mut self, need: Need) -> Result<Option<Edge>, Unavailable> {
+    pub(super) fn edge_for(&mut self, need: RequirementIndex) -> Result<Option<Edge>, Unavailable> {
         if self.packages.is_own(need) {
             return Ok(None);
         }
@@ -319,7 +329,7 @@ impl<'a> World<'a> {
     }
 
     /// The edge to some candidates of a package.
-    pub(super) fn edge_to(&mut self, place: Place, set: PositionSet) -> Edge {
+    pub(super) fn edge_to(&mut self, place: PackageIndex, set: PositionSet) -> Edge {
         self.nodes.edge_to(place, self.packages.get(place), set)
     }
 
@@ -333,17 +343,17 @@ impl<'a> World<'a> {
         &mut self,
         mut edge: Edge,
         choices: &dyn Fn(Node) -> Option<Position>,
-    ) -> Result<Option<(Place, Position)>, Unavailable> {
+    ) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
         loop {
             let choice = choices(edge.node);
-            if let Kind::Met(need) = *self.kind(edge.node) {
+            if let NodeKind::ReplacementChoice(need) = *self.kind(edge.node) {
                 // A replacement that became known only after the choice changes nothing in it.
                 edge = self.edge_of_way(need, choice.unwrap_or(0))?;
                 continue;
             }
             let Some(choice) = choice else { return Ok(None) };
             edge = match self.kind(edge.node).clone() {
-                Kind::Majors(place, set) => {
+                NodeKind::MajorChoice(place, set) => {
                     self.nodes.choice_edge(place, self.packages.get(place), &set, choice)
                 }
                 _ => return Ok(self.place(edge.node).map(|place| (place, choice))),
@@ -363,11 +373,11 @@ impl<'a> World<'a> {
     }
 
     /// The line of a candidate.
-    pub(super) fn line(&self, place: Place, position: Position) -> Line {
+    pub(super) fn line(&self, place: PackageIndex, position: Position) -> MajorLine {
         let package = self.package(place);
         match self.nodes.majors {
-            Majors::One if !package.is_side_by_side => Line { place, major: 0 },
-            _ => Line { place, major: package.major(position) },
+            Majors::One if !package.is_side_by_side => MajorLine { place, major: 0 },
+            _ => MajorLine { place, major: package.major(position) },
         }
     }
 

@@ -11,16 +11,16 @@ use rustc_hash::FxHashMap;
 
 use crate::index::Requirement;
 use crate::index::releases::Position;
-use crate::select::node::{Need, Place};
+use crate::select::node::{PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 
 /// A set of requirements.
 #[derive(Debug, Default)]
-pub(in crate::select) struct NeedSet(Vec<bool>);
+pub(in crate::select) struct RequirementSet(Vec<bool>);
 
-impl NeedSet {
+impl RequirementSet {
     /// Inserts a requirement; returns whether it is new.
-    pub(in crate::select) fn insert(&mut self, Need(number): Need) -> bool {
+    pub(in crate::select) fn insert(&mut self, RequirementIndex(number): RequirementIndex) -> bool {
         if self.0.len() <= number {
             self.0.resize(number + 1, false);
         }
@@ -31,13 +31,13 @@ impl NeedSet {
 /// All known requirements, and which version has which.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    numbers: FxHashMap<Arc<Requirement>, Need>,
+    numbers: FxHashMap<Arc<Requirement>, RequirementIndex>,
     /// The numbers by the address of requirements in memory; most requirements are shared by everything that
     /// has the same.
-    by_address: FxHashMap<usize, Need>,
+    by_address: FxHashMap<usize, RequirementIndex>,
     pub(super) met: Vec<Met>,
     /// What versions require, if that was read.
-    pub(super) by_version: FxHashMap<(Place, Position), Rc<[Need]>>,
+    pub(super) by_version: FxHashMap<(PackageIndex, Position), Rc<[RequirementIndex]>>,
 }
 
 /// A requirement, and what is known about it.
@@ -52,7 +52,7 @@ pub(super) struct Met {
 /// What a requirement means in the known world.
 #[derive(Debug)]
 pub(super) struct Meaning {
-    pub(super) place: Place,
+    pub(super) place: PackageIndex,
     pub(super) accepted: PositionSet,
     /// The lowest accepted candidate for the minimal strategy, if that was computed.
     pub(super) lowest: Option<Option<Position>>,
@@ -60,19 +60,19 @@ pub(super) struct Meaning {
 
 impl Needs {
     /// The number of a requirement, if it is known.
-    pub(super) fn find(&self, requirement: &Requirement) -> Option<Need> {
+    pub(super) fn find(&self, requirement: &Requirement) -> Option<RequirementIndex> {
         self.numbers.get(requirement).copied()
     }
 
     /// The number of a requirement that may be shared, if it is known.
-    pub(super) fn find_shared(&self, requirement: &Arc<Requirement>) -> Option<Need> {
+    pub(super) fn find_shared(&self, requirement: &Arc<Requirement>) -> Option<RequirementIndex> {
         let address = Arc::as_ptr(requirement).addr();
         self.by_address.get(&address).copied().or_else(|| self.find(requirement))
     }
 
     /// Gives a new requirement its number; `is_own` says whether the workspace itself has the package.
-    pub(super) fn add(&mut self, requirement: Arc<Requirement>, is_own: bool) -> Need {
-        let need = Need(self.met.len());
+    pub(super) fn add(&mut self, requirement: Arc<Requirement>, is_own: bool) -> RequirementIndex {
+        let need = RequirementIndex(self.met.len());
         self.numbers.insert(Arc::clone(&requirement), need);
         self.by_address.insert(Arc::as_ptr(&requirement).addr(), need);
         self.met.push(Met { requirement, is_own, meaning: None });

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::index::releases::Position;
 use crate::select::Majors;
 use crate::select::candidates::Candidates;
-use crate::select::node::{Edge, Kind, Line, Node, Place};
+use crate::select::node::{Edge, MajorLine, Node, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 
 /// All nodes; the first is the root.
@@ -13,10 +13,10 @@ use crate::select::positions::PositionSet;
 pub(super) struct Nodes {
     /// How many majors of a package may be chosen: they decide which lines it has.
     pub(super) majors: Majors,
-    kinds: Vec<Kind>,
-    by_kind: FxHashMap<Kind, Node>,
+    kinds: Vec<NodeKind>,
+    by_kind: FxHashMap<NodeKind, Node>,
     /// The nodes of each package at which its candidates are chosen.
-    of_packages: FxHashMap<Place, Vec<Node>>,
+    of_packages: FxHashMap<PackageIndex, Vec<Node>>,
 }
 
 impl Nodes {
@@ -24,24 +24,24 @@ impl Nodes {
     pub(super) fn new(majors: Majors) -> Self {
         Self {
             majors,
-            kinds: vec![Kind::Root],
-            by_kind: FxHashMap::from_iter([(Kind::Root, Node::ROOT)]),
+            kinds: vec![NodeKind::Root],
+            by_kind: FxHashMap::from_iter([(NodeKind::Root, Node::ROOT)]),
             of_packages: FxHashMap::default(),
         }
     }
 
     /// What a node represents.
-    pub(super) fn kind(&self, node: Node) -> &Kind {
+    pub(super) fn kind(&self, node: Node) -> &NodeKind {
         &self.kinds[node.0 as usize]
     }
 
     /// The node that represents something; a new one if there is none yet.
-    pub(super) fn node(&mut self, kind: Kind) -> Node {
+    pub(super) fn node(&mut self, kind: NodeKind) -> Node {
         if let Some(&node) = self.by_kind.get(&kind) {
             return node;
         }
         let node = Node(u32::try_from(self.kinds.len()).expect("nobody has so many packages"));
-        if let Kind::Line(Line { place, .. }) = kind {
+        if let NodeKind::Versions(MajorLine { place, .. }) = kind {
             self.of_packages.entry(place).or_default().push(node);
         }
         self.kinds.push(kind.clone());
@@ -50,34 +50,39 @@ impl Nodes {
     }
 
     /// The nodes of a package at which its candidates are chosen.
-    pub(super) fn of_package(&self, place: Place) -> impl Iterator<Item = Node> {
+    pub(super) fn of_package(&self, place: PackageIndex) -> impl Iterator<Item = Node> {
         self.of_packages.get(&place).into_iter().flatten().copied()
     }
 
     /// The edge to some candidates of the package at `place`.
-    pub(super) fn edge_to(&mut self, place: Place, package: &Candidates, set: PositionSet) -> Edge {
+    pub(super) fn edge_to(
+        &mut self,
+        place: PackageIndex,
+        package: &Candidates,
+        set: PositionSet,
+    ) -> Edge {
         let majors = match self.majors {
             Majors::One if !package.is_side_by_side => Vec::new(),
             _ => package.majors(&set),
         };
         if majors.len() > 1 {
             let all = PositionSet::between(0, majors.len() as Position);
-            return Edge { node: self.node(Kind::Majors(place, set)), set: all };
+            return Edge { node: self.node(NodeKind::MajorChoice(place, set)), set: all };
         }
         let major = majors.first().copied().unwrap_or_default();
-        Edge { node: self.node(Kind::Line(Line { place, major })), set }
+        Edge { node: self.node(NodeKind::Versions(MajorLine { place, major })), set }
     }
 
     /// The edge to the candidates of one major of the package at `place`, by the choice among the majors of `set`.
     pub(super) fn choice_edge(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         package: &Candidates,
         set: &PositionSet,
         choice: Position,
     ) -> Edge {
         let major = package.majors(set)[choice as usize];
         let set = set.iter().filter(|&position| package.major(position) == major).collect();
-        Edge { node: self.node(Kind::Line(Line { place, major })), set }
+        Edge { node: self.node(NodeKind::Versions(MajorLine { place, major })), set }
     }
 }

@@ -17,7 +17,7 @@ use crate::index::releases::{Details, Position};
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::candidates::{Candidates, Inquiry, Known};
-use crate::select::node::{Need, Place};
+use crate::select::node::{PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 use crate::select::{Bundled, Locked, Request, Statistics};
 
@@ -34,7 +34,7 @@ pub(in crate::select) struct Packages<'a> {
     pub(super) narrows_upgrades: bool,
     /// All packages that were read.
     pub(in crate::select) known: Vec<Candidates>,
-    places: FxHashMap<PackageId, Place>,
+    places: FxHashMap<PackageId, PackageIndex>,
     pub(super) needs: Needs,
     pub(in crate::select) capabilities: Capabilities,
     pub(in crate::select) replacements: Replacements,
@@ -81,7 +81,7 @@ impl<'a> Packages<'a> {
     }
 
     /// The candidates of a package.
-    pub(in crate::select) fn get(&self, Place(index): Place) -> &Candidates {
+    pub(in crate::select) fn get(&self, PackageIndex(index): PackageIndex) -> &Candidates {
         &self.known[index]
     }
 
@@ -101,7 +101,7 @@ impl<'a> Packages<'a> {
     }
 
     /// The place of a package, if it was read.
-    pub(in crate::select) fn place(&self, id: &PackageId) -> Option<Place> {
+    pub(in crate::select) fn place(&self, id: &PackageId) -> Option<PackageIndex> {
         self.places.get(id).copied()
     }
 
@@ -116,7 +116,7 @@ impl<'a> Packages<'a> {
     }
 
     /// The place of a package; reads its releases if necessary.
-    pub(super) fn find(&mut self, id: &PackageId) -> Result<Place, Unavailable> {
+    pub(super) fn find(&mut self, id: &PackageId) -> Result<PackageIndex, Unavailable> {
         if let Some(&place) = self.places.get(id) {
             return Ok(place);
         }
@@ -146,7 +146,7 @@ impl<'a> Packages<'a> {
         if let Some(releases) = self.suggested.get(id) {
             package.suggest(releases);
         }
-        let place = Place(self.known.len());
+        let place = PackageIndex(self.known.len());
         self.places.insert(id.clone(), place);
         let listing = package.listing();
         // Answers about capabilities and replacements that were given before may lack this package.
@@ -174,41 +174,46 @@ impl<'a> Packages<'a> {
     }
 
     /// Notes that some versions of a package replace another package.
-    pub(super) fn note_replacer(&mut self, id: &PackageId, place: Place, versions: PositionSet) {
+    pub(super) fn note_replacer(
+        &mut self,
+        id: &PackageId,
+        place: PackageIndex,
+        versions: PositionSet,
+    ) {
         let is_new = self.replacements.add(id, place, versions);
         // Earlier requirements treated it as a package that nothing replaces.
         self.is_outdated |= is_new && self.places.contains_key(id);
     }
 
     /// The number of a requirement.
-    pub(in crate::select) fn need_for(&mut self, requirement: &Requirement) -> Need {
+    pub(in crate::select) fn need_for(&mut self, requirement: &Requirement) -> RequirementIndex {
         match self.needs.find(requirement) {
             Some(known) => known,
             None => self.add_need(Arc::new(requirement.clone())),
         }
     }
 
-    fn add_need(&mut self, requirement: Arc<Requirement>) -> Need {
+    fn add_need(&mut self, requirement: Arc<Requirement>) -> RequirementIndex {
         let is_own = self.request.is_own(&requirement.id);
         self.needs.add(requirement, is_own)
     }
 
     /// The requirement with a number.
-    pub(in crate::select) fn requirement(&self, need: Need) -> &Arc<Requirement> {
+    pub(in crate::select) fn requirement(&self, need: RequirementIndex) -> &Arc<Requirement> {
         &self.needs.met[need.0].requirement
     }
 
     /// Whether the required package resolves to one of the workspace itself.
-    pub(in crate::select) fn is_own(&self, need: Need) -> bool {
+    pub(in crate::select) fn is_own(&self, need: RequirementIndex) -> bool {
         self.needs.met[need.0].is_own
     }
 
     /// The numbers of a version's requirements.
     pub(in crate::select) fn needs_of(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
-    ) -> Result<Rc<[Need]>, Unavailable> {
+    ) -> Result<Rc<[RequirementIndex]>, Unavailable> {
         if let Some(known) = self.needs.by_version.get(&(place, position)) {
             return Ok(Rc::clone(known));
         }
@@ -217,7 +222,7 @@ impl<'a> Packages<'a> {
             let known = self.needs.find_shared(requirement);
             known.unwrap_or_else(|| self.add_need(Arc::clone(requirement)))
         });
-        let needs: Rc<[Need]> = needs.collect();
+        let needs: Rc<[RequirementIndex]> = needs.collect();
         self.needs.by_version.insert((place, position), Rc::clone(&needs));
         Ok(needs)
     }
@@ -225,7 +230,7 @@ impl<'a> Packages<'a> {
     /// What a version requires.
     pub(in crate::select) fn requirements(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
         let needs = self.needs_of(place, position)?;
@@ -235,7 +240,7 @@ impl<'a> Packages<'a> {
     /// Asks the universe what a version requires, and what else its manifest says.
     fn read_requirements(
         &mut self,
-        Place(index): Place,
+        PackageIndex(index): PackageIndex,
         position: Position,
     ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         let package = &self.known[index];
@@ -247,7 +252,7 @@ impl<'a> Packages<'a> {
                 required.iter().filter(|one| !Bundled::holds(bundled, &package.id, &one.id));
             required = others.cloned().collect();
         }
-        if let Some(details) = self.declared(Place(index), position)?
+        if let Some(details) = self.declared(PackageIndex(index), position)?
             && self.known[index].declare(&self.request.settings, position, details)
         {
             self.is_outdated = true;
@@ -259,7 +264,7 @@ impl<'a> Packages<'a> {
     /// What the manifest of a version says besides its listing, unless the listing says everything.
     fn declared(
         &self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Option<Arc<Details>>, Unavailable> {
         let package = self.get(place);
@@ -274,8 +279,8 @@ impl<'a> Packages<'a> {
     /// accepts.
     pub(in crate::select) fn meaning(
         &mut self,
-        need: Need,
-    ) -> Result<(Place, &PositionSet), Unavailable> {
+        need: RequirementIndex,
+    ) -> Result<(PackageIndex, &PositionSet), Unavailable> {
         if self.needs.met[need.0].meaning.is_none() {
             let requirement = Arc::clone(self.requirement(need));
             let requirement =
@@ -295,7 +300,7 @@ impl<'a> Packages<'a> {
     pub(in crate::select) fn accepted(
         &mut self,
         requirement: &Requirement,
-    ) -> Result<(Place, PositionSet), Unavailable> {
+    ) -> Result<(PackageIndex, PositionSet), Unavailable> {
         let need = self.need_for(requirement);
         let (place, set) = self.meaning(need)?;
         Ok((place, set.clone()))
@@ -304,9 +309,13 @@ impl<'a> Packages<'a> {
     /// The package that a requirement names, and the lowest candidate that it accepts; `find` is called once.
     pub(in crate::select) fn lowest(
         &mut self,
-        need: Need,
-        find: impl FnOnce(&mut Self, &Requirement, Place) -> Result<Option<Position>, Unavailable>,
-    ) -> Result<(Place, Option<Position>), Unavailable> {
+        need: RequirementIndex,
+        find: impl FnOnce(
+            &mut Self,
+            &Requirement,
+            PackageIndex,
+        ) -> Result<Option<Position>, Unavailable>,
+    ) -> Result<(PackageIndex, Option<Position>), Unavailable> {
         let (place, _) = self.meaning(need)?;
         let known = self.needs.met[need.0].meaning.as_ref().and_then(|meaning| meaning.lowest);
         if let Some(known) = known {
@@ -330,7 +339,7 @@ impl<'a> Packages<'a> {
     /// The candidates that match a requirement, including those that the filters exclude.
     pub(in crate::select) fn matching(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
         let inquiry = self.inquiry();
@@ -341,8 +350,8 @@ impl<'a> Packages<'a> {
 
     /// Checks whether a revision of a package was named that earlier sets lack, and notes what its revisions provide: no listing
     /// says it.
-    fn note_named(&mut self, place: Place) {
-        let Place(index) = place;
+    fn note_named(&mut self, place: PackageIndex) {
+        let PackageIndex(index) = place;
         if self.known[index].take_outdated() {
             self.is_outdated = true;
             self.needs.forget_meanings();
@@ -360,7 +369,7 @@ impl<'a> Packages<'a> {
     /// The capabilities that a version provides, and those that it requires of others, with what the settings say.
     pub(in crate::select) fn capabilities_of(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
         let (mut provides, mut requires) = self.declared_capabilities(place, position)?;
@@ -379,7 +388,7 @@ impl<'a> Packages<'a> {
     /// The capabilities that a version says it provides, and those that it says it requires.
     pub(in crate::select) fn declared_capabilities(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
         let package = self.get(place);
@@ -392,7 +401,7 @@ impl<'a> Packages<'a> {
         Ok((declared.provides.clone(), declared.requires.clone()))
     }
 
-    fn note_all_provided(&mut self, provides: &[String], place: Place, position: Position) {
+    fn note_all_provided(&mut self, provides: &[String], place: PackageIndex, position: Position) {
         let own = &self.request.own;
         for name in provides {
             self.is_outdated |= self.capabilities.note_provided(own, name, place, position);
@@ -409,7 +418,7 @@ impl<'a> Packages<'a> {
     /// What `read` finds in the details of a version, or in its manifest, where the listing does not say everything.
     fn said<T>(
         &self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
         read: impl Fn(&Details) -> Vec<T>,
     ) -> Result<Vec<T>, Unavailable> {
@@ -424,7 +433,7 @@ impl<'a> Packages<'a> {
     /// The packages that a version says it replaces.
     pub(in crate::select) fn declared_replaces(
         &self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Vec<PackageId>, Unavailable> {
         self.said(place, position, |details| details.replaces.clone())
@@ -433,7 +442,7 @@ impl<'a> Packages<'a> {
     /// The packages that a version replaces: those that it says, and those that the settings say.
     pub(in crate::select) fn replaced_by(
         &self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Vec<PackageId>, Unavailable> {
         let by = &self.get(place).id;
@@ -463,7 +472,7 @@ impl<'a> Packages<'a> {
     /// What a version conflicts with: package ids, and capabilities. It never conflicts with itself.
     pub(in crate::select) fn conflicts_of(
         &self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Vec<String>, Unavailable> {
         let own = self.get(place).id.as_str();

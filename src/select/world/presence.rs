@@ -6,7 +6,7 @@ use super::nodes::Nodes;
 use super::packages::Packages;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
-use crate::select::node::{Capability, Edge, Kind, Place};
+use crate::select::node::{Capability, Edge, NodeKind, PackageIndex};
 
 /// Finds the edges that say what is there. Those about packages that replace others are in [`super::stand_ins`],
 /// and those about conflicts in [`super::apart`].
@@ -25,14 +25,14 @@ impl Presence<'_, '_> {
         let providers = self.packages.capabilities.providers(capability).iter();
         let meant = (0..).zip(providers).filter(|(_, provider)| is_meant(provider));
         let set = meant.map(|(index, _)| index).collect();
-        Edge { node: self.nodes.node(Kind::Provided(capability)), set }
+        Edge { node: self.nodes.node(NodeKind::ProviderChoice(capability)), set }
     }
 
     /// The effect of choosing a candidate: it is the provider of what it provides.
     pub(super) fn edges_of_provided(
         &mut self,
         provides: &[String],
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Vec<Edge> {
         let own = &self.packages.request.own;

@@ -12,7 +12,7 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::namers::{Namer, Topic};
-use crate::select::node::{Capability, Edge, Kind, Node, Place};
+use crate::select::node::{Capability, Edge, Node, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 
 impl World<'_> {
@@ -22,7 +22,7 @@ impl World<'_> {
         &mut self,
         name: &str,
         near: &PackageId,
-    ) -> Result<(Capability, Vec<Place>), Unavailable> {
+    ) -> Result<(Capability, Vec<PackageIndex>), Unavailable> {
         let listed = self.universe().providing(name, near)?;
         let request = self.request();
         // What the settings say comes before what registries list.
@@ -70,13 +70,13 @@ impl World<'_> {
             self.note_namer(Topic::Package(place), Namer::by_capability(by, capability), position);
         }
         let set = self.packages.capabilities.hand_out(capability);
-        Ok(Edge { node: self.node(Kind::Provided(capability)), set })
+        Ok(Edge { node: self.node(NodeKind::ProviderChoice(capability)), set })
     }
 
     /// What the candidate at `position` needs because of the capabilities that it provides and requires.
     pub(super) fn edges_of_capabilities(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         by: Node,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
@@ -106,20 +106,20 @@ impl World<'_> {
     }
 
     /// The edge that says that something requires a package; `None` if the root does.
-    pub(super) fn edge_to_requested(&mut self, place: Place) -> Option<Edge> {
+    pub(super) fn edge_to_requested(&mut self, place: PackageIndex) -> Option<Edge> {
         if !self.notes_askers {
             self.notes_askers = true;
             self.packages.is_outdated = true;
         }
         let set = self.namers.of(Topic::Package(place))?;
-        Some(Edge { node: self.node(Kind::Requested(place)), set })
+        Some(Edge { node: self.node(NodeKind::PackageRequirer(place)), set })
     }
 
     /// Allows at most `most` packages that are there only for what they provide, and fixes some chosen
     /// candidates.
     pub(in crate::select) fn allow_providers(
         &mut self,
-        fixed: &[(Place, PositionSet)],
+        fixed: &[(PackageIndex, PositionSet)],
         most: Position,
     ) -> Result<(), Unavailable> {
         self.raised.clear();
@@ -131,7 +131,7 @@ impl World<'_> {
     }
 
     /// What a requirer of a package needs: it is chosen, and something requires it in turn.
-    pub(super) fn edges_of_asker(&mut self, place: Place, asker: Position) -> Vec<Edge> {
+    pub(super) fn edges_of_asker(&mut self, place: PackageIndex, asker: Position) -> Vec<Edge> {
         let Some((edge, way)) = self.namers.edge_to_namer(Topic::Package(place), asker) else {
             return Vec::new();
         };
@@ -143,7 +143,7 @@ impl World<'_> {
             }));
             if let Some(most) = self.slots {
                 let set = PositionSet::between(0, most);
-                edges.push(Edge { node: self.node(Kind::Brought(place)), set });
+                edges.push(Edge { node: self.node(NodeKind::SlotChoice(place)), set });
             }
         }
         edges.extend(above.and_then(|above| self.edge_to_requested(above)));

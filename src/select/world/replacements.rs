@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::Requirement;
 use crate::reference::PackageId;
-use crate::select::node::Place;
+use crate::select::node::PackageIndex;
 use crate::select::positions::PositionSet;
 
 /// All known replacements.
@@ -25,7 +25,7 @@ pub(in crate::select) struct Replacements {
 /// A package that replaces another one, in some of its versions.
 #[derive(Debug)]
 pub(super) struct Replacer {
-    pub(super) place: Place,
+    pub(super) place: PackageIndex,
     pub(super) versions: PositionSet,
 }
 
@@ -65,7 +65,12 @@ impl Replacements {
     }
 
     /// Notes that some versions of a package replace another one; returns whether that is new.
-    pub(super) fn add(&mut self, id: &PackageId, place: Place, versions: PositionSet) -> bool {
+    pub(super) fn add(
+        &mut self,
+        id: &PackageId,
+        place: PackageIndex,
+        versions: PositionSet,
+    ) -> bool {
         let by = self.known.entry(id.clone()).or_default();
         match by.iter_mut().find(|replacer| replacer.place == place) {
             Some(replacer) if versions.subset_of(&replacer.versions) => return false,

@@ -9,7 +9,7 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::select::Root;
 use crate::select::namers::{Namer, Topic};
-use crate::select::node::{Edge, Kind, Node};
+use crate::select::node::{Edge, Node, NodeKind};
 use crate::select::positions::PositionSet;
 
 impl World<'_> {
@@ -68,7 +68,7 @@ impl World<'_> {
     /// Makes the root need one of several edges, in addition to what it was narrowed to.
     pub(in crate::select) fn demand_one_of(&mut self, edges: Vec<Edge>) {
         let set = PositionSet::between(0, edges.len() as Position);
-        let node = self.node(Kind::OneOf);
+        let node = self.node(NodeKind::EdgeChoice);
         self.raised = edges.iter().map(|edge| (edge.node, edge.set.clone())).collect();
         self.one_of = edges;
         self.narrowed_root.get_or_insert_default().push(Edge { node, set });
@@ -76,7 +76,7 @@ impl World<'_> {
 
     /// Whether `set` is what one of the edges that the root needs leaves of `node`, or the choice among them.
     pub(in crate::select) fn is_raised(&self, node: Node, set: &PositionSet) -> bool {
-        *self.kind(node) == Kind::OneOf
+        *self.kind(node) == NodeKind::EdgeChoice
             || self.raised.get(&node).is_some_and(|raised| set.subset_of(raised))
     }
 }

@@ -1,7 +1,7 @@
 //! Packages that replace others, in the graph.
 //!
-//! A requirement on a replaceable package leads to a separate node ([`Kind::Met`]), which is met by the
-//! package itself, or by a version that replaces it and fits the requirement. A second node ([`Kind::Role`])
+//! A requirement on a replaceable package leads to a separate node ([`NodeKind::ReplacementChoice`]), which is met by the
+//! package itself, or by a version that replaces it and fits the requirement. A second node ([`NodeKind::Occupant`])
 //! says what has the package's place: so the package is never used together with its replacement, and never
 //! has two.
 
@@ -12,7 +12,7 @@ use super::presence::Presence;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::select::namers::Namer;
-use crate::select::node::{Edge, Kind, Need, Node, Place};
+use crate::select::node::{Edge, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 
 /// The candidate of a role: the package itself.
@@ -29,7 +29,7 @@ impl Presence<'_, '_> {
     /// The edges of a chosen candidate: it has its own place, and the places of what it replaces.
     pub(super) fn edges_of_roles(
         &mut self,
-        place: Place,
+        place: PackageIndex,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         if self.packages.replacements.are_fixed() {
@@ -43,11 +43,11 @@ impl Presence<'_, '_> {
             let index = by.iter().position(|replacer| replacer.place == place);
             let own = NOBODY + 1 + index.unwrap_or_default() as Position;
             let set = PositionSet::singleton(NOBODY).union(&PositionSet::singleton(own));
-            edges.push(Edge { node: self.nodes.node(Kind::Role(id)), set });
+            edges.push(Edge { node: self.nodes.node(NodeKind::Occupant(id)), set });
         }
         let id = &self.packages.get(place).id;
         if self.packages.replacements.replacers(id).is_some() {
-            let (role, set) = (Kind::Role(id.clone()), PositionSet::singleton(ITSELF));
+            let (role, set) = (NodeKind::Occupant(id.clone()), PositionSet::singleton(ITSELF));
             edges.push(Edge { node: self.nodes.node(role), set });
         }
         Ok(edges)
@@ -56,19 +56,19 @@ impl Presence<'_, '_> {
 
 impl World<'_> {
     /// The edge to the ways to meet a requirement on a replaceable package; `None` if nothing replaces it.
-    pub(super) fn edge_to_ways(&mut self, need: Need) -> Option<Edge> {
+    pub(super) fn edge_to_ways(&mut self, need: RequirementIndex) -> Option<Edge> {
         if self.packages.replacements.is_empty() {
             return None;
         }
         let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
         let set = PositionSet::between(0, 1 + by.len() as Position);
-        Some(Edge { node: self.node(Kind::Met(need)), set })
+        Some(Edge { node: self.node(NodeKind::ReplacementChoice(need)), set })
     }
 
     /// The edge from one way to meet a requirement to the package and versions that meet it.
     pub(in crate::select) fn edge_of_way(
         &mut self,
-        need: Need,
+        need: RequirementIndex,
         way: Position,
     ) -> Result<Edge, Unavailable> {
         let Some(index) = way.checked_sub(1) else {
@@ -90,7 +90,7 @@ impl World<'_> {
     pub(super) fn edges_of_way(
         &mut self,
         node: Node,
-        need: Need,
+        need: RequirementIndex,
         way: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         let edge = self.edge_of_way(need, way)?;
@@ -99,7 +99,8 @@ impl World<'_> {
         let mut edges = vec![edge];
         let id = &self.requirement(need).id;
         if way > 0 && self.packages.replacements.replacers(id).is_some() {
-            let (role, set) = (Kind::Role(id.clone()), PositionSet::singleton(NOBODY + way));
+            let (role, set) =
+                (NodeKind::Occupant(id.clone()), PositionSet::singleton(NOBODY + way));
             edges.push(Edge { node: self.node(role), set });
             edges.extend(self.edge_to_requested(place));
         }
@@ -110,7 +111,7 @@ impl World<'_> {
     /// id.
     pub(in crate::select) fn preferred_way(
         &self,
-        need: Need,
+        need: RequirementIndex,
         set: &PositionSet,
     ) -> Option<Position> {
         let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
