@@ -38,8 +38,10 @@ pub fn upgrade(
     }
     let known = session.lockfile()?.unwrap_or_default();
     let extra = known.extra.clone();
-    // First with open ends, to learn how far everything can move together. Nothing moves down, unless what is in use cannot be
-    // used any more.
+    // First with open ends, to learn how far everything can move together: one after the other, each could take what the next one
+    // needs. Nothing moves down (`begins_here`), unless what is in use cannot be used any more: then there is no solution, and the
+    // same is asked once more with ends that are open below, too. A package that turns out to be replaced keeps its requirement,
+    // because that cannot name versions of the replacement; so it is asked again without it, at most once for each dependency.
     let (mut replaced, mut begins_here) = (BTreeMap::new(), true);
     let (mut resolved, opened, open) = loop {
         let open = RefCell::new(BTreeSet::new());

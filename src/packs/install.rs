@@ -80,6 +80,8 @@ impl<'packs> Installation<'packs> {
         let changed =
             if is_linked { packs.missing(&state, &wanted) } else { wanted.iter().collect() };
         refuse_files(packs, &state, &changed)?;
+        // Packs can be inside packs, and a pack is built and renamed as a whole, with all that is inside of it. So what changes
+        // takes along the outermost pack around it, and everything in that one is made again: `together` are these outermost ones.
         let changed = changed.iter().map(|pack| &*pack.place);
         let touched: Vec<&str> = changed.chain(remove.iter().map(String::as_str)).collect();
         let together = outermost(&wanted, &remove, &touched);

@@ -31,6 +31,17 @@ impl WantedPack {
     }
 }
 
+// A place is a path with slashes, and places come sorted as texts. All below `a/b` begin with `a/b/`, so they stand together, and
+// one look at the first that is not before `a/b/` tells whether there is any. `a/b` itself need not stand right before them:
+//
+//     a/b          <- first_from("a/b")
+//     a/b-c           `-` and `.` sort before `/`
+//     a/b/d        <- first_from("a/b/")
+//     a/b/e
+//     a/bc
+//
+// So it takes two looks: one for the place, and one for what is below it.
+
 /// Whether a sorted set of places contains `place` or one below it; `first_from` returns the set's first that
 /// is not before its argument.
 pub(super) fn holds<'places>(

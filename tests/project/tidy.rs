@@ -28,7 +28,7 @@ const LAYERS: &[&[&str]] = &[
     &["cli"],
 ];
 
-/// Lines that no source file is longer than; tests may be.
+/// Lines of code, without comments, that no source file has more of; tests may.
 const MOST_LINES: usize = 500;
 
 /// Packages that `Cargo.lock` stays below.
@@ -244,7 +244,9 @@ fn every_file_says_why_it_is_there() {
 #[test]
 fn no_file_is_too_long() {
     for (path, text) in texts("rs") {
-        let lines = without_tests(&text).lines().count();
+        // What explains the code makes no file too long.
+        let is_code = |line: &&str| !line.trim_start().starts_with("//");
+        let lines = without_tests(&text).lines().filter(is_code).count();
         assert!(is_test(&path) || lines <= MOST_LINES, "{path} has {lines} lines");
     }
 }

@@ -243,6 +243,9 @@ impl Download<'_> {
         etag: Option<&str>,
     ) -> Result<Response, Failure> {
         let start = start(partial);
+        // A part counts only if it continues exactly what was received, of the same file (`if-range`). 200 is the whole file: what
+        // was received is dropped, and this answer is read from its beginning. All else, such as 416 for a file that has become
+        // shorter, says nothing about the whole, so that is requested once more below, without a range.
         if start > 0 {
             let request =
                 self.http.get(url).insecure(self.insecure).guarded(self.guard.clone()).allow(416);
@@ -262,6 +265,8 @@ impl Download<'_> {
                 return Ok(response);
             }
         }
+        // The whole file. What else than 200 is an answer depends on who asks: 304 if it was fetched before, and 403 where a server
+        // says that instead of 404.
         let request = self.http.get(url).insecure(self.insecure).guarded(self.guard.clone());
         let request = if self.hides.is_some() { request.allow(403) } else { request };
         let known = self.unless.and_then(|unless| unless.known.as_ref());

@@ -41,8 +41,13 @@ pub(crate) fn rewrite(
     is_written: impl Fn(List) -> bool,
 ) -> Result<Vec<String>, CommandError> {
     let mut extra = Vec::new();
+    // Selection was asked with these groups as its roots, in this order, and answers in the same order: `change.asked[i][j]` is
+    // what the line `own[i][j]` has to say now.
     let own = requirements.grouped(false);
+    // The indirect lines have no such pair. What must be listed comes as `change.indirect`, and goes to the line of that package
+    // if there is one.
     let listed: Vec<&Asked> = requirements.grouped(true).into_iter().flatten().collect();
+    // Packages whose new requirement went into the lock: their indirect lines stay as they are.
     let mut kept: BTreeSet<&PackageId> = BTreeSet::new();
     for (group, asked) in own.iter().zip(&change.asked) {
         for (old, new) in group.iter().zip(asked) {
@@ -111,6 +116,7 @@ pub(crate) fn rewrite(
     if session.workspace.settings.majors == Majors::One {
         kept.extend(taken.iter().map(|at: &usize| &listed[*at].requirement.id));
     }
+    // What no requirement took over is no longer needed.
     for (at, old) in listed.iter().enumerate().filter(|(_, old)| is_written(old.line)) {
         if !taken.contains(&at) && !kept.contains(&old.requirement.id) {
             write(session, editing, &mut extra, old, None)?;

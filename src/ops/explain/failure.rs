@@ -24,6 +24,14 @@ use crate::select::{
 };
 
 /// The error of a failed selection, with what helps against it.
+///
+/// The first hint is the one that people follow, so their order is a policy:
+///
+/// 1. why a package is not there at all: a misplaced folder, an address copied from a browser, a pack of this machine;
+/// 2. for a command that only moves versions, which command changes what is required, if no way out was found;
+/// 3. the ways out, each of which was tried; the cheapest comes first;
+/// 4. what the settings can say of the runtime;
+/// 5. only if there is nothing else: where to look for versions, and what the command itself left out.
 pub(crate) fn failed(
     session: &Session,
     requirements: &Requirements,

@@ -136,6 +136,8 @@ fn one(
     let place = target.name.clone();
     let (force, pinned) = (request.force, request.pinned);
     let making = Making { force, pinned, not: None, may_lack_versions: true };
+    // What is there already needs no second look at its dependencies, unless it is to be published in spite of that. Of what is new,
+    // they are checked before it is packed: that is quick, and packing may read a whole repository.
     let published = target.line(&name, &version)?;
     if published.is_none() {
         check_dependencies(session, request, index, siblings, &target)?;
@@ -155,6 +157,7 @@ fn one(
                 "`{name}` {version} is already published with different content; raise its version to publish the change"
             ));
         }
+        // The same again is fine, so that a run that was cut off can be repeated. With `--all`, other content is left alone, too.
         if is_same || request.all {
             if let Some(to) = moved_to.filter(|_| !request.dry_run) {
                 target.mark(&name, &version, Mark::Moved(Some(to.as_str())))?;
@@ -179,6 +182,7 @@ fn one(
         name: name.clone(),
         version: version.clone(),
     };
+    // Siblings that are published next depend on it, so what the index knows is old from here on, however the upload ends.
     session.index().outdate(&member.id);
     let done = match target.publish(upload)? {
         Published::New => Done::Published,

@@ -295,6 +295,10 @@ impl Session {
     }
 
     /// The index, created when it is first needed.
+    ///
+    /// It takes what it needs of the options at that moment, and keeps it: whether it is offline, `--only`, `--refresh`, dates,
+    /// development dependencies, and the registries. So whoever changes an option of a session does it before the first question
+    /// to a registry, as the commands do right after they open it; a change that comes later has no effect on what is asked.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             let index = self.make_index();

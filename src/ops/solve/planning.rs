@@ -125,6 +125,9 @@ pub(crate) fn resolve_newest(
     let everything = Update::Everything;
     let change = plan(session, requirements, &everything, None, Move::Everything)?;
     let Some(change) = change else { return resolve(session, requirements, everything) };
+    // The move answers in the order of the question: `change.asked[i][j]` is what the requirement `grouped[i][j]` becomes. Those
+    // that it drops are not asked any more, and what it has to list in addition comes behind the first of them, whose requirer does
+    // not matter: nothing of this is written.
     let mut asked: Vec<Asked> = Vec::new();
     for (group, new) in requirements.grouped(false).into_iter().zip(&change.asked) {
         let pairs = group.into_iter().zip(new.iter().cloned());

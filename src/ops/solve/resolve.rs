@@ -31,7 +31,9 @@ use crate::select::{
     Update,
 };
 
-/// How often listings may turn out to be wrong before mu gives up.
+/// How often listings may turn out to be wrong before mu gives up. Each time, one version is known better than before, so an honest
+/// registry needs as many rounds as it lists versions wrongly that are chosen; a hundred is a registry that changes while it is
+/// asked.
 const MOST_CORRECTIONS: usize = 100;
 
 /// Finds the lock that `requirements` need.
@@ -254,6 +256,14 @@ fn lacks_locked(session: &Session, previous: &Lockfile) -> bool {
 }
 
 /// Runs selection once, based on listings; `None` if a listing was wrong, which is recorded.
+///
+/// Versions come from four sources, each asked only if those before it do not do:
+///
+/// 1. the lock alone ([`hold`]): what it has is enough, and no registry is asked about it;
+/// 2. the lock for archives by URL that stay ([`LockedUniverse::before`]), the registries for all else;
+/// 3. the registries, and once more with the newest news, if what they answered from memory leads to no solution
+///    ([`ask_with_news`], [`ask_apart`]);
+/// 4. packs of this machine, if a registry cannot be reached.
 fn choose_once(
     session: &Session,
     requirements: &Requirements,

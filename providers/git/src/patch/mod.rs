@@ -63,6 +63,8 @@ pub fn apply(
 ) -> Result<Vec<Patched>, PatchError> {
     let unreadable = |error: git2::Error| PatchError::Unreadable(error.message().to_owned());
     let diff = Diff::from_buffer(patch).map_err(unreadable)?;
+    // libgit2 applies patches to trees of repositories only. So there is one in memory, with a tree of just the files that the patch
+    // names, as they are before: no other file plays a part, and nothing is on disk.
     let odb = Odb::new().map_err(unreadable)?;
     odb.add_new_mempack_backend(1).map_err(unreadable)?;
     let repository = Repository::from_odb(odb).map_err(unreadable)?;
@@ -84,6 +86,7 @@ pub fn apply(
             }
             known.push(path);
         }
+        // It would apply a patch to a file that is not there as if that were empty, and one that creates a file over another one.
         let creates = matches!(delta.status(), Delta::Added | Delta::Renamed | Delta::Copied);
         match (known.last(), known.first()) {
             (Some(new), _) if creates && had.contains_key(new) => {
@@ -112,6 +115,7 @@ pub fn apply(
         path: at.into_inner(),
         reason: error.message().to_owned(),
     })?;
+    // What the patch leaves as it is is no part of the answer: a patch may name a file and change nothing in it.
     let mut result = Vec::new();
     for path in paths {
         let found = after.get_path(Path::new(&path), 0);

@@ -1,6 +1,20 @@
 //! What is known of the lines of a listing, as a table: rows of equal length, of which only the needed ones
 //! are read; then their dependencies, which of them have details, and the rare values for which a row has no
 //! room.
+//!
+//! ```text
+//! row 0   row 1   …   row n-1   18 bytes each, numbers with the lowest byte first:
+//!     0  major, minor, patch    3 × u16   0.0.0 if the version is among the odd ones
+//!     6  published              u32       seconds since 1970, or 0
+//!    10  far_end                u32       where its line ends in the far part; it begins where the one before ends
+//!    14  needs_end              u32       where its dependencies end below, likewise; the highest bit is set if only
+//!                                         the line has them
+//! needs                         for each dependency: place and version, as texts (a length, and a start among the texts)
+//! detailed                      how many, then for each: its position, and the length of its line in the near part
+//! odd                           how many, then for each: its position, flags, and what these say: a version, a commit, a time
+//! ```
+//!
+//! The numbers of the last three take seven bits a byte. The near lines of the detailed ones follow, in their order.
 
 use std::ops::Range;
 

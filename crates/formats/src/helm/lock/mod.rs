@@ -133,6 +133,8 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
     let named = written.strip_prefix('@').or_else(|| written.strip_prefix("alias:"));
     let url = named.and_then(|alias| around.aliases?.url(alias, &name));
     let repository = url.map_or(written.clone(), Cow::into_owned);
+    // The digest in a Chart.lock is that of the dependencies as Go's encoder prints them: the fields of Helm's struct in their order,
+    // without those that are empty.
     let mut json = "{".to_owned();
     let mut field = |key: &str, value: &dyn Fn(&mut String)| {
         json.push_str(if json.len() > 1 { ",\"" } else { "\"" });
