@@ -103,18 +103,6 @@ pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     }))
 }
 
-/// What `helm push` makes of the chart in a folder, whose archive was `created` then.
-///
-/// # Errors
-///
-/// When it is no chart.
-pub fn pushed(folder: &Path, created: Option<&str>) -> Result<helm::Pushed, ManifestError> {
-    let path = folder.join(helm::CHART);
-    let texts = texts(&helm::FORMAT, &path)?;
-    let pushed = helm::pushed(&texts, created);
-    Ok(pushed.map_err(|error| pointed_at(&error, &path, &texts))?)
-}
-
 /// The package in the foreign manifest `text`, which some place has at `path`; `beside` are other files that
 /// belong to it.
 ///

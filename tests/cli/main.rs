@@ -97,6 +97,8 @@ mod mirror_example;
 mod mirror_foreign;
 mod mislabelled;
 mod missing;
+#[cfg(feature = "oci")]
+mod mirror_provenance;
 mod moved_registry;
 #[cfg(feature = "git")]
 mod mu_story;

@@ -39,7 +39,7 @@ mod unedited;
 mod unknown;
 
 pub use self::aliases::{Aliases, Guarded, check_repositories};
-pub use self::artifact::{Artifact, Image, Layer};
+pub use self::artifact::{Archived, Artifact, Image, Layer, Pushed};
 pub use self::catalog::catalog_line;
 pub use self::error::FormatError;
 pub use self::files::Texts;

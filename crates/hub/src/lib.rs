@@ -126,17 +126,17 @@ impl Hub {
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
     }
 
-    /// Keeps the signed statement about the archive of a version beside it (`.prov`), as Helm looks for it; one that is there stays.
+    /// Keeps the signed statement about the archive of a version beside it (`.prov`), as Helm looks for it.
     ///
     /// # Errors
     ///
-    /// When the place refuses.
+    /// When there is no such version, its archive is mu's own, another statement is there, or the place refuses.
     pub fn add_provenance(
         &self,
         name: &str,
         version: &str,
         provenance: Bytes,
-    ) -> Result<(), HubError> {
+    ) -> Result<Published, HubError> {
         self.runtime.block_on(self.writer.write_provenance(name, version, provenance))
     }
 

@@ -7,7 +7,9 @@
 
 use bytes::Bytes;
 use mu_provider::NO_REASON;
-use mu_provider::publishable::MOST_TAGS;
+use mu_provider::publishable::{LONGEST_PROVENANCE, MOST_TAGS};
+use mu_provider_hub::archive::Layout;
+use mu_provider_hub::document::PROV_ENDING;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
@@ -171,15 +173,40 @@ impl Writer {
         name: &str,
         version: &str,
         bytes: Bytes,
-    ) -> Result<(), HubError> {
+    ) -> Result<Published, HubError> {
+        names::check_name(name)?;
         let _turn = self.files.turn().await?;
         let root = Root::read_to_write(&self.files).await?;
         let present = derived::index(&self.files, &root, name).await?;
-        let Some(line) = present.find(version) else { return Ok(()) };
+        let described = format!("{name} {}", names::printable(version));
+        let Some(line) = present.find(version) else { return Err(self.not_found(&described)) };
+        let what = format!("the provenance of {}", line.describe());
+        if line.archive_layout() == Layout::Files {
+            let reason =
+                "its archive is one of mu's own, about which no other tool has said anything";
+            return Err(names::refused(&what, reason));
+        }
+        if bytes.len() as u64 > LONGEST_PROVENANCE {
+            let reason = format!("it is longer than {LONGEST_PROVENANCE} bytes");
+            return Err(names::refused(&what, &reason));
+        }
         let own = line.texts("urls").next().filter(|place| !place.contains("://"));
         let usual = || format!("{}{}", root.packs_folder(), line.usual_archive());
         let archive = own.map_or_else(usual, str::to_owned);
-        self.place(&format!("{archive}.prov"), &bytes).await.map(drop)
+        let path = format!("{archive}{PROV_ENDING}");
+        if self.files.replace(&path, &None, bytes.clone()).await? {
+            return Ok(Published::New);
+        }
+        let present = self.files.read(&path).await?.map(|present| archive::digest(&present.bytes));
+        let offered = archive::digest(&bytes);
+        match present {
+            Some(present) if present != offered => Err(HubError::Exists {
+                package: what,
+                present: present.to_string(),
+                offered: offered.to_string(),
+            }),
+            _ => Ok(Published::Same),
+        }
     }
 
     /// Makes all changes of a version at once; returns whether that changed anything.

@@ -1,6 +1,6 @@
 //! What the tests of several crates share: servers, packages to publish, and folders as values.
 //!
-//! There are real peers ([`Nginx`], [`git`], [`SshServer`], [`DockerRegistry`], [`Azurite`], [`Keyring`],
+//! There are real peers ([`Nginx`], [`git`], [`SshServer`], [`DockerRegistry`], [`Helm`], [`Signer`], [`Azurite`], [`Keyring`],
 //! [`Browser`]; `mu-testing-s3` has an S3-compatible server), and servers that misbehave on command
 //! ([`http`], [`oci`]). This crate depends on no other crate of mu, so all of them can use it, and it
 //! computes digests a second time, so that no test relies on the program's own code. Only tests depend on
@@ -36,6 +36,8 @@ mod operators;
 mod registry;
 mod reserved_port;
 #[cfg(unix)]
+mod signer;
+#[cfg(unix)]
 mod ssh;
 #[cfg(unix)]
 pub mod team;
@@ -66,6 +68,8 @@ pub use self::oci::OciServer;
 pub use self::operators::{Bundle, Operators, push_image};
 pub use self::registry::DockerRegistry;
 pub use self::reserved_port::ReservedPort;
+#[cfg(unix)]
+pub use self::signer::Signer;
 #[cfg(unix)]
 pub use self::ssh::SshServer;
 pub use self::temporary::temporary_folder;

@@ -200,6 +200,20 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The signed statement about the archive of a release that lies beside it; `None` if there is none, which is the default.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be found out.
+    fn provenance(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        Ok(None)
+    }
+
     /// Searches the registry at `location`, whose path is empty, for packages with these words.
     ///
     /// `None` means that this kind of place cannot be searched, which is the default.

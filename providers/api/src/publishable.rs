@@ -55,6 +55,9 @@ pub fn is_in_archive_name(app_version: &str) -> bool {
 /// whose archive does not say all that the line does.
 pub const COPY_TYPE: &str = "application/vnd.mu.copy";
 
+/// The longest signed statement about an archive that is kept beside it, in bytes.
+pub const LONGEST_PROVENANCE: u64 = 1 << 20;
+
 /// The header with which a publisher names the commit that an archive was made from, as 40 hex digits.
 pub const COMMIT_HEADER: &str = "mu-commit";
 

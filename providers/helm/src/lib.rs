@@ -28,6 +28,7 @@ use mu_provider::{
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layout;
+use mu_provider_hub::document::statement_beside;
 use mu_provider_hub::remembered::Indexes;
 
 use crate::operators::Operators;
@@ -104,15 +105,13 @@ impl RepositoryProvider {
         }
     }
 
-    /// Fetches from `HOST/REPOSITORY:TAG` in an OCI registry.
-    fn fetch_artifact(
+    /// The chart at `HOST/REPOSITORY:TAG` in an OCI registry, and the provider that serves it.
+    fn artifact(
         &self,
         location: &Location,
         release: &Release,
         place: &str,
-        tree: &mut TreeWriter,
-        progress: &dyn Progress,
-    ) -> Result<(), ProviderError> {
+    ) -> Result<(&dyn Provider, Location, Release), ProviderError> {
         let refused = |why: &str| {
             let what = format!("`{}` {}", location.describe(), release.version);
             let text = format!("the archive of {what} is at `oci://{place}`, {why}");
@@ -136,7 +135,7 @@ impl RepositoryProvider {
             ..Release::default()
         };
         // If the index may use plain http, that does not hold for other servers.
-        oci.fetch(&Location::new(root, path), &artifact, tree, progress)
+        Ok((&**oci, Location::new(root, path), artifact))
     }
 }
 
@@ -232,6 +231,33 @@ impl Provider for RepositoryProvider {
 
     fn fetch(
         &self,
+    fn provenance(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        if self.operators.is_some() {
+            return Ok(None);
+        }
+        for url in self.places(location, release, progress)? {
+            let found = match url.strip_prefix("oci://") {
+                Some(place) => {
+                    let (oci, place, artifact) = self.artifact(location, release, place)?;
+                    oci.provenance(&place, &artifact, progress)?
+                }
+                None => {
+                    let place = Archives::place(location, &url)?;
+                    statement_beside(&[place.url], &self.http, location, progress)?
+                }
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
         location: &Location,
         release: &Release,
         tree: &mut TreeWriter,
@@ -245,7 +271,10 @@ impl Provider for RepositoryProvider {
         }
         self.first(location, release, progress, |url| {
             let unpacked = match url.strip_prefix("oci://") {
-                Some(place) => self.fetch_artifact(location, release, place, tree, progress),
+                Some(place) => {
+                    let (oci, place, artifact) = self.artifact(location, release, place)?;
+                    oci.fetch(&place, &artifact, tree, progress)
+                }
                 None => {
                     let place = Archives::place(location, url)?;
                     self.archives.unpack(&place, release, Layout::InFolder, tree, progress)

@@ -131,6 +131,21 @@ impl RepositoryProvider {
 
     /// The repository of a package; `None` if there is no index.
     pub(crate) fn get(
+    /// Where the archive of a release may be: as the release says, or else the index now.
+    pub(crate) fn places(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Vec<String>, ProviderError> {
+        let mut urls = release.urls.clone();
+        if urls.is_empty() {
+            urls = self.listed(location, release, progress)?.unwrap_or_default().urls;
+        }
+        urls.truncate(MOST_PLACES);
+        Ok(urls)
+    }
+
         &self,
         location: &Location,
         progress: &dyn Progress,

@@ -7,7 +7,8 @@ use std::time::UNIX_EPOCH;
 
 use flate2::read::GzDecoder;
 use mu_provider::fs::{self, AtPath as _};
-use mu_provider::http::{Failure, Http, Response};
+use mu_provider::http::{Failure, Http, Response, begins_web_page};
+use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::{ErrorKind, Limits, Location, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
 
@@ -264,6 +265,36 @@ impl<'asked> Asking<'asked> {
         let text = format!("`{url}` is refused: it is longer than {} bytes", self.limit);
         Err(ProviderError::new(ErrorKind::Protocol, text))
     }
+}
+
+/// What the name of an archive is followed by in that of the signed statement about it, where Helm looks for it.
+pub const PROV_ENDING: &str = ".prov";
+
+/// The signed statement beside the archive at the first of these URLs that has one.
+///
+/// # Errors
+///
+/// When a place cannot be reached, or it is too long.
+pub fn statement_beside(
+    archives: &[SafeUrl],
+    http: &Http,
+    location: &Location,
+    progress: &dyn Progress,
+) -> Result<Option<Vec<u8>>, ProviderError> {
+    // Stores that do not list their files answer 403 for one that is not there, and some servers show a page.
+    let asking = Asking::new(http, location, LONGEST_PROVENANCE, progress);
+    let asking = Asking { hides: true, ..asking };
+    for archive in archives {
+        let mut url = archive.as_url().clone();
+        url.set_path(&format!("{}{PROV_ENDING}", url.path()));
+        match asking.read(&url.into(), None)? {
+            DocumentAnswer::Read(found) if !begins_web_page(&found.bytes) => {
+                return Ok(Some(found.bytes));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
 }
 
 /// The path of a `file:` URL.

@@ -53,7 +53,7 @@ pub use crate::catalog::CATALOG;
 use crate::document::{Asking, DocumentAnswer, Validator};
 use crate::hub::{Hub, Hubs};
 use crate::memory::Memory;
-pub use crate::pick::pick;
+pub use crate::pick::{pick, pick_from};
 use crate::root::{LONGEST_HUB_FILE, Root};
 pub use crate::survey::{Packing, unpack_anyones};
 use mu_provider::threads::lock;
@@ -385,6 +385,17 @@ impl Provider for HubProvider {
         }
         let places = self.known_or_usual(&url).archives(&location.path, release);
         places.ok()?.into_iter().next()
+    }
+
+    fn provenance(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
+        let places = root.archives(&location.path, release)?;
+        document::statement_beside(&places, &self.archives.http, location, progress)
     }
 
     fn capabilities(

@@ -24,13 +24,27 @@ pub fn pick(
     wanted: &dyn Fn(&str) -> bool,
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
+    pick_from(layer, Layout::Layer, wanted, most)
+}
+
+/// As [`pick`], from an archive that is laid out like this.
+///
+/// # Errors
+///
+/// As [`pick`].
+pub fn pick_from(
+    archive: &[u8],
+    layout: Layout,
+    wanted: &dyn Fn(&str) -> bool,
+    most: u64,
+) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
     let mut picked = Picked { wanted, files: BTreeMap::new(), most, left: most };
-    match is_gzip(layer) {
+    match is_gzip(archive) {
         true => {
-            let inflate = io::BufReader::with_capacity(128 << 10, GzDecoder::new(layer));
-            tar::unpack(inflate, Layout::Layer, &mut picked)?;
+            let inflate = io::BufReader::with_capacity(128 << 10, GzDecoder::new(archive));
+            tar::unpack(inflate, layout, &mut picked)?;
         }
-        false => tar::unpack(layer, Layout::Layer, &mut picked)?,
+        false => tar::unpack(archive, layout, &mut picked)?,
     }
     Ok(picked.files)
 }

@@ -257,6 +257,23 @@ pub fn marked(manifest: &Manifest) -> Option<Marked> {
     })
 }
 
+/// The layer with the signed statement about `archive`, of the artifact that has this; where it is not known, of the first that has
+/// one.
+pub(crate) fn provenance_layer<'m>(
+    manifests: &'m [(String, Manifest)],
+    archive: Option<&str>,
+) -> Option<&'m Descriptor> {
+    let has = |manifest: &Manifest| {
+        archive.is_none_or(|archive| manifest.layers.iter().any(|layer| layer.digest == archive))
+    };
+    manifests.iter().filter(|(_, manifest)| has(manifest)).find_map(|(_, manifest)| {
+        let (_, artifact, _) = marked(manifest)?;
+        let kind = artifact.provenance?;
+        let mut layers = manifest.layers.iter();
+        layers.find(|layer| layer.media_type == kind && wire::is_digest(&layer.digest))
+    })
+}
+
 /// Whether nothing but the tag of a release says which version it is.
 pub(crate) fn is_versioned_by_tag(release: &Release) -> bool {
     let mut formats = FORMATS.iter().filter(|format| format.artifact.is_some());

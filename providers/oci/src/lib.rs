@@ -37,6 +37,7 @@ use std::thread::ScopedJoinHandle;
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
+use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::threads::{lock, start_in};
 use mu_provider::{
     Account, ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError,
@@ -361,6 +362,24 @@ impl Provider for OciProvider {
         let archive = release.archive.as_ref()?;
         let place = self.repository(location, false, &Silent)?.place(&format!("blobs/{archive}"));
         SafeUrl::parse(&place).ok()
+    }
+
+    fn provenance(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let repository = self.existing(location, progress)?;
+        for tag in wire::tags_of(release) {
+            let Some(bytes) = repository.manifest(&tag)? else { continue };
+            let manifests = repository.candidates(&bytes)?;
+            return match foreign::provenance_layer(&manifests, release.archive.as_deref()) {
+                Some(layer) => repository.blob(layer, LONGEST_PROVENANCE).map(Some),
+                None => Ok(None),
+            };
+        }
+        Ok(None)
     }
 
     fn fetch(

@@ -2,22 +2,34 @@
 //!
 //! `mu-provider-oci` decides what is pushed, and maintains the index there.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use mu_formats::helm;
+use mu_formats::{Archived, Artifact, FORMATS, Format};
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
 use mu_provider::{Lead, Location, Release, SafeUrl, place_without_secrets};
-use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer};
+use mu_provider_hub::archive::{ArchiveError, Layout, digest_of_tar};
+use mu_provider_hub::pick_from;
+use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer, wire};
 use serde_json::{Map, Value};
 
+use crate::index::Route;
 use crate::ops::publication::lines::Mark;
 use crate::ops::publication::target::Upload;
 use crate::ops::session::providers::oci;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Events, Session};
 use crate::reference::PackageId;
+
+/// The most bytes of the files of an archive that is pushed.
+const LARGEST_TREE: u64 = 2 << 30;
+
+/// What a line of a hub says of an archive, and an artifact says itself.
+const LEFT_OUT: [&str; 5] = ["urls", "archive", "size", "tags", "locator"];
 
 /// A registry that takes packages.
 pub(super) struct OciRegistry {
+    events: Arc<dyn Events>,
     provider: OciProvider,
     root: Lead,
     insecure: bool,
@@ -49,6 +61,7 @@ impl OciRegistry {
             provider: OciProvider::new(oci(&session.environment, &session.http())),
             root: Lead::of_user(url.as_folder()),
             insecure: insecure || session.options.allow_insecure,
+            events: Arc::clone(&session.events),
             now: Timestamp::from_second(session.environment.now).unwrap_or_default(),
         })
     }
@@ -67,6 +80,9 @@ impl OciRegistry {
     }
 
     pub(super) fn publish(&self, upload: &Upload) -> Result<Published, CommandError> {
+        if let Some((format, artifact)) = made_by_a_tool(&upload.line) {
+            return self.push_archive(upload, format, artifact);
+        }
         check_line(&upload.line).map_err(|error| {
             let package = format!("{} {}", upload.name, upload.version);
             CommandError::new(Code::Manifest, format!("{package} cannot be published: {error}"))
@@ -90,26 +106,64 @@ impl OciRegistry {
         published(copied, format!("{name} {}", release.version), offered)
     }
 
-    /// Pushes the archive of a chart as Helm does.
-    pub(super) fn push_chart(
+    /// Pushes the archive that the tool of a format has made as that tool does.
+    fn push_archive(
         &self,
-        chart: &helm::Pushed,
-        archive: &[u8],
-        provenance: Option<&[u8]>,
-        line: &Map<String, Value>,
-        name: &str,
+        upload: &Upload,
+        format: &Format,
+        artifact: &Artifact,
     ) -> Result<Published, CommandError> {
-        let helm::Pushed { version, config: (kind, config), content, annotations } = chart;
-        let artifact = ForeignArtifact {
-            version: version.clone(),
-            config: (kind, config),
-            layer: (content, archive),
-            beside: provenance.into_iter().map(|bytes| (helm::PROVENANCE, bytes)).collect(),
-            annotations: annotations.clone(),
+        let Upload { name, version, line, archive, provenance, .. } = upload;
+        let package = format!("{name} {version}");
+        let layout = if artifact.in_folder { Layout::InFolder } else { Layout::Layer };
+        let read = digest_of_tar(archive).map_err(ArchiveError::Io).and_then(|tar| {
+            Ok((tar, pick_from(archive, layout, &artifact.looks_into, LARGEST_TREE)?))
+        });
+        let ((tar, is_compressed), files) = read.map_err(|error| {
+            CommandError::from(error.at(&package)).while_doing(format!("cannot push {package}"))
+        })?;
+        let digest = wire::digest(archive);
+        let archived = Archived {
+            name: name.rsplit('/').next().unwrap_or(name),
+            version,
+            created: line.get("published").and_then(Value::as_str),
+            digests: [&digest, &tar.to_string()],
+            is_compressed,
+            files: &files,
         };
-        let offered = mu_provider_oci::wire::digest(archive);
-        let pushed = self.writer(name)?.push_foreign(&artifact, line)?;
-        published(pushed, format!("{name} {version}"), offered)
+        let pushed = (artifact.pushed)(&archived).map_err(|error| {
+            let text = format!("{package} cannot be pushed as a {}: {error}", format.kind);
+            CommandError::new(Code::Manifest, text)
+        })?;
+        let beside = artifact.provenance.zip(provenance.as_deref());
+        let foreign = ForeignArtifact {
+            version: pushed.version,
+            artifact_type: pushed.artifact_type,
+            config: (pushed.config.0, &pushed.config.1),
+            layer: (pushed.layer.0, archive),
+            said_of_layer: pushed.layer.1,
+            beside: beside.into_iter().collect(),
+            annotations: pushed.annotations,
+        };
+        // How the archive is laid out, the artifact says.
+        let mut line = line.clone();
+        for key in LEFT_OUT {
+            line.shift_remove(key);
+        }
+        let pushed_as = self.writer(name)?.push_foreign(&foreign, &line)?;
+        if pushed_as == Pushed::Without {
+            self.events.warning(&format!(
+                "{package} is already in `{}` without its provenance, and stays as it is",
+                self.root
+            ));
+        }
+        if let (Some(lacks), Pushed::New) = (pushed.lacks, &pushed_as) {
+            self.events.warning(&format!(
+                "{package} comes from a hub, which has of a {} its files alone: {lacks} is not copied",
+                format.kind
+            ));
+        }
+        published(pushed_as, package, digest)
     }
 
     pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
@@ -141,11 +195,40 @@ impl OciRegistry {
     }
 }
 
+/// Where a release is an artifact of an OCI registry: at its own place, or where the index of a chart repository has placed it
+/// (`oci://HOST/REPOSITORY:TAG`). `None` if it is none.
+pub(super) fn artifact_of(
+    route: &Route,
+    release: &Release,
+    line: &Map<String, Value>,
+) -> Option<(Location, Release)> {
+    if route.provider.facts().is_oci {
+        return Some((route.location.clone(), release.clone()));
+    }
+    let format = line.get("format").and_then(Value::as_str);
+    let mut formats = FORMATS.iter().filter(|one| Some(one.name) == format);
+    formats.find(|one| one.artifact.is_some())?;
+    let place = release.urls.first()?.strip_prefix("oci://")?;
+    let (place, tag) = place.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
+    let (host, path) = place.split_once('/')?;
+    let root = SafeUrl::parse(&format!("https://{host}/")).ok()?;
+    let location = Location::new(route.location.root.leads_to(root).ok()?, path);
+    Some((location, Release { reference: Some(wire::tag_of(tag)), ..release.clone() }))
+}
+
+/// The format and the artifact of a package whose archive its own tool has made, by its line.
+fn made_by_a_tool(line: &Map<String, Value>) -> Option<(&'static Format, &'static Artifact)> {
+    line.get("locator")?;
+    let name = line.get("format").and_then(Value::as_str)?;
+    let mut formats = FORMATS.iter().filter(|format| format.name == name);
+    formats.find_map(|format| Some((format, format.artifact.as_ref()?)))
+}
+
 /// What became of a version, or that `package` is there with other content than what was `offered`.
 fn published(pushed: Pushed, package: String, offered: String) -> Result<Published, CommandError> {
     match pushed {
         Pushed::New => Ok(Published::New),
-        Pushed::Same => Ok(Published::Same),
+        Pushed::Same | Pushed::Without => Ok(Published::Same),
         Pushed::Differs(present) => Err(HubError::Exists { package, present, offered }.into()),
     }
 }

@@ -179,6 +179,7 @@ fn one(
         line: line(session, &packed, &name, commit),
         archive: packed.archive.bytes()?,
         renamed: None,
+        provenance: None,
         name: name.clone(),
         version: version.clone(),
     };

@@ -3,6 +3,7 @@
 //! The client of `mu-provider` handles tokens, redirects and plain http, so the rules for reading apply to
 //! writing too.
 
+use mu_formats::helm;
 use mu_hub::Published;
 use mu_provider::http::{AskedServer, Http, Method, Request, Response, check_lead};
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
@@ -116,6 +117,26 @@ impl Server {
                 .hint("a published version never changes: raise `version` in the manifest")),
             status if (200..300).contains(&status) => Ok(Published::Same),
             _ => Err(self.refused(&what, response)?),
+        }
+    }
+
+    /// Keeps the signed statement about the archive of a version beside it.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses it, or has another one.
+    pub(super) fn add_provenance(
+        &self,
+        name: &str,
+        version: &str,
+        provenance: Vec<u8>,
+    ) -> Result<(), CommandError> {
+        let url = self.version(name, version)?;
+        let request = self.request(Method::PUT, &url).header("content-type", helm::PROVENANCE);
+        let response = request.body(provenance).send()?;
+        match response.status() {
+            200..300 => Ok(()),
+            _ => Err(self.refused(&format!("the provenance of {name} {version}"), response)?),
         }
     }
 

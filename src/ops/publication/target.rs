@@ -13,9 +13,9 @@ use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
 use crate::ops::publication::lines::{IndexLine, Mark, existing, is_version, yanked};
 #[cfg(feature = "oci")]
-use crate::ops::publication::oci::OciRegistry;
+use crate::ops::publication::oci::{OciRegistry, artifact_of};
 use crate::ops::publication::server::Server;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Events, Session};
 use crate::reference::PackageId;
 
 /// The number in events about what is sent by another client than ours: no request of ours has it.
@@ -24,6 +24,7 @@ const NO_REQUEST: u64 = u64::MAX;
 /// A hub that accepts changes.
 pub(crate) struct Target {
     kind: Kind,
+    events: Arc<dyn Events>,
     /// Its name in answers.
     pub(crate) name: String,
 }
@@ -50,6 +51,8 @@ pub(crate) struct Upload {
     pub(crate) archive: Vec<u8>,
     /// Its old and its new namespace, if it is copied under another name.
     pub(crate) renamed: Option<Rename>,
+    /// The signed statement about its archive, if there is one.
+    pub(crate) provenance: Option<Vec<u8>>,
 }
 
 /// Whether a release was found by the digest that it is pinned to.
@@ -156,7 +159,7 @@ impl Target {
             Kind::Server(server) => server.root.to_string(),
             _ => to.to_owned(),
         };
-        Ok(Self { kind, name })
+        Ok(Self { kind, name, events: Arc::clone(&session.events) })
     }
 
     /// The name here of a package that is named by its place in this OCI registry (`oci://HOST/PREFIX/NAME`); `None` for others.
@@ -174,16 +177,27 @@ impl Target {
     /// # Errors
     ///
     /// When the hub refuses it, or already has it with other content.
-    pub(crate) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
-        match &self.kind {
+    pub(crate) fn publish(&self, mut upload: Upload) -> Result<Published, CommandError> {
+        let provenance = match self.takes_artifacts() {
+            true => None,
+            false => upload
+                .provenance
+                .take()
+                .map(|one| (upload.name.clone(), upload.version.clone(), one)),
+        };
+        let published = match &self.kind {
             Kind::Files(hub) => {
                 let Upload { line, archive, .. } = upload;
-                Ok(hub.publish(&Publication { line, archive: archive.into() })?)
+                hub.publish(&Publication { line, archive: archive.into() })?
             }
-            Kind::Server(server) => server.publish(upload),
+            Kind::Server(server) => server.publish(upload)?,
             #[cfg(feature = "oci")]
-            Kind::Oci(registry) => registry.publish(&upload),
+            Kind::Oci(registry) => registry.publish(&upload)?,
+        };
+        if let Some((name, version, provenance)) = provenance {
+            self.keep_provenance(&name, &version, provenance);
         }
+        Ok(published)
     }
 
     /// Copies an artifact of another ecosystem, or one that is pinned to its digest, from one OCI registry into another, as it is;
@@ -202,61 +216,40 @@ impl Target {
     ) -> Result<Option<Published>, CommandError> {
         match &self.kind {
             #[cfg(feature = "oci")]
-            Kind::Oci(registry)
-                if route.provider.facts().is_oci
-                    && (line.contains_key("format") || is_pinned(release)) =>
-            {
-                registry.copy(&route.location, release, line, name).map(Some)
+            Kind::Oci(registry) if line.contains_key("format") || is_pinned(release) => {
+                match artifact_of(route, release, line) {
+                    Some((from, release)) => registry.copy(&from, &release, line, name).map(Some),
+                    None => Ok(None),
+                }
             }
             _ => Ok(None),
         }
     }
 
-    /// Whether charts are pushed as Helm does it, because Helm can read them there.
-    pub(crate) fn takes_charts(&self) -> bool {
+    /// Whether an archive that another tool has made becomes what that tool pushes, because it can read it there.
+    pub(crate) fn takes_artifacts(&self) -> bool {
         #[cfg(feature = "oci")]
         return matches!(self.kind, Kind::Oci(_));
         #[cfg(not(feature = "oci"))]
         false
     }
 
-    /// Publishes the archive of a chart as Helm pushes it, with its provenance if it has one.
-    ///
-    /// # Errors
-    ///
-    /// When the registry refuses, or already has that version with another archive.
-    #[cfg_attr(not(feature = "oci"), allow(unused_variables))]
-    pub(crate) fn push_chart(
-        &self,
-        chart: &mu_formats::helm::Pushed,
-        archive: &[u8],
-        provenance: Option<&[u8]>,
-        line: &Map<String, Value>,
-        name: &str,
-    ) -> Result<(), CommandError> {
-        match &self.kind {
-            #[cfg(feature = "oci")]
-            Kind::Oci(registry) => {
-                registry.push_chart(chart, archive, provenance, line, name).map(drop)
+    /// Keeps the signed statement about the archive of a version that is there. What cannot be kept is told.
+    pub(crate) fn keep_provenance(&self, name: &str, version: &str, provenance: Vec<u8>) {
+        let kept = match &self.kind {
+            Kind::Files(hub) => {
+                let kept = hub.add_provenance(name, version, provenance.into());
+                kept.map(drop).map_err(CommandError::from)
             }
-            _ => Ok(()),
-        }
-    }
-
-    /// Keeps the signed statement about the archive of a version beside it. A server takes none.
-    ///
-    /// # Errors
-    ///
-    /// When the place refuses.
-    pub(crate) fn keep_provenance(
-        &self,
-        name: &str,
-        version: &str,
-        provenance: Vec<u8>,
-    ) -> Result<(), CommandError> {
-        match &self.kind {
-            Kind::Files(hub) => Ok(hub.add_provenance(name, version, provenance.into())?),
-            _ => Ok(()),
+            Kind::Server(server) => server.add_provenance(name, version, provenance),
+            // It is part of the artifact, which never changes.
+            #[cfg(feature = "oci")]
+            Kind::Oci(_) => Ok(()),
+        };
+        if let Err(error) = kept {
+            let why = mu_provider::with_causes(&*error.error);
+            let text = format!("the provenance of {name} {version} is not copied: {why}");
+            self.events.warning(&text);
         }
     }
 

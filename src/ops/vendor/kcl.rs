@@ -6,13 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use mu_formats::kcl::{self, Locked, Need, Origin};
 use mu_provider::{Folder, InnerPath, Kind, Mode, OwnPath};
 use schemars::JsonSchema;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::formats;
 use crate::fs;
@@ -36,9 +33,6 @@ const LOCK: OwnPath = InnerPath::own(LOCK_NAME);
 
 /// What a folder is called while it is filled.
 const STAGED: &str = ".mu-";
-
-/// What KCL leaves out of its sums: all files whose path has one of these texts in it.
-const UNSUMMED: [&str; 2] = [".git", ".tar"];
 
 /// What `mu vendor --for kcl` wrote.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -458,22 +452,20 @@ fn copy(from: &Path, to: &Folder) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// KCL's sum of a folder: SHA-256 of the bytes of its files, in the order in which Go walks it; `None` if it cannot be read.
+/// KCL's sum of a folder; `None` if it cannot be read.
 fn sum_of(folder: &Path) -> Option<String> {
-    let mut hasher = Sha256::new();
-    sum(folder, "", &mut hasher)?;
-    Some(STANDARD.encode(hasher.finalize()))
+    let mut files = BTreeMap::new();
+    add_files(folder, "", &mut files)?;
+    Some(kcl::sum(&files))
 }
 
-fn sum(folder: &Path, prefix: &str, hasher: &mut Sha256) -> Option<()> {
-    let mut entries = fs::entries(folder).ok()?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
+fn add_files(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Option<()> {
+    for entry in fs::entries(folder).ok()? {
         let path = format!("{prefix}{}", entry.file_name().to_str()?);
         if entry.file_type().ok()?.is_dir() {
-            sum(&entry.path(), &format!("{path}/"), hasher)?;
-        } else if !UNSUMMED.iter().any(|text| path.contains(text)) {
-            hasher.update(fs::read(&entry.path()).ok()?);
+            add_files(&entry.path(), &format!("{path}/"), files)?;
+        } else if kcl::is_summed(&path) {
+            files.insert(path, fs::read(&entry.path()).ok()?);
         }
     }
     Some(())

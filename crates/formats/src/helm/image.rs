@@ -1,6 +1,8 @@
 //! A chart in an OCI registry: its `Chart.yaml` is the config, as JSON, and its archive is a layer. There may
 //! be another layer with a signature.
 
+use super::chart::{CHART, REQUIREMENTS};
+use super::pushed::pushed;
 use crate::artifact::{Artifact, Image};
 
 /// The media type of the config of a chart.
@@ -13,8 +15,15 @@ pub(super) const CONTENT: [&str; 2] =
 /// The media type of the signed statement about a chart, in a layer beside it.
 pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
 
-pub(super) const ARTIFACT: Artifact =
-    Artifact { find, label: None, in_config: true, in_folder: true };
+pub(super) const ARTIFACT: Artifact = Artifact {
+    find,
+    label: None,
+    in_config: true,
+    in_folder: true,
+    provenance: Some(PROVENANCE),
+    looks_into: |path| [CHART, REQUIREMENTS].contains(&path),
+    pushed,
+};
 
 fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
     if image.config != CONFIG {

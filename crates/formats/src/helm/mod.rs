@@ -20,7 +20,6 @@ pub use self::edit::Charts;
 pub use self::image::PROVENANCE;
 pub use self::index::index;
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};
-pub use self::pushed::{Pushed, pushed};
 pub use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;

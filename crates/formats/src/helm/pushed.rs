@@ -9,24 +9,11 @@ use serde_json::{Map, Value};
 use super::chart::{self, CHART, REQUIREMENTS};
 use super::image::{CONFIG, CONTENT};
 use super::lock;
+use crate::artifact::{Archived, Pushed};
 use crate::error::{Fault, FormatError};
-use crate::files::Texts;
 use crate::node::Node;
 use crate::reader;
 use crate::shape::Shape::All;
-
-/// A chart as an artifact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pushed {
-    /// Its version as the chart has it, which is its tag.
-    pub version: String,
-    /// The media type of its config, and the config.
-    pub config: (&'static str, Vec<u8>),
-    /// The media type of its archive.
-    pub content: &'static str,
-    /// The annotations of its manifest.
-    pub annotations: BTreeMap<String, String>,
-}
 
 /// Keys of a chart that are texts.
 const TEXTS: [&str; 11] = [
@@ -46,12 +33,13 @@ const TEXTS: [&str; 11] = [
 /// Keys of a dependency that are texts.
 const TEXTS_OF_DEPENDENCIES: [&str; 5] = ["name", "version", "repository", "condition", "alias"];
 
-/// What `helm push` makes of the chart whose files these are; `created` is when its archive was made.
+/// What `helm push` makes of the archive of a chart.
 ///
 /// # Errors
 ///
 /// When it is no chart, or one that Helm would reject.
-pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatError> {
+pub(super) fn pushed(archived: &Archived<'_>) -> Result<Pushed, FormatError> {
+    let files = &archived.texts();
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
     let root = reader::read(text, &All).map_err(in_chart)?;
@@ -74,10 +62,16 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
         config.extend(requirements.remove_entry("dependencies"));
     }
     config.retain(|_, value| !value.is_null());
-    let annotations = annotations(&config, created);
+    let annotations = annotations(&config, archived.created);
     let config = Value::Object(config).to_string().into_bytes();
-    let version = release.version;
-    Ok(Pushed { version, config: (CONFIG, config), content: CONTENT[0], annotations })
+    Ok(Pushed {
+        version: release.version,
+        artifact_type: None,
+        config: (CONFIG, config),
+        layer: (CONTENT[0], BTreeMap::new()),
+        annotations,
+        lacks: None,
+    })
 }
 
 fn mapping(file: &str, text: &str, root: &Node<'_>) -> Result<Map<String, Value>, FormatError> {
@@ -153,8 +147,16 @@ mod tests {
     use crate::files::Texts;
 
     fn of(files: &[(&str, &str)]) -> Pushed {
-        let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        pushed(&Texts(files.collect()), Some("2026-01-02T03:04:05Z")).expect("is a chart")
+        let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+        let archived = Archived {
+            name: "web",
+            version: "1.2.0",
+            created: Some("2026-01-02T03:04:05Z"),
+            digests: [""; 2],
+            is_compressed: true,
+            files: &files.collect(),
+        };
+        pushed(&archived).expect("is a chart")
     }
 
     #[test]
@@ -167,6 +169,7 @@ mod tests {
              annotations: {licenses: MIT, n: 1, org.opencontainers.image.title: other, org.opencontainers.image.url: https://e.example}\n",
         )]);
         assert_eq!(found.version, "v1.2.0+b7");
+        assert_eq!(found.layer, (CONTENT[0], BTreeMap::new()));
         let config: Value = serde_json::from_slice(&found.config.1).expect("is JSON");
         let expected = serde_json::json!({
             "apiVersion": "v2", "name": "web", "version": "v1.2.0+b7", "appVersion": "1.1", "kubeVersion": "1.25",

@@ -6,8 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mu_manifest::reference::Reference;
 use mu_provider::{InnerPath, TreeError};
+use sha2::{Digest as _, Sha256};
 
 use super::dependency::{self, Entry, Key};
 use super::{MODULE, REGISTRY, parse};
@@ -227,6 +230,27 @@ pub fn locked(lock: &str) -> Result<Vec<(String, String)>, FormatError> {
         Some((format!("oci://{registry}/{}", text("repo")?), version.to_owned()))
     });
     Ok(found.collect())
+}
+
+/// What KCL leaves out of its sums: all files whose path has one of these texts in it.
+const UNSUMMED: [&str; 2] = [".git", ".tar"];
+
+/// Whether the file at a path of a module counts for its sum.
+pub fn is_summed(path: &str) -> bool {
+    !UNSUMMED.iter().any(|text| path.contains(text))
+}
+
+/// KCL's sum of the files of a module, each with its path: SHA-256 of their bytes, in the order in which Go walks a folder.
+pub fn sum<'f>(files: impl IntoIterator<Item = (&'f String, &'f Vec<u8>)>) -> String {
+    let counted = files.into_iter().filter(|(path, _)| is_summed(path));
+    let mut counted: Vec<_> =
+        counted.map(|(path, bytes)| (path.split('/').collect::<Vec<_>>(), bytes)).collect();
+    counted.sort();
+    let mut hasher = Sha256::new();
+    for (_, bytes) in counted {
+        hasher.update(bytes);
+    }
+    STANDARD.encode(hasher.finalize())
 }
 
 /// A name as a key: bare where TOML allows it.

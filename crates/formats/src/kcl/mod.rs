@@ -14,7 +14,8 @@ use mu_manifest::reference::{Name, Version};
 use mu_provider::Release;
 use toml_edit::{Document, Item};
 
-pub use self::lock::{LOCK, Locked, Need, Origin, folders, lock, locked, needs};
+pub use self::lock::{LOCK, Locked, Need, Origin, folders, is_summed, lock, locked, needs, sum};
+use crate::artifact::{Archived, Pushed};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
@@ -33,7 +34,7 @@ pub const FORMAT: Format = Format {
     is_named: true,
     is_one: None,
     lenient: true,
-    artifact: Some(image::ARTIFACT),
+    artifact: Some(image::artifact(pushed)),
     dialect: |_| Arc::new(edit::Modules),
     place_of_word: Some(|name| format!("oci://{REGISTRY}/{NAMESPACE}/{name}")),
     packed_by: "`kcl mod push` puts it into an OCI registry",
@@ -82,6 +83,16 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         }
         Ok(Package { release, places, names, indirect })
     })
+}
+
+fn pushed(archived: &Archived<'_>) -> Result<Pushed, FormatError> {
+    let texts = archived.texts();
+    let own = head(&texts)?;
+    let described = read(&texts, &Reading::default()).ok();
+    let description = described.and_then(|package| package.release.description);
+    let name = if own.name.is_empty() { archived.name.to_owned() } else { own.name };
+    let description = description.unwrap_or_default();
+    Ok(image::module(archived, image::Said { name, description, sum: sum(archived.files) }))
 }
 
 /// The keys of `kcl.mod`.

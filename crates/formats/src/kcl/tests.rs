@@ -285,3 +285,43 @@ fn an_entry_names_a_tag() {
     open.set_version(section, &requirement("oci://h/a").reference, None).expect("can be said");
     assert!(open.text().ends_with("a = { oci = \"oci://h/a\" }\n"), "{}", open.text());
 }
+
+#[test]
+fn a_module_becomes_what_kcl_makes_of_it() {
+    let text = "[package]\nname = \"lib\"\nversion = \"0.4\"\ndescription = \"x\"\n";
+    let files = [("kcl.mod", text), ("main.k", "a = 1\n")];
+    let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).into();
+    let artifact = FORMAT.artifact.expect("it is in registries");
+    let content = "application/vnd.oci.image.layer.v1.tar";
+    for (is_compressed, kind, end) in
+        [(true, format!("{content}+gzip"), "tgz"), (false, content.to_owned(), "tar")]
+    {
+        let archived = Archived {
+            name: "other",
+            version: "0.4",
+            created: None,
+            digests: [""; 2],
+            is_compressed,
+            files: &files,
+        };
+        let found = (artifact.pushed)(&archived).expect("is a module");
+        assert_eq!((found.version.as_str(), found.artifact_type), ("0.4", Some(&*kind)));
+        let title = &found.layer.1["org.opencontainers.image.title"];
+        assert_eq!((found.layer.0, title), (&*kind, &format!("lib_0.4.{end}")));
+        let said = |key: &str| found.annotations[&format!("org.kcllang.package.{key}")].as_str();
+        assert_eq!([said("name"), said("description"), said("sum")], ["lib", "x", &sum(&files)]);
+    }
+}
+
+#[test]
+fn files_count_in_the_order_of_a_walk() {
+    let of = |files: &[(&str, &str)]| {
+        let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        sum(&files.collect::<std::collections::BTreeMap<_, _>>())
+    };
+    let whole = of(&[("x", "abc")]);
+    // A folder comes where its name does, whatever is in it.
+    assert_eq!(of(&[("a.k", "b"), ("a/b.k", "a"), ("b", "c")]), whole);
+    assert_eq!(of(&[("x", "abc"), (".gitignore", "q"), ("a.tar", "q")]), whole);
+    assert_ne!(of(&[("x", "abd")]), whole);
+}

@@ -9,6 +9,7 @@ mod repair;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mu_provider::{fs, with_causes};
+use mu_provider_hub::document::PROV_ENDING;
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
 
@@ -392,7 +393,7 @@ impl Check<'_> {
         self.problem(path, what);
     }
 
-    /// Archives that no line leads to. If a package's index is broken, its archives may still belong to a
+    /// Archives that no line leads to, and statements about such archives. If a package's index is broken, its archives may still belong to a
     /// line.
     async fn orphans(&mut self) -> Result<Vec<ObjectMeta>, HubError> {
         let packs = self.root.packs_folder();
@@ -401,8 +402,9 @@ impl Check<'_> {
             let path = meta.location.as_ref();
             let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
             let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
-            // Somebody put such a file there by hand; no write leaves one.
-            if path.ends_with(".tgz") && !self.used.contains(path) && !is_broken {
+            let archive = path.strip_suffix(PROV_ENDING).unwrap_or(path);
+            // Somebody put other files there by hand; no write leaves one.
+            if archive.ends_with(".tgz") && !self.used.contains(archive) && !is_broken {
                 self.leftover(path, "no version uses it");
                 orphans.push(meta);
             }

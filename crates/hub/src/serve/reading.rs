@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use mu_provider_hub::document::PROV_ENDING;
 use object_store::{GetOptions, GetRange, ObjectMeta};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -135,7 +136,8 @@ fn caching(server: &Server, path: &str) -> Option<&'static str> {
     }
     let root = &server.root;
     if path.starts_with(&root.packs_folder()) {
-        return path.ends_with(".tgz").then_some(FOREVER);
+        let archive = path.strip_suffix(PROV_ENDING).unwrap_or(path);
+        return archive.ends_with(".tgz").then_some(FOREVER);
     }
     let is_file = ["catalog.jsonl", "snapshot.jsonl.gz", "snapshot.digests"].contains(&path);
     let folders = [root.index_folder(), root.log_folder()];

@@ -13,11 +13,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use mu_formats::{FORMATS, GIT};
+use mu_formats::{FORMATS, GIT, helm};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
 use mu_provider::Commit;
-use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
+use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE, LONGEST_PROVENANCE};
 use mu_provider_hub::archive::Layout;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -118,7 +118,12 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
     match *request.method() {
         Method::PUT => {
             allow(&server, &token, name, Can::Publish)?;
-            publish(server, &token, name, version, request).await
+            match request.headers().get(header::CONTENT_TYPE) {
+                Some(kind) if kind == helm::PROVENANCE => {
+                    add_provenance(&server, name, version, request).await
+                }
+                _ => publish(server, &token, name, version, request).await,
+            }
         }
         _ => patch(server, token, name, version, request).await,
     }
@@ -236,6 +241,26 @@ async fn publish(
             count(&server.metrics.published);
             StatusCode::CREATED
         }
+        Published::Same => StatusCode::OK,
+    };
+    Ok(json(status, &answer))
+}
+
+/// Keeps the signed statement about the archive of a version that is there.
+async fn add_provenance(
+    server: &Server,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    too_large(announced(request.headers()), LONGEST_PROVENANCE)?;
+    let bytes = body(request.into_body(), LONGEST_PROVENANCE, None).await?;
+    let answer = json!({ "name": name, "version": version, "size": bytes.len() });
+    let (name, version) = (name.to_owned(), version.to_owned());
+    let kept =
+        write(server, async move |writer| writer.write_provenance(&name, &version, bytes).await);
+    let status = match kept.await? {
+        Published::New => StatusCode::CREATED,
         Published::Same => StatusCode::OK,
     };
     Ok(json(status, &answer))

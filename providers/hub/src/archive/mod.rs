@@ -18,7 +18,8 @@ mod write;
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
-use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
+use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, TreeError, TreeWriter};
+use sha2::{Digest as _, Sha256};
 
 pub use self::early::{EARLY, lacks_early};
 pub use self::layers::Layers;
@@ -207,6 +208,28 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Whether bytes begin as gzip does.
 pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&GZIP)
+}
+
+/// The digest of the tar in an archive, and whether it is compressed there.
+///
+/// # Errors
+///
+/// When it cannot be inflated.
+pub fn digest_of_tar(archive: &[u8]) -> io::Result<(ArchiveDigest, bool)> {
+    let digest = |hasher: Sha256| ArchiveDigest::from_bytes(hasher.finalize().into());
+    let mut hasher = Sha256::new();
+    if !is_gzip(archive) {
+        hasher.update(archive);
+        return Ok((digest(hasher), false));
+    }
+    let mut inflate = MultiGzDecoder::new(archive);
+    let mut buffer = vec![0; 128 << 10];
+    loop {
+        match inflate.read(&mut buffer)? {
+            0 => return Ok((digest(hasher), true)),
+            length => hasher.update(buffer.get(..length).unwrap_or_default()),
+        }
+    }
 }
 
 /// Refuses bytes that begin otherwise, as far as they are there: what cannot be inflated looks as if it ended early.

@@ -16,14 +16,51 @@ use crate::wire::{self, Descriptor, Index, Manifest};
 pub struct ForeignArtifact<'bytes> {
     /// Its version, which is its tag.
     pub version: String,
+    /// Its type, if it is said.
+    pub artifact_type: Option<&'bytes str>,
     /// The media type of its config, and the config.
     pub config: (&'bytes str, &'bytes [u8]),
-    /// The media type of its only layer, and the layer.
+    /// The media type of the layer with its archive, and the layer.
     pub layer: (&'bytes str, &'bytes [u8]),
+    /// The annotations of that layer.
+    pub said_of_layer: BTreeMap<String, String>,
     /// The other layers, in the same form: those that belong to the first.
     pub beside: Vec<(&'bytes str, &'bytes [u8])>,
     /// The annotations of its manifest.
     pub annotations: BTreeMap<String, String>,
+}
+
+impl<'bytes> ForeignArtifact<'bytes> {
+    /// Its config, and its layers behind it.
+    fn blobs(&self) -> Vec<(Descriptor, &'bytes [u8])> {
+        let all = [self.config, self.layer].into_iter().chain(self.beside.iter().copied());
+        let mut all: Vec<_> =
+            all.map(|(kind, bytes)| (Descriptor::of(kind, bytes), bytes)).collect();
+        if let Some((layer, _)) = all.get_mut(1).filter(|_| !self.said_of_layer.is_empty()) {
+            layer.annotations = Some(self.said_of_layer.clone());
+        }
+        all
+    }
+
+    fn manifest(&self) -> Manifest {
+        let mut blobs = self.blobs().into_iter().map(|(what, _)| what);
+        Manifest {
+            schema_version: 2,
+            media_type: wire::MANIFEST.to_owned(),
+            artifact_type: self.artifact_type.map(str::to_owned),
+            config: blobs.next(),
+            layers: blobs.collect(),
+            annotations: Some(self.annotations.clone()),
+            ..Manifest::default()
+        }
+    }
+
+    /// Whether a manifest with its archive lacks another one of its layers; `None` if it has another archive.
+    fn lacking(&self, known: &Manifest) -> Option<bool> {
+        let own = self.manifest().layers;
+        let has = |wanted: &Descriptor| known.layers.iter().any(|one| one.digest == wanted.digest);
+        own.first().is_some_and(has).then(|| !own.iter().all(has))
+    }
 }
 
 /// A manifest that was copied.
@@ -97,35 +134,23 @@ impl Writer {
             let text = format!("{} cannot be a tag of an OCI registry", artifact.version);
             return Err(ProviderError::new(ErrorKind::Refused, text));
         }
-        let describe = |(kind, bytes): (&str, &[u8])| Descriptor::of(kind, bytes);
-        let [config, layer] = [artifact.config, artifact.layer].map(describe);
-        let beside: Vec<Descriptor> = artifact.beside.iter().copied().map(describe).collect();
         let there = self.repository.manifest(&tag)?;
+        let mut lacks = false;
         let bytes = match &there {
             Some(bytes) => {
                 let known: Manifest = serde_json::from_slice(bytes).unwrap_or_default();
                 // Whoever has pushed the same archive may have said other things of it.
-                if known.layers.first().is_none_or(|first| first.digest != layer.digest) {
-                    return Ok(Pushed::Differs(wire::digest(bytes)));
+                match artifact.lacking(&known) {
+                    None => return Ok(Pushed::Differs(wire::digest(bytes))),
+                    Some(some) => lacks = some,
                 }
                 bytes.clone()
             }
             None => {
-                let manifest = Manifest {
-                    schema_version: 2,
-                    media_type: wire::MANIFEST.to_owned(),
-                    config: Some(config.clone()),
-                    layers: [&[layer.clone()][..], &beside[..]].concat(),
-                    annotations: Some(artifact.annotations.clone()),
-                    ..Manifest::default()
-                };
-                let parts = [artifact.config, artifact.layer]
-                    .into_iter()
-                    .chain(artifact.beside.iter().copied());
-                for (what, (_, bytes)) in [config, layer].iter().chain(&beside).zip(parts) {
-                    self.blob(what, bytes, false)?;
+                for (what, bytes) in artifact.blobs() {
+                    self.blob(&what, bytes, false)?;
                 }
-                let bytes = manifest.to_bytes();
+                let bytes = artifact.manifest().to_bytes();
                 self.put(wire::MANIFEST, &tag, bytes.clone())?;
                 bytes
             }
@@ -140,7 +165,11 @@ impl Writer {
             ..Descriptor::of(&media_type(&bytes), &bytes)
         };
         self.list(&entry)?;
-        Ok(if there.is_some() { Pushed::Same } else { Pushed::New })
+        Ok(match there {
+            None => Pushed::New,
+            Some(_) if lacks => Pushed::Without,
+            Some(_) => Pushed::Same,
+        })
     }
 
     /// The tag of a version, and the manifest that it leads to.

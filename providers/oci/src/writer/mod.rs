@@ -42,6 +42,8 @@ pub enum Pushed {
     New,
     /// It was already there, with the same content.
     Same,
+    /// It was already there, with the same archive, and without what belongs to that. It stays so.
+    Without,
     /// It was there, with this content instead, and stays so.
     Differs(String),
 }

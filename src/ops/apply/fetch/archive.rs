@@ -1,12 +1,5 @@
 //! The archive of a locked package in the form of its own ecosystem, for `mu vendor --for` and mirrors, and what is beside it.
 
-#[cfg(feature = "publish")]
-use mu_provider::Release;
-#[cfg(feature = "publish")]
-use mu_provider_hub::document::{Asking, DocumentAnswer};
-
-#[cfg(feature = "publish")]
-use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::content_differs;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
@@ -48,11 +41,7 @@ pub(crate) fn fetch_archive(
     }
 }
 
-/// The longest provenance of a chart, in bytes.
-#[cfg(feature = "publish")]
-const LONGEST_PROVENANCE: u64 = 1 << 20;
-
-/// The signed statement about the archive of a chart, which a chart repository has beside it; `None` if it has none.
+/// The signed statement about the archive of a locked package, which lies beside it; `None` if there is none.
 ///
 /// # Errors
 ///
@@ -65,30 +54,9 @@ pub(crate) fn fetch_provenance(
     let way = way_of(session, package, &Roots::default())?;
     let release = release_of(session, package, &way)?;
     let what = format!("{} {}", package.id, package.version);
-    provenance_of(session, &way.route, &release, &Work::begin(&session.events, what.as_str()))
-}
-
-/// As [`fetch_provenance`], of what `release` says of a chart at a place.
-///
-/// # Errors
-///
-/// When it cannot be fetched.
-#[cfg(feature = "publish")]
-pub(crate) fn provenance_of(
-    session: &Session,
-    route: &Route,
-    release: &Release,
-    progress: &Work,
-) -> Result<Option<Vec<u8>>, CommandError> {
-    let location = &route.location;
-    let Some(archive) = route.provider.archive(location, release) else { return Ok(None) };
-    let mut url = archive.as_url().clone();
-    url.set_path(&format!("{}.prov", url.path()));
-    let http = session.http();
-    let asking = Asking::new(&http, location, LONGEST_PROVENANCE, progress);
-    let asking = Asking { hides: true, ..asking };
-    match asking.read(&url.into(), None)? {
-        DocumentAnswer::Read(document) => Ok(Some(document.bytes)),
-        _ => Ok(None),
-    }
+    let progress = Work::begin(&session.events, what.as_str());
+    let found = way.route.provider.provenance(&way.route.location, &release, &progress);
+    found.map_err(|error| {
+        CommandError::from(error).while_doing(format!("cannot fetch the provenance of `{what}`"))
+    })
 }

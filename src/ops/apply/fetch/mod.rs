@@ -21,7 +21,7 @@ use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
 #[cfg(feature = "publish")]
-pub(crate) use crate::ops::apply::fetch::archive::{fetch_provenance, provenance_of};
+pub(crate) use crate::ops::apply::fetch::archive::fetch_provenance;
 pub(crate) use crate::ops::apply::fetch::differs::folder_has_changed;
 use crate::ops::apply::fetch::differs::{changed_folder, content_differs, not_fetched};
 pub(crate) use crate::ops::apply::fetch::here::{

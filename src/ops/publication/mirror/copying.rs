@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent};
+use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent, with_causes};
 use mu_provider_hub::HubProvider;
 
 use super::packing::is_chart;
@@ -11,17 +11,16 @@ use super::renaming::Renaming;
 use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
-use crate::lock::in_order;
+use crate::lock::{LockedPackage, in_order};
 use crate::manifest::rename::Rename;
-use crate::ops::apply::fetch::provenance_of;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::lines::{
-    IndexLine, Mark, copy_of, full_version, tags, tidied, yanked,
+    IndexLine, Mark, copy_of, full_version, is_version, tags, tidied, yanked,
 };
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 
 /// A run of copying.
 pub(super) struct Copying<'a> {
@@ -96,8 +95,7 @@ impl<'a> Copying<'a> {
         };
         let mut positions = BTreeMap::new();
         for position in 0..releases.len() {
-            let version = releases.version(position).to_string();
-            if let Some((version, _)) = chosen.get_key_value(&version) {
+            if let Some((version, _)) = of_version(chosen, &releases.version(position)) {
                 positions.insert(version, position);
             }
         }
@@ -160,35 +158,40 @@ impl<'a> Copying<'a> {
         self.mirrored.changed.extend(changed);
         let mut has_copied = false;
         for position in positions {
-            let version = releases.version(position).to_string();
-            let line = here.iter().find(|line| full_version(line) == version);
+            let number = releases.version(position);
+            let line = here.iter().find(|line| is_version(line, &number.to_string()));
             let Some(line) = line else { continue };
-            let locked = chosen.and_then(|chosen| chosen.get(&version)?.digest);
+            let version = full_version(line);
+            let locked = chosen.and_then(|chosen| of_version(chosen, &number)?.1.digest);
             if let Some(locked) = locked {
                 check_digest(id, &version, line, &locked, &route)?;
             }
-            if copy_of(line, &there).is_some() {
-                self.mirrored.present += 1;
-                continue;
-            }
+            let is_there = copy_of(line, &there).is_some();
+            self.mirrored.present += usize::from(is_there);
             if !self.request.dry_run {
                 let release = session.index().release(id, Candidate::Release(position));
                 let (_, release) = release.map_err(|error| unavailable(session, error))?;
+                // mu's own archives have none.
+                let is_foreign = line.contains_key("locator");
+                let provenance = || match is_foreign {
+                    true => route.provider.provenance(&route.location, &release, work),
+                    false => Ok(None),
+                };
+                if is_there {
+                    self.catch_up(&name, line, || Ok(provenance()?));
+                    continue;
+                }
                 work.doing(&format!("fetching {id} {version}"));
                 let archive = self.archive(&route, &release, work)?;
-                let upload = upload(&route, archive, line, &name, renamed.as_ref());
+                let mut upload = upload(&route, archive, line, &name, renamed.as_ref());
+                upload.provenance = provenance()?;
                 self.target.compare(session, &upload)?;
                 work.doing(&format!("sending {id} {version}"));
-                let (name, version) = (upload.name.clone(), upload.version.clone());
                 self.target.publish(upload)?;
-                // A chart as Helm has packed it may have been signed.
-                if line.contains_key("locator")
-                    && is_chart(line)
-                    && let Some(provenance) = provenance_of(session, &route, &release, work)?
-                {
-                    self.target.keep_provenance(&name, &version, provenance)?;
-                }
                 has_copied = true;
+            }
+            if is_there {
+                continue;
             }
             self.mirrored.copied.push(Copied { name: name.clone(), version });
         }
@@ -198,6 +201,28 @@ impl<'a> Copying<'a> {
             self.follow(&name, &here, &there)?;
         }
         Ok(())
+    }
+
+    /// Copies what may have come to the archive of a version since that was copied, and what an interrupted run has not copied;
+    /// `line` is that of the version. What is there counts all the same, so an error is only told.
+    pub(super) fn catch_up(
+        &self,
+        name: &str,
+        line: &IndexLine,
+        provenance: impl FnOnce() -> Result<Option<Vec<u8>>, CommandError>,
+    ) {
+        if self.target.takes_artifacts() || !line.contains_key("locator") || !is_chart(line) {
+            return;
+        }
+        let version = full_version(line);
+        match provenance() {
+            Ok(Some(provenance)) => self.target.keep_provenance(name, &version, provenance),
+            Ok(None) => {}
+            Err(error) => self.session.events.warning(&format!(
+                "it is not known whether {name} {version} has a provenance: {}",
+                with_causes(&*error.error)
+            )),
+        }
     }
 
     /// The name of a package in the mirror: as in the hub that it comes from, unless its namespace is
@@ -317,6 +342,14 @@ impl<'a> Copying<'a> {
     }
 }
 
+/// The one of the versions to copy that has this number, however it is written: `1.28` is `1.28.0`.
+fn of_version<'c>(
+    chosen: &'c VersionsToCopy,
+    version: &Version,
+) -> Option<(&'c String, &'c LockedPackage)> {
+    chosen.iter().find(|(_, package)| package.parsed_version().as_ref() == Some(version))
+}
+
 /// The published data of a version: its archive, and its line with the name that it has in the mirror.
 fn upload(
     route: &Route,
@@ -339,7 +372,7 @@ fn upload(
         renamed.apply(&mut line);
     }
     let (name, version) = (name.to_owned(), full_version(&line));
-    Upload { name, version, line, archive, renamed: renamed.cloned() }
+    Upload { name, version, line, archive, renamed: renamed.cloned(), provenance: None }
 }
 
 /// Refuses a line with another digest than the lock.

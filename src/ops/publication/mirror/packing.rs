@@ -57,19 +57,20 @@ impl Copying<'_> {
             };
             let is_there = |digest: &str| {
                 let mut lines = there.iter();
-                lines.any(|line| line.get("digest").and_then(Value::as_str) == Some(digest))
+                lines.find(|line| line.get("digest").and_then(Value::as_str) == Some(digest))
             };
             let locked = package.digest.map(|digest| digest.to_string());
             // Whoever pins a digest needs the manifest itself.
             let is_pinned = pinned(package).is_some();
-            if !is_pinned && locked.is_some_and(|digest| is_there(&digest)) {
-                self.mirrored.present += 1;
+            if let Some(line) = locked.and_then(|digest| is_there(&digest)).filter(|_| !is_pinned) {
+                self.catch_up_locked(&name, line, package);
                 continue;
             }
             if !self.request.dry_run {
                 let stored = fetch_locked(self.session, package)?;
-                if !is_pinned && is_there(&stored.digest.to_string()) {
-                    self.mirrored.present += 1;
+                let same = is_there(&stored.digest.to_string()).filter(|_| !is_pinned);
+                if let Some(line) = same {
+                    self.catch_up_locked(&name, line, package);
                     continue;
                 }
                 let beside = |folder: &str| self.beside(id, package, &name, folder);
@@ -103,27 +104,17 @@ impl Copying<'_> {
                     self.mirrored.copied.push(Copied { name: name.clone(), version: called });
                     continue;
                 }
-                if let Some(archive) = self.of_chart(package, &line)? {
-                    let created = line.get("published").and_then(Value::as_str);
-                    let chart = formats::pushed(&stored.folder, created)?;
-                    let provenance = fetch_provenance(self.session, package)?;
-                    self.target.push_chart(
-                        &chart,
-                        &archive,
-                        provenance.as_deref(),
-                        &line,
-                        &name,
-                    )?;
-                    self.mirrored.copied.push(Copied { name: name.clone(), version: called });
-                    continue;
-                }
-                if let Some(renamed) = &renamed {
+                let made = self.of_other_tool(package, &mut line)?;
+                // What becomes an artifact says itself what it depends on.
+                let is_artifact = made.is_some() && self.target.takes_artifacts();
+                if let Some(renamed) = renamed.as_ref().filter(|_| !is_artifact) {
                     renamed.apply(&mut line);
                 }
-                let archive = match self.of_other_tool(package, &mut line)? {
-                    Some(archive) => archive,
+                let (archive, provenance) = match made {
+                    Some(archive) => (archive, fetch_provenance(self.session, package)?),
                     None => {
-                        archive_of(self.session, &format!("{id} {called}"), &stored)?.bytes()?
+                        let what = format!("{id} {called}");
+                        (archive_of(self.session, &what, &stored)?.bytes()?, None)
                     }
                 };
                 let digest = ArchiveDigest::from_bytes(Sha256::digest(&archive).into());
@@ -136,16 +127,10 @@ impl Copying<'_> {
                     line,
                     archive,
                     renamed: renamed.clone(),
+                    provenance,
                 };
                 self.target.compare(self.session, &upload)?;
-                let is_chart = is_chart(&upload.line);
                 self.target.publish(upload)?;
-                if is_chart
-                    && !route.provider.facts().is_oci
-                    && let Some(provenance) = fetch_provenance(self.session, package)?
-                {
-                    self.target.keep_provenance(&name, &version, provenance)?;
-                }
                 if let Some(tag) = &followed {
                     self.target.mark(&name, &version, Mark::Tag(tag))?;
                 }
@@ -155,21 +140,15 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// The archive of a chart from a chart repository, if Helm can read it where it is copied to.
-    fn of_chart(
-        &self,
-        package: &LockedPackage,
-        line: &IndexLine,
-    ) -> Result<Option<Vec<u8>>, CommandError> {
-        let is_chart = line.get("format").is_some_and(|format| format == helm::FORMAT.name);
-        // An archive by URL is found by the name of its file, which is no name of a chart.
-        match is_chart && self.target.takes_charts() && !package.source.is_archive() {
-            true => fetch_archive(self.session, package),
-            false => Ok(None),
+    /// Counts a version that is there, and copies what it may lack.
+    fn catch_up_locked(&mut self, name: &str, line: &IndexLine, package: &LockedPackage) {
+        self.mirrored.present += 1;
+        if !self.request.dry_run {
+            self.catch_up(name, line, || fetch_provenance(self.session, package));
         }
     }
 
-    /// The archive that a tool of another ecosystem has made of a package, which goes into a hub byte for byte: the line says how it is
+    /// The archive that a tool of another ecosystem has made of a package, which is copied byte for byte: the line says how it is
     /// laid out. `None` if mu packs the package.
     fn of_other_tool(
         &self,
@@ -235,7 +214,12 @@ impl Copying<'_> {
 /// Refuses a line that no hub would take.
 fn fits(line: IndexLine) -> Result<IndexLine, Refusal> {
     let version = full_version(&line);
-    match Version::parse(&version).is_ok() || line.contains_key("versioning") {
+    let is_lenient = line.get("versions").is_some_and(|versions| versions == "lenient");
+    let is_one = match is_lenient {
+        true => Version::parse_lenient(&version).is_ok(),
+        false => Version::parse(&version).is_ok(),
+    };
+    match is_one || line.contains_key("versioning") {
         true => Ok(line),
         false => Err(format!("hubs take no version such as `{version}`")),
     }
