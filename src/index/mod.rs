@@ -329,6 +329,11 @@ impl Index {
         Ok(self.shared.package(id)?.left_out())
     }
 
+    /// As [`Self::left_out`], without asking for the package; none of one that was not looked up.
+    pub fn left_out_if_known(&self, id: &PackageId) -> Vec<LeftOut> {
+        self.shared.loaded(id).map(|package| package.left_out()).unwrap_or_default()
+    }
+
     /// The folders of a repository that have version tags of their own.
     ///
     /// # Errors

@@ -275,7 +275,7 @@ fn a_line_of_a_catalog_that_is_too_long_hides_no_other_package() {
         ],
     );
     let run = sandbox.mu(&["search", "kafka"]).ok();
-    run.says(&["of `hub.mu.com/` has lines longer than 65536 bytes, which were skipped (2)"]);
+    run.says(&["of `hub.mu.com/` has lines that describe no package, or are longer than 65536 bytes, which were skipped (2)"]);
     assert_eq!(
         ids(&sandbox.mu(&["search", "kafka", "--json"]).ok().json()),
         ["hub.mu.com/ops/kafka"]

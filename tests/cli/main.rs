@@ -66,6 +66,8 @@ mod hub_serve;
 mod hub_story;
 mod hub_tags;
 mod identity;
+#[cfg(feature = "olm")]
+mod index_entries;
 mod info;
 #[cfg(feature = "olm")]
 mod installed;
@@ -95,10 +97,10 @@ mod minimal;
 mod mirror;
 mod mirror_example;
 mod mirror_foreign;
-mod mislabelled;
-mod missing;
 #[cfg(feature = "oci")]
 mod mirror_provenance;
+mod mislabelled;
+mod missing;
 mod moved_registry;
 #[cfg(feature = "git")]
 mod mu_story;

@@ -240,7 +240,11 @@ fn a_file_of_a_catalog_that_cannot_be_read_takes_out_its_package_alone() {
     run.says(&["broken 1.0.0 cannot be used: a document about it cannot be read"]);
     let run = sandbox.mu(&["get", "operators.example/lost"]).fails();
     run.says(&[
-        "which lists no operator `lost`; mu cannot read `[DIR]/catalog/broken/later.yaml`",
+        "left out: a document about it cannot be read: `[DIR]/catalog/lost/catalog.yaml`, line 3, column",
+    ]);
+    let run = sandbox.mu(&["get", "operators.example/elsewhere"]).fails();
+    run.says(&[
+        "which lists no operator `elsewhere`; mu cannot read `[DIR]/catalog/broken/later.yaml`",
         "`[DIR]/catalog/lost/catalog.yaml`, line 3, column",
     ]);
     // Those that read the catalog again say it, too.

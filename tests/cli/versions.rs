@@ -463,7 +463,7 @@ fn entries_whose_version_is_not_one_are_told_with_the_reason() {
         ".mu/workspace.yaml",
         "registries:\n  charts.example/: {provider: helm, url: ../charts}\n  operators.example/: {provider: olm, url: ../catalog}\n",
     );
-    let missing = "an entry of the index has no `version`";
+    let missing = "line 7 of the index has an entry without `version`";
     let registry = format!("oci://{}/acme/web", server.host());
     for (package, listed, reasons) in [
         (

@@ -1,7 +1,8 @@
 //! `index.yaml` of a repository, YAML or JSON: read once, package by package, into the lines of an index.
 //!
 //! Helm and KUDO have such indexes; a format says what an entry of its own means. An entry that cannot be read is a version
-//! that cannot be used, with the reason. The rest of the index stays valid.
+//! that cannot be used, with the reason, and so is a package of which the index has no list of versions. The rest of the index stays
+//! valid. Names that no package can have are kept apart, for whoever looks for them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,11 +24,40 @@ const ENTRIES: &str = "entries";
 /// The most versions that an index may have, in all of its packages.
 const MOST_VERSIONS: usize = 500_000;
 
+/// How many names are kept that no package can have.
+const MOST_MISNAMED: usize = 1_000;
+
 /// What a repository has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
     /// The lines of each package, each a [`Release`] as JSON, in the order of the index.
     pub packages: BTreeMap<String, Vec<u8>>,
+    /// The names under which it lists something, and that no package can have, with the reasons.
+    pub misnamed: BTreeMap<String, String>,
+}
+
+/// How many names that no package can have are told.
+const MOST_TOLD: usize = 3;
+
+impl Index {
+    /// What an index lists under names that no package can have (`misnamed`), for somebody who has looked for `wanted` in vain: the
+    /// nearest alone, if one is near. Empty if there is nothing.
+    pub fn also_has(misnamed: &BTreeMap<String, String>, wanted: &str) -> String {
+        let near = nearest(wanted, misnamed.keys().map(String::as_str));
+        let near = near.and_then(|near| misnamed.get(near));
+        let told: Vec<&str> = match near {
+            Some(reason) => vec![reason],
+            None => misnamed.values().take(MOST_TOLD).map(String::as_str).collect(),
+        };
+        let more = match misnamed.len() - told.len() {
+            more if near.is_none() && more > 0 => format!("; and {more} more"),
+            _ => String::new(),
+        };
+        match told.is_empty() {
+            true => String::new(),
+            false => format!("; what it has besides cannot be used: {}{more}", told.join("; ")),
+        }
+    }
 }
 
 /// What the entries of an index are.
@@ -44,8 +74,8 @@ pub(crate) struct Entries<'a> {
     pub(crate) version: &'static str,
     /// A key that entries of another format have in place of `version`, and why those are not read.
     pub(crate) other: (&'static str, &'static str),
-    /// Whether one can be called so.
-    pub(crate) is_name: fn(&str) -> bool,
+    /// Why one cannot be called so.
+    pub(crate) check_name: fn(&str) -> Result<(), String>,
     /// Reads an entry that is listed under a name.
     pub(crate) read: &'a dyn Fn(&str, &Node<'_>) -> Result<Release, Fault>,
 }
@@ -72,9 +102,16 @@ pub fn is_index(text: &str) -> bool {
 impl Entries<'_> {
     /// Reads `text`, the index that came from `file`.
     pub(crate) fn index(&self, file: &str, text: &str) -> Result<Index, FormatError> {
-        Lines { of: self, index: Index::default(), others: None, has_versions: false, count: 0 }
-            .read(text)
-            .map_err(|fault| FormatError::new(file, text, fault))
+        let lines = Lines {
+            of: self,
+            text,
+            index: Index::default(),
+            others: None,
+            has_versions: false,
+            count: 0,
+            line: (0, 1),
+        };
+        lines.read().map_err(|fault| FormatError::new(file, text, fault))
     }
 }
 
@@ -100,6 +137,7 @@ pub(crate) fn add_archive(release: &mut Release, node: &Node<'_>) -> Result<(), 
 
 struct Lines<'a> {
     of: &'a Entries<'a>,
+    text: &'a str,
     index: Index,
     /// The first entry of another format.
     others: Option<std::ops::Range<usize>>,
@@ -107,6 +145,8 @@ struct Lines<'a> {
     has_versions: bool,
     /// How many lines there are.
     count: usize,
+    /// A place in the text, and the line that it is in.
+    line: (usize, usize),
 }
 
 /// The lines of a package, one after the other.
@@ -120,8 +160,8 @@ struct Package {
 }
 
 impl Lines<'_> {
-    fn read(mut self, text: &str) -> Result<Index, Fault> {
-        let mut reader = Reader::new(text);
+    fn read(mut self) -> Result<Index, Fault> {
+        let mut reader = Reader::new(self.text);
         let called = self.of.called;
         let no_index = |span| {
             Fault::new(span, format!("this is not an index of {called}: it has no `entries`"))
@@ -171,46 +211,81 @@ impl Lines<'_> {
     /// Reads one entry after the other, so that no more than one is in memory as values.
     fn entries<'t>(&mut self, reader: &mut Reader<'t>) -> Result<(), Fault> {
         let level = reader.level();
-        while let Some(Key { text: name, .. }) = reader.key(level)? {
-            let is_name = (self.of.is_name)(&name);
-            match reader.value()? {
-                (Event::SequenceStart(..), _) => {
-                    let mut package = Package::default();
-                    loop {
-                        let (event, span) = reader.value()?;
-                        if event == Event::SequenceEnd {
-                            break;
-                        }
-                        if !is_name {
-                            reader.pass_over(event, span)?;
-                            continue;
-                        }
-                        reader.values.next_document();
-                        let node = reader.node(event, span, self.of.shape)?;
-                        let unknown = std::mem::take(&mut reader.unknown);
-                        if let Some(release) = self.entry(&name, &node, unknown) {
-                            self.count += 1;
-                            if self.count > MOST_VERSIONS {
-                                let most = grouped(MOST_VERSIONS);
-                                let reason = format!("it has more than {most} versions");
-                                return Err(Fault::excess(node.span, reason));
-                            }
-                            package.add(&release);
-                        }
+        while let Some(Key { text: name, span: at, .. }) = reader.key(level)? {
+            let misnamed = (self.of.check_name)(&name).err();
+            let (event, span) = reader.value()?;
+            let lines = match (&event, misnamed) {
+                (Event::SequenceStart(..), None) => self.versions(reader, &name)?,
+                (Event::Scalar(text, ..), _) if is_nothing(text) => continue,
+                (_, Some(reason)) => {
+                    let is_list = matches!(event, Event::SequenceStart(..));
+                    if reader.pass_over(event, span)? > usize::from(is_list)
+                        && self.index.misnamed.len() < MOST_MISNAMED
+                    {
+                        let reason = format!("{reason} (line {})", self.line_of(at.start));
+                        self.index.misnamed.insert(name.into_owned(), reason);
                     }
-                    let lines = package.finish();
-                    if !lines.is_empty() {
-                        self.index.packages.entry(name.into_owned()).or_default().extend(lines);
-                    }
+                    continue;
                 }
-                (event, span) => reader.pass_over(event, span)?,
+                (_, None) => {
+                    reader.pass_over(event, span)?;
+                    let line = self.line_of(at.start);
+                    let reason = format!("line {line} of the index has no list of its versions");
+                    let mut package = Package::default();
+                    package.add(&self.unusable(&name, String::new(), reason));
+                    package.finish()
+                }
+            };
+            if !lines.is_empty() {
+                self.index.packages.entry(name.into_owned()).or_default().extend(lines);
             }
         }
         Ok(())
     }
 
+    /// The lines of the versions of a package.
+    fn versions<'t>(&mut self, reader: &mut Reader<'t>, name: &str) -> Result<Vec<u8>, Fault> {
+        let mut package = Package::default();
+        loop {
+            let (event, span) = reader.value()?;
+            if event == Event::SequenceEnd {
+                return Ok(package.finish());
+            }
+            reader.values.next_document();
+            let node = reader.node(event, span, self.of.shape)?;
+            let unknown = std::mem::take(&mut reader.unknown);
+            let release = self.entry(name, &node, unknown);
+            self.count += 1;
+            if self.count > MOST_VERSIONS {
+                let reason = format!("it has more than {} versions", grouped(MOST_VERSIONS));
+                return Err(Fault::excess(node.span, reason));
+            }
+            package.add(&release);
+        }
+    }
+
+    /// The line of a place that is behind all that were asked for before.
+    fn line_of(&mut self, at: usize) -> usize {
+        // What a merge key brings stands elsewhere.
+        let (from, line) = if at < self.line.0 { (0, 1) } else { self.line };
+        let between = self.text.get(from..at).unwrap_or_default();
+        self.line = (at, line + between.matches('\n').count());
+        self.line.1
+    }
+
+    /// The line of something that is listed under a name, and cannot be used.
+    fn unusable(&self, name: &str, version: String, reason: String) -> Release {
+        Release {
+            name: name.to_owned(),
+            version,
+            format: Some(self.of.format.to_owned()),
+            unusable: Some(reason),
+            ..Release::default()
+        }
+    }
+
     /// The line of one version. An entry without a readable version has a line that says so.
-    fn entry(&mut self, name: &str, node: &Node<'_>, unknown: Unknown) -> Option<Release> {
+    fn entry(&mut self, name: &str, node: &Node<'_>, unknown: Unknown) -> Release {
         let mut version = String::new();
         let read = match node.text(self.of.version) {
             Ok(Some((text, _))) => {
@@ -222,21 +297,18 @@ impl Lines<'_> {
                 })
             }
             Ok(None) => {
+                // If all entries are so, the index is one of another format.
                 if let Ok(Some((_, at))) = node.text(self.of.other.0) {
                     self.others.get_or_insert(at.span.clone());
-                    return None;
                 }
-                Err(node.fault(format!("an entry of the index has no `{}`", self.of.version)))
+                let line = self.line_of(node.span.start);
+                let version = self.of.version;
+                Err(node
+                    .fault(format!("line {line} of the index has an entry without `{version}`")))
             }
             Err(fault) => Err(fault),
         };
-        Some(read.unwrap_or_else(|fault| Release {
-            name: name.to_owned(),
-            version,
-            format: Some(self.of.format.to_owned()),
-            unusable: Some(fault.reason),
-            ..Release::default()
-        }))
+        read.unwrap_or_else(|fault| self.unusable(name, version, fault.reason))
     }
 }
 

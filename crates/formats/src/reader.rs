@@ -208,7 +208,7 @@ impl<'t> Reader<'t> {
                         ((event, span), Some(inside)) => {
                             items.push(self.node(event, span, inside)?);
                         }
-                        ((event, span), None) => self.pass_over(event, span)?,
+                        ((event, span), None) => drop(self.pass_over(event, span)?),
                     }
                 }
             }
@@ -224,7 +224,7 @@ impl<'t> Reader<'t> {
                             let value = self.node(event, begin, under)?;
                             entries.add(Entry { key, span, value }, is_merged);
                         }
-                        Under::Nothing => self.pass_over(event, begin)?,
+                        Under::Nothing => drop(self.pass_over(event, begin)?),
                         Under::Unknown(key, keys) => {
                             // What has a name is there for its aliases.
                             if event.anchor_id().is_none() {
@@ -247,25 +247,28 @@ impl<'t> Reader<'t> {
     }
 
     /// Passes over the value that begins with an event, and makes nothing of it. What has a name there can be named elsewhere.
-    /// It counts for the whole text, because also this takes time.
+    /// It counts for the whole text, because also this takes time. Returns how many values it was.
     pub(crate) fn pass_over(
         &mut self,
         mut event: Event<'t>,
         mut span: Range<usize>,
-    ) -> Result<(), Fault> {
-        let mut depth = 0_usize;
+    ) -> Result<usize, Fault> {
+        let (mut depth, mut count) = (0_usize, 0);
         loop {
             match &event {
                 Event::SequenceEnd | Event::MappingEnd => depth = depth.saturating_sub(1),
-                Event::Scalar(..) | Event::Alias(_) => self.values.pass(&span)?,
+                Event::Scalar(..) | Event::Alias(_) => {
+                    self.values.pass(&span)?;
+                    count += 1;
+                }
                 Event::SequenceStart(..) | Event::MappingStart(..) => {
                     self.values.pass(&span)?;
-                    depth += 1;
+                    (depth, count) = (depth + 1, count + 1);
                 }
                 _ => return Err(Fault::new(span, "expected a value")),
             }
             if depth == 0 {
-                return Ok(());
+                return Ok(count);
             }
             (event, span) = self.next()?;
         }

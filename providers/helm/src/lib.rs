@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use mu_formats::helm::{Aliases, FORMAT};
-use mu_formats::{catalog_line, kudo};
+use mu_formats::{Index, catalog_line, kudo};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
@@ -33,7 +33,7 @@ use mu_provider_hub::remembered::Indexes;
 
 use crate::operators::Operators;
 pub use crate::pack::{Content, pack};
-use crate::repository::{CHARTS, Kind, OPERATORS};
+use crate::repository::{CHARTS, Kind, KnownIndex, OPERATORS};
 
 /// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes
 /// when unpacked.
@@ -65,7 +65,7 @@ pub struct RepositoryProvider {
     aliases: Option<PathBuf>,
     /// The short names of repositories, once they were read, and their digest.
     named: OnceLock<(Aliases, String)>,
-    asked: Indexes<[String; 2]>,
+    asked: Indexes<KnownIndex>,
     archives: Archives,
     /// Downloads charts that an index places in an OCI registry.
     oci: Option<Arc<dyn Provider>>,
@@ -200,7 +200,9 @@ impl Provider for RepositoryProvider {
         // Helm and KUDO accept `v1.2` as a version.
         let lenient = Location { lenient: true, ..location.clone() };
         Ok(repository.listing(&lenient, validator).unwrap_or_else(|| {
-            let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
+            let (one, name) = (self.kind.one, &location.path);
+            let others = Index::also_has(&repository.of.misnamed, name);
+            let tried = format!("{url}, which lists no {one} `{name}`{others}");
             Listing::absent(vec![tried])
         }))
     }
@@ -229,8 +231,6 @@ impl Provider for RepositoryProvider {
         Archives::place(location, release.urls.first()?).ok().map(|place| place.url)
     }
 
-    fn fetch(
-        &self,
     fn provenance(
         &self,
         location: &Location,
@@ -258,6 +258,8 @@ impl Provider for RepositoryProvider {
         Ok(None)
     }
 
+    fn fetch(
+        &self,
         location: &Location,
         release: &Release,
         tree: &mut TreeWriter,

@@ -4,6 +4,7 @@
 //! Each repository has one such file: a line that identifies it, and the lines of its packages. The file only
 //! saves work: if it cannot be read or written, mu continues without it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mu_formats::helm::{self, Aliases};
@@ -13,6 +14,7 @@ use mu_provider::http::{because_of_web_page, begins_web_page};
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl};
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Remembered, digest};
+use serde::{Deserialize, Serialize};
 
 use crate::RepositoryProvider;
 
@@ -23,7 +25,7 @@ const MOST_PLACES: usize = 8;
 const LONGEST_INDEX: u64 = 64 << 20;
 
 /// The version of the stored files. An index that an older mu stored is parsed again.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What repositories have.
 #[derive(Debug)]
@@ -65,8 +67,17 @@ pub(crate) const OPERATORS: Kind = Kind {
     read: |file, text, _| kudo::index(file, text),
 };
 
-/// A repository, as its index is now; with the digests of the index, and of the short names that it was read with.
-type Repository = Remembered<[String; 2]>;
+/// What is known of a repository besides its packages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct KnownIndex {
+    /// The digests of the index, and of the short names that it was read with.
+    digests: [String; 2],
+    /// The names in it that no package can have, with the reasons.
+    pub(crate) misnamed: BTreeMap<String, String>,
+}
+
+/// A repository, as its index is now.
+type Repository = Remembered<KnownIndex>;
 
 impl RepositoryProvider {
     /// The index entry of a release of which a lock has only little.
@@ -120,17 +131,6 @@ impl RepositoryProvider {
         })
     }
 
-    /// The URL of the index that lists a package.
-    pub(crate) fn url(&self, location: &Location) -> Result<SafeUrl, ProviderError> {
-        location.root.as_folder().join("index.yaml").map_err(|error| {
-            let what = self.kind.repository;
-            let text = format!("`{}` is not the place of a {what}", location.root);
-            ProviderError::new(ErrorKind::Refused, text).because(error)
-        })
-    }
-
-    /// The repository of a package; `None` if there is no index.
-    pub(crate) fn get(
     /// Where the archive of a release may be: as the release says, or else the index now.
     pub(crate) fn places(
         &self,
@@ -146,6 +146,17 @@ impl RepositoryProvider {
         Ok(urls)
     }
 
+    /// The URL of the index that lists a package.
+    pub(crate) fn url(&self, location: &Location) -> Result<SafeUrl, ProviderError> {
+        location.root.as_folder().join("index.yaml").map_err(|error| {
+            let what = self.kind.repository;
+            let text = format!("`{}` is not the place of a {what}", location.root);
+            ProviderError::new(ErrorKind::Refused, text).because(error)
+        })
+    }
+
+    /// The repository of a package; `None` if there is no index.
+    pub(crate) fn get(
         &self,
         location: &Location,
         progress: &dyn Progress,
@@ -164,7 +175,7 @@ impl RepositoryProvider {
         let file = self.folder.join(format!("{file}.{}", self.kind.stored));
         let (aliases, named) = self.named();
         let remembered = Repository::read(&file, FORMAT, &url.to_string());
-        let remembered = remembered.filter(|known| known.of.last() == Some(named));
+        let remembered = remembered.filter(|known| known.of.digests.last() == Some(named));
         if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
             return Ok(remembered);
         }
@@ -179,7 +190,7 @@ impl RepositoryProvider {
                 let (validator, max_age) = (document.validator.to_text(), document.max_age);
                 let mut repository = match remembered {
                     // The same content at another URL of the server.
-                    Some(known) if known.of == digests => known,
+                    Some(known) if known.of.digests == digests => known,
                     _ => parse(self.kind, url, &document.bytes, digests, aliases)?,
                 };
                 repository.validator = validator;
@@ -232,5 +243,6 @@ fn parse(
             false => broken(ErrorKind::Protocol, why),
         }
     })?;
-    Ok(Repository::new(FORMAT, url.to_string(), digests, read.packages))
+    let Index { packages, misnamed } = read;
+    Ok(Repository::new(FORMAT, url.to_string(), KnownIndex { digests, misnamed }, packages))
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::formats;
 use crate::fs;
+use crate::index::releases::LeftOut;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::apply::development;
@@ -89,10 +90,24 @@ pub(super) fn examine(
     let left_out = other_places::left_out(session, &resolved.lock);
     let own = own_packages::warnings(session, requirements, &resolved.lock);
     let apart = own_conflicts::warnings(session);
-    for warning in resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart) {
+    let passed = passed_over(session, requirements, &resolved.previous);
+    let all = resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart);
+    for warning in all.chain(&passed) {
         session.events.warning(warning);
     }
     replacement_consent::check(session, &resolved.previous, resolved, dry_run)
+}
+
+/// What the registry of a package lists besides its versions, and nobody can use: told once, when the package comes anew.
+fn passed_over(session: &Session, requirements: &Requirements, previous: &Lockfile) -> Vec<String> {
+    let asked = requirements.asked.iter().map(|asked| &asked.requirement.id);
+    let new: BTreeSet<&PackageId> = asked.filter(|id| previous.find(id).next().is_none()).collect();
+    let told = new.into_iter().filter_map(|id| {
+        let words = LeftOut::in_words(&session.index().left_out_if_known(id))?;
+        let name = session.short_name(id);
+        Some(format!("the registry of `{name}` lists what is no version: {words}"))
+    });
+    told.collect()
 }
 
 /// The answer of a dry run.

@@ -341,7 +341,7 @@ fn ask(
     let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
     if passed_over > 0 {
         session.events.warning(&format!(
-            "the catalog of `{what}` has lines longer than {LONGEST_LINE} bytes, which were skipped ({passed_over})"
+            "the catalog of `{what}` has lines that describe no package, or are longer than {LONGEST_LINE} bytes, which were skipped ({passed_over})"
         ));
     }
     Ok(answered)

@@ -40,7 +40,7 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
         shape: &chart::SHAPE,
         version: "version",
         other: OTHER,
-        is_name: |name| check_name(name, "a chart").is_ok(),
+        check_name: |name| check_name(name, "a chart"),
         read: &|name, node| release(name, node, &around),
     };
     entries.index(file, text)

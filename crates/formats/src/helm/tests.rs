@@ -274,12 +274,40 @@ fn an_index_is_read_chart_by_chart() {
             "its name is `other`",
             "the index does not say where its archive is",
             "its digest is not SHA-256 in hexadecimal",
-            "an entry of the index has no `version`",
-            "an entry of the index has no `version`",
+            "line 34 of the index has an entry without `version`",
+            "line 35 of the index has an entry without `version`",
         ]
     );
     // An index need not have the dependencies of a chart of the first format.
     assert_eq!(lines(&index, "old")[0].dependencies, None);
+    assert_eq!(index.misnamed.keys().collect::<Vec<_>>(), ["../evil"]);
+}
+
+#[test]
+fn what_an_index_has_in_the_wrong_form_is_not_passed_over() {
+    let text = "entries:\n  text: web-1.0.0.tgz\n  map: {version: 1.0.0}\n  nothing: []\n  none:\n  a b: []\n  c d:\n  \
+                - {apiVersion: v2, name: c d, version: 1.0.0, urls: [a.tgz]}\n  x/y: {}\n  mixed:\n  - {apiVersion: v2, name: mixed, version: 1.0.0, urls: [a.tgz]}\n  \
+                - {name: mixed, operatorVersion: 1.0.0, urls: [a.tgz]}\n";
+    let read = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let reasons = |name: &str| -> Vec<Option<String>> {
+        lines(&read, name).into_iter().map(|line| line.unusable).collect()
+    };
+    for (name, line) in [("text", 2), ("map", 3)] {
+        let reason = format!("line {line} of the index has no list of its versions");
+        assert_eq!(reasons(name), [Some(reason)]);
+    }
+    let reason = "line 12 of the index has an entry without `version`".to_owned();
+    assert_eq!(reasons("mixed"), [None, Some(reason)]);
+    assert_eq!(read.packages.keys().collect::<Vec<_>>(), ["map", "mixed", "text"]);
+    let misnamed: Vec<&str> = read.misnamed.values().map(String::as_str).collect();
+    assert_eq!(read.misnamed.keys().collect::<Vec<_>>(), ["c d", "x/y"]);
+    assert!(misnamed[0].ends_with("(line 7)"), "{misnamed:?}");
+    assert_eq!(misnamed[1], "`x/y` is not the name of a chart (line 9)");
+    // Nothing is known about KUDO's operators in an index of charts.
+    let kudo = crate::kudo::index("index.yaml", "entries:\n  kafka: 1.0.0\n  a/b: [x]\n");
+    let kudo = kudo.expect("is an index");
+    assert_eq!(kudo.packages.keys().collect::<Vec<_>>(), ["kafka"]);
+    assert_eq!(kudo.misnamed["a/b"], "`a/b` is not the name of an operator (line 3)");
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
         shape: &operator::SHAPE,
         version: "operatorVersion",
         other: OTHER,
-        is_name: |name| check_name(name, "an operator").is_ok(),
+        check_name: |name| check_name(name, "an operator"),
         read: &release,
     };
     entries.index(file, text)

@@ -168,7 +168,10 @@ fn an_index_says_everything_but_the_tasks() {
         .map(|line| serde_json::from_slice(line).expect("is a line"))
         .collect();
     let versions: Vec<String> = lines.iter().map(Release::full_version).collect();
-    assert_eq!(versions, ["2.5.0-1.3.1", "2.5.0-1.3.0", "bar-1.2.0", "0.1.0"]);
+    assert_eq!(versions, ["2.5.0-1.3.1", "2.5.0-1.3.0", "bar-1.2.0", "0.1.0", ""]);
+    let reason = lines[4].unusable.as_deref();
+    assert_eq!(reason, Some("line 13 of the index has an entry without `operatorVersion`"));
+    assert_eq!(index.misnamed.keys().collect::<Vec<_>>(), ["../evil"]);
     assert_eq!(lines[0].dependencies, None);
     assert_eq!(lines[1].yanked, Yanked::Flag(true));
     assert_eq!((lines[2].app_version.as_deref(), &lines[2].unusable), (Some("bar"), &None));

@@ -4,6 +4,7 @@
 //! The names of the files in `manifests` mean nothing: what they are, they say themselves. mu reads bundles and does not edit
 //! them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use mu_manifest::reference::Version;
@@ -69,6 +70,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     let wrong = |file: &str, reason: String| FormatError::new(file, "", Fault::new(0..0, reason));
     let in_csv = |reason: String| wrong(&file, reason);
     release.version = version(&csv).map_err(in_csv)?;
+    properties::add_release(&mut release, text(csv.last("spec"), "release")).map_err(in_csv)?;
     if let Some(seen) = Csv::whole(&csv) {
         seen.fill(&mut release).map_err(in_csv)?;
     }
@@ -77,7 +79,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         let own = json::read(&own, &document::PROPERTIES, &mut Values::default());
         if let Ok(json::JsonValue { node: Node { kind: Kind::List(own), .. }, unknown, .. }) = own {
             passed.add(unknown).map_err(|fault| in_csv(fault.reason))?;
-            add_all(&mut release, &own, |kind| kind).map_err(in_csv)?;
+            add_all(&mut release, &own, |kind| kind.into()).map_err(in_csv)?;
         }
     }
     for (file, key) in [(PROPERTIES, "properties"), (DEPENDENCIES, "dependencies")] {
@@ -88,10 +90,9 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
             if unknown.is_ok() {
                 unknown = passed.add(keys);
             }
-            let all = add_all(&mut release, list(&value, key), |kind| match (key, kind) {
-                ("dependencies", "olm.package") => "olm.package.required",
-                ("dependencies", "olm.gvk") => "olm.gvk.required",
-                (_, kind) => kind,
+            let all = add_all(&mut release, list(&value, key), |kind| match key {
+                "dependencies" => properties::in_dependencies(kind),
+                _ => kind.into(),
             });
             if result.is_ok() {
                 result = all;
@@ -101,7 +102,8 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         result.map_err(|reason| wrong(file, reason))?;
     }
     unique(&mut release);
-    release.unknown = passed.all;
+    release.unknown.extend(passed.all);
+    unknown::told_once(&mut release.unknown);
     let spec = csv.last("spec");
     let entry = Entry {
         name: String::new(),
@@ -124,8 +126,11 @@ pub fn head(files: &Texts) -> Result<Release, FormatError> {
     let mut passed = Passed::default();
     let mut release = named(files, &mut passed)?;
     let Resources { file, csv, .. } = resources(files, &mut passed)?;
-    release.version =
-        version(&csv).map_err(|reason| FormatError::new(&file, "", Fault::new(0..0, reason)))?;
+    let version = version(&csv).and_then(|version| {
+        release.version = version;
+        properties::add_release(&mut release, text(csv.last("spec"), "release"))
+    });
+    version.map_err(|reason| FormatError::new(&file, "", Fault::new(0..0, reason)))?;
     Ok(release)
 }
 
@@ -263,11 +268,11 @@ fn annotation(csv: &Node<'_>, key: &str) -> Option<String> {
 fn add_all(
     release: &mut Release,
     all: &[Node<'_>],
-    meant: impl Fn(&str) -> &str,
+    meant: impl for<'k> Fn(&'k str) -> Cow<'k, str>,
 ) -> Result<(), String> {
     for property in all {
         if let (Some(kind), Some(value)) = (text(property, "type"), property.written("value")) {
-            properties::add(release, meant(&kind), value)?;
+            properties::add(release, &meant(&kind), value)?;
         }
     }
     Ok(())

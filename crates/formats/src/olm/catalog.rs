@@ -27,7 +27,9 @@ pub struct Catalog {
     is_one: bool,
     /// The first documents that cannot be read.
     broken: Vec<FormatError>,
-    /// How many more documents cannot be read.
+    /// The first documents that belong to no package.
+    passed: Vec<String>,
+    /// How many more documents cannot be read, or belong to none.
     unnamed: usize,
     /// How many values it may still have.
     values: Values,
@@ -173,12 +175,30 @@ impl Catalog {
             return None;
         }
         let schema = text(value, "schema")?;
-        self.is_one |= schema.starts_with("olm.");
+        let is_own = schema.starts_with("olm.");
+        self.is_one |= is_own;
         let key = if schema == "olm.package" { "name" } else { "package" };
-        let name = text(value, key).filter(|name| check_name(name, OPERATOR).is_ok())?;
+        let written = text(value, key);
+        // Tools have schemas of their own, which say nothing here.
         if !SCHEMAS.contains(&schema.as_str()) {
+            let what = || format!("a document of the schema `{schema}`, which it does not know");
+            let of = written.filter(|name| check_name(name, OPERATOR).is_ok());
+            match of.filter(|_| is_own) {
+                Some(name) => self.note(&name, schema.clone()),
+                None if is_own => self.pass_over(file, what()),
+                None => {}
+            }
             return None;
         }
+        let wrong = match &written {
+            None => Some(format!("a document of the schema `{schema}` without `{key}`")),
+            Some(name) => check_name(name, OPERATOR).err(),
+        };
+        if let Some(reason) = wrong {
+            self.pass_over(file, reason);
+            return None;
+        }
+        let name = written?;
         // A key that is wrong takes out its bundle; in all other documents, the package.
         if schema == BUNDLE {
             self.counts[BUNDLES] += 1;
@@ -187,7 +207,10 @@ impl Catalog {
                     self.counts[PROVIDED] += bundle.release.provides.len();
                     self.package(&name).bundles.push(bundle);
                 }
-                None => self.package(&name).nameless.extend(text(value, "name")),
+                None => {
+                    let bundle = text(value, "name").unwrap_or_default();
+                    self.package(&name).nameless.push(bundle);
+                }
             }
             return Some(name);
         }
@@ -203,25 +226,50 @@ impl Catalog {
         }
         match schema.as_str() {
             "olm.package" => self.package(&name).default_channel = text(value, "defaultChannel"),
-            "olm.channel" => {
-                if let Some(channel) = text(value, "name") {
-                    let entries: Vec<Entry> =
-                        list(value, "entries").iter().filter_map(entry).collect();
+            "olm.channel" => match text(value, "name") {
+                Some(channel) => {
+                    let listed = list(value, "entries");
+                    let entries: Vec<Entry> = listed.iter().filter_map(entry).collect();
+                    if entries.len() < listed.len() {
+                        self.note(
+                            &name,
+                            format!("an entry of the channel `{channel}` without `name`"),
+                        );
+                    }
                     self.counts[ENTRIES] += 1 + entries.len();
                     self.counts[ENTRIES] +=
                         entries.iter().map(|one| one.skips.len()).sum::<usize>();
                     self.package(&name).channels.push(Channel { name: channel, entries });
                 }
-            }
+                None => self.note(&name, "a channel without `name`".to_owned()),
+            },
             "olm.deprecations" => {
                 let entries = list(value, "entries");
                 self.counts[ENTRIES] += entries.len();
-                let found = entries.iter().filter_map(deprecation);
+                let found: Vec<_> = entries.iter().filter_map(deprecation).collect();
+                if found.len() < entries.len() {
+                    self.note(&name, "an entry of `olm.deprecations` about nothing".to_owned());
+                }
                 self.package(&name).deprecated.extend(found);
             }
             _ => {}
         }
         Some(name)
+    }
+
+    /// Notes a part of a package that is not read.
+    fn note(&mut self, package: &str, part: String) {
+        let unknown = &mut self.package(package).unknown;
+        unknown.push(part);
+        unknown::told_once(unknown);
+    }
+
+    /// Notes a document that belongs to no package, and that is not read.
+    fn pass_over(&mut self, file: &str, reason: String) {
+        match self.passed.len() < MOST_NAMED {
+            true => self.passed.push(format!("`{file}`: {reason}")),
+            false => self.unnamed += 1,
+        }
     }
 
     fn package(&mut self, name: &str) -> &mut Package {
@@ -234,7 +282,7 @@ impl Catalog {
     /// The lines of all packages.
     pub fn finish(self) -> Index {
         let mut index = Index::default();
-        index.broken.extend(self.broken.iter().map(in_words));
+        index.broken.extend(self.broken.iter().map(in_words).chain(self.passed));
         if self.unnamed > 0 {
             index.broken.push(format!("{} more documents", self.unnamed));
         }
@@ -317,10 +365,17 @@ impl Package {
             }
             releases.push(release);
         }
-        releases.extend(self.nameless.iter().map(|bundle| Release {
+        let nameless = self.nameless.iter().map(|bundle| match bundle.as_str() {
+            "" => "a bundle of it has no `name`".to_owned(),
+            bundle => format!("nothing says the version of `{bundle}`"),
+        });
+        // If nothing else is there of it, this is why.
+        let broken = self.broken.iter().filter(|_| self.bundles.is_empty());
+        let broken = broken.map(|reason| format!("a document about it cannot be read: {reason}"));
+        releases.extend(nameless.chain(broken).map(|reason| Release {
             name: name.to_owned(),
             format: Some(NAME.to_owned()),
-            unusable: Some(format!("nothing says the version of `{bundle}`")),
+            unusable: Some(reason),
             ..Release::default()
         }));
         let newest = (0..releases.len()).max_by_key(|at| releases.get(*at).map(order));

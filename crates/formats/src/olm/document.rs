@@ -121,7 +121,7 @@ pub(super) static RESOURCE: Shape = Map(&[
             ("maturity", Unused),
             ("nativeAPIs", Unused),
             ("relatedImages", Unused),
-            ("release", Unused),
+            ("release", Text),
             ("selector", Unused),
             ("webhookdefinitions", Unused),
             // Published bundles have these, and no cluster reads them.

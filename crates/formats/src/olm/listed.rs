@@ -84,14 +84,7 @@ fn fill(
     if Version::parse(&release.version).is_err() || release.version.starts_with('v') {
         return Err(format!("`{}` is not a version", release.version));
     }
-    if let Some(revision) = revision {
-        if Version::composite(&release.version, &revision).is_err() {
-            let version = &release.version;
-            return Err(format!("`{version}` with the release `{revision}` is not a version"));
-        }
-        release.versioning = Some("composite".to_owned());
-        release.app_version = Some(std::mem::replace(&mut release.version, revision));
-    }
+    properties::add_release(release, revision)?;
     release.dependencies = Some(Vec::new());
     // The resources themselves count where there is no excerpt of them.
     let mut excerpt = None;

@@ -1,7 +1,10 @@
 //! The properties of a bundle: what it is, what it needs, and what it provides.
 //!
-//! A catalog has them in `properties`, a bundle's folder in `metadata/properties.yaml` and `metadata/dependencies.yaml`. Types that
-//! are not known here are ignored.
+//! A catalog has them in `properties`, a bundle's folder in `metadata/properties.yaml` and `metadata/dependencies.yaml`. Authors have
+//! types of their own, which say nothing here. Of OLM's types, one that is not known is told; if its name says that it is a
+//! requirement, no version that has it is used.
+
+use std::borrow::Cow;
 
 use mu_manifest::Capability;
 use mu_manifest::reference::{Reference, Version};
@@ -11,6 +14,7 @@ use super::document::{is_there, list, text, word};
 use super::range::range;
 use crate::format::check_name;
 use crate::node::Node;
+use crate::unknown;
 
 /// The fact of the runtime that `olm.maxOpenShiftVersion` is about.
 const OPENSHIFT: &str = "openshift";
@@ -35,6 +39,48 @@ pub(super) fn identity(value: &Node<'_>) -> Option<Identity> {
     })
 }
 
+/// How OLM's own types begin.
+const OWN: &str = "olm.";
+
+/// How the types of requirements end.
+const REQUIREMENT: &str = ".required";
+
+/// OLM's types that say nothing about which version fits: what a bundle is, resources, the channels of catalogs before they had
+/// documents for them, and labels, which OLM looks at only where one is required.
+const WITHOUT_MEANING: [&str; 5] =
+    ["olm.package", "olm.bundle.object", "olm.csv.metadata", "olm.channel", "olm.label"];
+
+/// The longest release of a bundle, in characters, as OLM has it.
+const LONGEST_RELEASE: usize = 20;
+
+/// Adds the release of a bundle's packaging to its version: OLM puts bundles of one version into the order of their releases, as
+/// prereleases are ordered, behind one without. Ranges do not look at it.
+///
+/// One that is a version makes a composite one; any other one is build metadata, which is ordered alike.
+///
+/// # Errors
+///
+/// When OLM would not take it.
+pub(super) fn add_release(release: &mut Release, revision: Option<String>) -> Result<(), String> {
+    let Some(revision) = revision.filter(|revision| !revision.is_empty()) else { return Ok(()) };
+    let version = &release.version;
+    if Version::composite(version, &revision).is_ok() {
+        release.versioning = Some("composite".to_owned());
+        release.app_version = Some(std::mem::replace(&mut release.version, revision));
+        return Ok(());
+    }
+    let wrong = |why: &str| Err(format!("`{version}` with the release `{revision}` {why}"));
+    if version.contains('+') {
+        return wrong("has two releases: one is build metadata");
+    }
+    // What can be a prerelease can be a release.
+    if revision.len() > LONGEST_RELEASE || Version::parse(&format!("0.0.0-{revision}")).is_err() {
+        return wrong("is not a version");
+    }
+    release.version = format!("{version}+{revision}");
+    Ok(())
+}
+
 /// Adds to `release` what a property says that selection needs.
 ///
 /// # Errors
@@ -57,9 +103,32 @@ pub(super) fn add(release: &mut Release, kind: &str, value: &Node<'_>) -> Result
             let limit = lengthened(limit);
             release.constraints.insert(OPENSHIFT.to_owned(), format!("<={limit}"));
         }
-        _ => {}
+        // OLM installs no such bundle anew.
+        "olm.deprecated" => {
+            return Err("its catalog has withdrawn it (`olm.deprecated`)".to_owned());
+        }
+        _ if !kind.starts_with(OWN) || WITHOUT_MEANING.contains(&kind) => {}
+        _ if kind.ends_with(REQUIREMENT) => {
+            return Err(format!(
+                "it has a requirement of the kind `{kind}`, which mu cannot check"
+            ));
+        }
+        _ => {
+            release.unknown.push(kind.to_owned());
+            unknown::told_once(&mut release.unknown);
+        }
     }
     Ok(())
+}
+
+/// What a type means in `metadata/dependencies.yaml`: there, OLM's types are those of requirements, except for labels, which catalogs
+/// have as what the bundle itself is.
+pub(super) fn in_dependencies(kind: &str) -> Cow<'_, str> {
+    let stays = ["olm.constraint", "olm.label"].contains(&kind) || kind.ends_with(REQUIREMENT);
+    match kind.starts_with(OWN) && !stays {
+        true => format!("{kind}{REQUIREMENT}").into(),
+        false => kind.into(),
+    }
 }
 
 /// A version of OpenShift as it was meant: without quotes, YAML makes the number 4.1 of `4.10`, and no OpenShift before 4.9 knows the

@@ -10,6 +10,8 @@ use crate::manifest;
 use crate::node::{Kind, Node};
 use crate::shape::{Shape, Values};
 
+mod told;
+
 fn index(text: &str) -> Index {
     let mut catalog = Catalog::default();
     catalog.add("catalog.yaml", text, &mut |_| None).expect("is short");
@@ -329,20 +331,6 @@ fn streams_of_json_are_read_as_well() {
         catalog.add("c", text, &mut |_| None).expect("is short");
         assert_eq!(catalog.first_broken().map(|error| error.line), Some(line), "{text}");
     }
-}
-
-#[test]
-fn a_version_with_a_release_is_composite() {
-    let release = |said: &str| {
-        let text = format!(
-            "schema: olm.channel\npackage: p\nname: a\nentries: [{{name: p.v1}}]\n---\nschema: olm.bundle\npackage: p\nname: p.v1\nproperties:\n- {{type: olm.package, value: {{packageName: p, version: 1.0.0, release: {said}}}}}\n"
-        );
-        releases(&index(&text), "p").remove(0)
-    };
-    let found = release("2.0.0");
-    assert_eq!((found.versioning.as_deref(), &*found.version), (Some("composite"), "2.0.0"));
-    assert_eq!((found.app_version.as_deref(), found.unusable), (Some("1.0.0"), None));
-    assert!(release("later").unusable.is_some_and(|why| why.contains("release `later`")));
 }
 
 /// A thousand bundles of fifty packages, each version with a step from the one before.

@@ -46,7 +46,7 @@ pub struct Hits {
     pub packages: Vec<CatalogLine>,
     /// The number of all matches, including those that are not listed.
     pub total: usize,
-    /// Packages that were skipped because their line is longer than [`LONGEST_LINE`].
+    /// Lines that were skipped: because they are longer than [`LONGEST_LINE`], or have the words and describe no package.
     pub passed_over: usize,
 }
 
@@ -87,8 +87,8 @@ impl Query {
         Some(Rank { exactness, moved: line.moved_to.is_some(), distance, length: name.len() })
     }
 
-    /// Searches a catalog: one JSON object per line. Lines that are not such objects are skipped, and lines
-    /// that are too long are counted.
+    /// Searches a catalog: one JSON object per line. Lines that are too long are skipped and counted, and so are those that may match
+    /// and are not such objects.
     ///
     /// # Errors
     ///
@@ -98,16 +98,22 @@ impl Query {
         let mut lower = Vec::new();
         let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
         let plain: Vec<Finder<'_>> = self.words.iter().filter(plain).map(Finder::new).collect();
-        let passed_over = each_line(catalog, |line| {
-            if may_match(line, &plain, &mut lower)
-                && let Some(package) = parsed(line)
-                && let Some(rank) = self.rank(&package)
-            {
-                best.add(rank, package);
+        let mut unreadable = 0;
+        let too_long = each_line(catalog, |line| {
+            if line.trim_ascii().is_empty() || !may_match(line, &plain, &mut lower) {
+                return Ok(());
+            }
+            match parsed(line) {
+                None => unreadable += 1,
+                Some(package) => {
+                    if let Some(rank) = self.rank(&package) {
+                        best.add(rank, package);
+                    }
+                }
             }
             Ok(())
         })?;
-        Ok(Hits { passed_over, ..best.into_hits() })
+        Ok(Hits { passed_over: too_long + unreadable, ..best.into_hits() })
     }
 }
 
@@ -311,7 +317,11 @@ mod tests {
         let catalog = b"{\"name\":\"a/kafka\",\"x\":\"\xff\"}\n{\"name\":\"b/kafka\"}\n";
         let hits = Query::new("kafka", 9).search(&catalog[..]).expect("is in memory");
         let names: Vec<&str> = hits.packages.iter().map(|package| &*package.name).collect();
-        assert_eq!((names, hits.total), (vec!["b/kafka"], 1));
+        assert_eq!((names, hits.total, hits.passed_over), (vec!["b/kafka"], 1, 1));
+        // Only what may match is looked at.
+        let catalog = b"{\"name\":\"a/kafka\"\n\n<html>\n{\"name\":\"b/kafka\"}\n";
+        let hits = Query::new("kafka", 9).search(&catalog[..]).expect("is in memory");
+        assert_eq!((hits.total, hits.passed_over), (1, 1));
     }
 
     #[test]
