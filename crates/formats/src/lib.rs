@@ -25,6 +25,8 @@ pub mod kcl;
 #[cfg(test)]
 mod keys;
 pub mod kudo;
+#[cfg(test)]
+mod made_files;
 mod manifest;
 mod node;
 pub mod olm;

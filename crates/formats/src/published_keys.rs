@@ -140,11 +140,11 @@ fn told(file: &str, key: &str) -> Told {
         ("Chart.lock", _) => {
             helm::locked(file, &with(json!({})).to_string()).map(|_| Vec::new()).map_err(reason)
         }
-        ("index.yaml", "") => {
+        ("index.yaml", _) => {
             let text = with(json!({"entries": {"NAME": [entry]}})).to_string();
             of_lines(&helm::index(file, &text, &Aliases::default()).map_err(reason)?.packages)
         }
-        ("index.yaml", _) => {
+        ("kudo-index.yaml", _) => {
             let text = with(json!({"entries": {"NAME": [operator]}})).to_string();
             of_lines(&kudo::index(file, &text).map_err(reason)?.packages)
         }
