@@ -10,6 +10,8 @@ mod owned;
 pub(crate) mod rules;
 mod walk;
 
+#[cfg(feature = "git")]
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm;
@@ -24,6 +26,8 @@ use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, FileError};
 use crate::manifest::{Manifest, ManifestError};
+#[cfg(feature = "git")]
+use crate::workspace::programs::local_git;
 
 /// One file or link of a package.
 #[derive(Debug)]
@@ -125,7 +129,8 @@ pub(crate) fn choose(
     }
     chosen.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
     #[cfg(feature = "git")]
-    if let Some(modes) = owned.has_more().then(|| mu_provider_git::recorded_modes(folder)).flatten()
+    if owned.has_more()
+        && let Some(modes) = recorded_modes(folder, environment)?
     {
         for item in &mut chosen {
             let Content::File { place, executable } = &mut item.content else { continue };
@@ -135,6 +140,19 @@ pub(crate) fn choose(
         }
     }
     Ok(chosen)
+}
+
+/// The modes that Git has recorded of the files around a folder, if the file system has none.
+#[cfg(feature = "git")]
+fn recorded_modes(
+    folder: &Path,
+    environment: &Environment,
+) -> Result<Option<BTreeMap<PathBuf, bool>>, ProviderError> {
+    let recorded = local_git(environment).recorded_modes(folder);
+    recorded.map_err(|error| {
+        let text = format!("it is not known which files of `{}` may be executed", folder.display());
+        ProviderError::new(ErrorKind::Io, text).because(error)
+    })
 }
 
 /// Writes the content of the package in `folder`, which is not one of the workspace's, into `tree`.

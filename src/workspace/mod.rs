@@ -10,6 +10,7 @@ mod elsewhere;
 mod foreign;
 mod left_out;
 mod members;
+pub(crate) mod programs;
 mod read;
 mod registry;
 mod repeated;

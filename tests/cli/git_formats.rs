@@ -194,3 +194,35 @@ fn a_partial_clone_serves_what_its_origin_on_this_machine_has() {
     run.says(&["is a partial clone, which lacks files", "git.acme.example/whole.git`"])
         .does_not_say(&["hunter2"]);
 }
+
+#[test]
+fn an_edit_ends_in_a_clone_of_any_format_once_nothing_would_be_lost() {
+    let mut sandbox = committed(&[], &[]);
+    let origin = Origin::new("vpc.git");
+    origin.commit(&[("Mu.yaml", "name: aws/vpc\nversion: 2.0.0\n"), ("far/a", "a")]);
+    origin.git(&["tag", "v2.0.0"]);
+    let url = format!("git+file://{}#^2", origin.folder().display());
+    // The user's own settings say how clones are made.
+    let config = sandbox.path("home/gitconfig").display().to_string();
+    fs::write(&config, "[init]\n\tdefaultRefFormat = reftable\n").expect("is ours");
+    sandbox.set("GIT_CONFIG_GLOBAL", &config);
+    sandbox.mu(&["get", &url]).ok();
+    let name = url.trim_end_matches("#^2");
+    sandbox.mu(&["edit", name]).ok();
+    let listed = sandbox.mu(&["edit", "--json"]).ok().json();
+    let clone = sandbox.path("work").join(listed["edits"][0]["clone"].as_str().expect("is there"));
+    assert!(clone.join(".git/reftable").is_dir(), "it has references in tables");
+    git(&clone, &["sparse-checkout", "set", "--cone", "--sparse-index", "near"]);
+    write(&clone, "more", "1");
+    let refused = sandbox.mu(&["edit", "--done", name]).fails();
+    refused.says(&["not tracked by Git: `more`"]);
+    git(&clone, &["add", "more"]);
+    git(&clone, &["commit", "--quiet", "--message", "more"]);
+    let listed = sandbox.mu(&["edit", "--json"]).ok().json();
+    let edit = &listed["edits"][0];
+    assert_eq!((edit["ahead"].as_u64(), edit["changed"].as_u64()), (Some(1), Some(0)), "{edit}");
+    assert!(edit["branch"].as_str().is_some_and(|branch| branch.starts_with("edit/")), "{edit}");
+    sandbox.mu(&["edit", "--done", name]).fails().says(&["commits that no remote has: `", "more`"]);
+    git(&clone, &["push", "--quiet", "origin", "HEAD"]);
+    sandbox.mu(&["edit", "--done", name]).ok().says(&["`mu add 'git+"]);
+}

@@ -1,17 +1,17 @@
 //! The state of a folder in a checkout: its commit, and the differences from it. Publishing uses this.
 //!
 //! libgit2 reads the repository, and runs no program, whatever the checkout's configuration names. What it cannot read is read through
-//! a [`StandIn`], by libgit2 or by `git`.
+//! a [`StandIn`], by libgit2 or by `git`: see [`LocalGit`].
 
 use std::path::Path;
 
-use git2::{ErrorCode, Repository, StatusOptions};
+use git2::{Repository, StatusOptions};
+use mu_provider::Commit;
 use mu_provider::fs::canonicalize;
-use mu_provider::{Commit, Programs};
 
 use crate::oid;
-use crate::programs::GitPrograms;
-use crate::stand_in::{Place, StandIn, StandInError};
+use crate::opened::LocalGit;
+use crate::stand_in::StandIn;
 use crate::surroundings::SurroundingsError;
 
 /// A folder in a checkout.
@@ -24,46 +24,21 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Looks at `folder`; `None` if it is in no checkout. What libgit2 cannot read is read through a stand-in in mu's own folder
-    /// `above`, if need be by `git` among `programs`.
+    /// Looks at `folder`; `None` if it is in no checkout.
     ///
     /// # Errors
     ///
     /// When the repository cannot be read.
-    pub fn around(
-        folder: &Path,
-        programs: &Programs,
-        above: &Path,
-    ) -> Result<Option<Self>, SurroundingsError> {
-        let place = Place::around(folder)?;
-        let read =
-            Repository::discover(folder).and_then(|repository| Self::read(&repository, folder));
-        let error = match read {
-            Ok(found) => return Ok(found),
-            Err(error) if error.code() == ErrorCode::NotFound && place.is_none() => {
-                return Ok(None);
-            }
-            Err(error) => error,
+    pub fn around(folder: &Path, local: &LocalGit) -> Result<Option<Self>, SurroundingsError> {
+        let asked = |stand_in: &StandIn| {
+            let Some(inside) = inside(stand_in.root(), folder) else { return Ok(None) };
+            let commit = stand_in.checked_out_commit(&local.programs)?;
+            let changed = stand_in.differing_files(&inside, &local.programs)?;
+            Ok(Some(Self { commit, changed: below(&inside, changed) }))
         };
-        let unreadable = |root: &Path, source| SurroundingsError::Unreadable {
-            root: root.to_owned(),
-            library: error.message().to_owned(),
-            source,
-        };
-        let Some(place) = place else { return Err(unreadable(folder, StandInError::NoCheckout)) };
-        let programs = GitPrograms::new(programs.clone(), above);
-        let stand_in = StandIn::new(&place, above)?;
-        if stand_in.knows_head()
-            && let Ok(found) = stand_in.open().and_then(|one| Self::read(&one, folder))
-        {
-            return Ok(found);
-        }
-        let Some(inside) = inside(&place.root, folder) else { return Ok(None) };
-        let asked = stand_in.checked_out_commit(&programs).and_then(|commit| {
-            let changed = stand_in.differing_files(&inside, &programs)?;
-            Ok(Self { commit, changed: below(&inside, changed) })
-        });
-        asked.map(Some).map_err(|source| unreadable(&place.root, source))
+        let read = |repository: &Repository| Self::read(repository, folder);
+        let found = local.around(folder, &StandIn::knows_head, &read, &asked)?;
+        Ok(found.flatten())
     }
 
     fn read(repository: &Repository, folder: &Path) -> Result<Option<Self>, git2::Error> {

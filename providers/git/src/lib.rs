@@ -16,8 +16,9 @@
 //! | `config_text` | Git's configuration format, in a repository of others |
 //! | `export`, `gitmodules` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published |
-//! | `stand_in` | a repository of mu's own in the place of one that libgit2 cannot read |
-//! | `surroundings`, `ahead` | what the repository around a workspace, and a clone inside it, say of edited packages |
+//! | `opened` | opens a repository on this machine, or asks `git` where libgit2 cannot read it |
+//! | `stand_in`, `asked` | a repository of mu's own in the place of one that libgit2 cannot read, and what `git` says through it |
+//! | `surroundings`, `ahead`, `modes` | what the repository around a workspace, and a clone inside it, say of edited packages |
 //! | `patch` | patches of packages, made and applied |
 //! | `working_copy`, `unsaved` | clones to work in, and what would be lost with one |
 //!
@@ -32,6 +33,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod ahead;
+mod asked;
 mod checkout;
 mod commit;
 mod config_text;
@@ -44,6 +46,7 @@ mod manifest;
 mod modes;
 mod modules;
 mod oid;
+mod opened;
 mod pack;
 pub mod patch;
 mod programs;
@@ -64,14 +67,11 @@ mod wire;
 mod words;
 mod working_copy;
 
-pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
-pub use crate::modes::recorded_modes;
+pub use crate::opened::LocalGit;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
 pub use crate::stand_in::StandInError;
 pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
-pub use crate::unsaved::{
-    Kind, Pushed, Tips, Unsaved, WorkState, begin_repository, pushed_to, unsaved, work_state,
-};
+pub use crate::unsaved::{Kind, Pushed, Tips, Unsaved, WorkState, begin_repository};
 pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, folder_of, named_url};

@@ -79,6 +79,10 @@ impl Place {
             }
             let common = text_of(&own.join("commondir"))?;
             let common = common.map_or_else(|| own.clone(), |path| own.join(path.trim()));
+            // For Git, a folder without objects is no repository.
+            if !common.join("objects").is_dir() {
+                continue;
+            }
             return Ok(Some(Self { root: root.to_owned(), own, common }));
         }
         Ok(None)
@@ -143,7 +147,7 @@ impl Place {
 }
 
 /// The text of a regular file, if there is one.
-fn text_of(path: &Path) -> Result<Option<String>, FileError> {
+pub(crate) fn text_of(path: &Path) -> Result<Option<String>, FileError> {
     match fs::metadata_if_there(path)? {
         Some(found) if found.is_file() => {
             let bytes = fs::read_if_there(path)?;
@@ -204,6 +208,30 @@ impl StandIn {
     pub(crate) fn take_rules(&self) -> Result<(), FileError> {
         let rules = text_of(&self.place.common.join(EXCLUDE))?.unwrap_or_default();
         self.write(EXCLUDE, rules.as_bytes())
+    }
+
+    /// The root of the checkout.
+    pub(crate) fn root(&self) -> &Path {
+        &self.place.root
+    }
+
+    /// Where the other repository is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Asks the other repository itself, which alone has references. Only what runs nothing and reads no files may be asked.
+    ///
+    /// # Errors
+    ///
+    /// When `git` cannot be run.
+    pub(crate) fn ask_itself(
+        &self,
+        arguments: &[&str],
+        programs: &GitPrograms,
+    ) -> Result<(i32, String), StandInError> {
+        let (code, said) = self.ask_in(&self.place.own, arguments, b"", programs)?;
+        Ok((code, String::from_utf8_lossy(&said).into_owned()))
     }
 
     fn path(&self, inner: &str) -> PathBuf {
@@ -365,7 +393,11 @@ impl StandIn {
     }
 
     /// Runs `git` with this repository; returns how it ended, and what it printed, or said.
-    fn ask(
+    ///
+    /// # Errors
+    ///
+    /// When `git` cannot be run.
+    pub(crate) fn ask(
         &self,
         arguments: &[&str],
         input: &[u8],

@@ -10,8 +10,12 @@ use git2::{ErrorCode, Repository};
 use mu_provider::fs::{self, FileError, canonicalize};
 use mu_provider::{Folder, InnerPath, OwnPath, Programs};
 
+use crate::opened::first_answer;
 use crate::programs::GitPrograms;
 use crate::stand_in::{self, Place, StandIn, StandInError};
+
+/// Why libgit2 does not open a repository.
+const UNREAD: &str = "libgit2 does not read its format";
 
 /// The patterns that this clone alone ignores.
 const EXCLUDE: OwnPath = InnerPath::own(stand_in::EXCLUDE);
@@ -157,24 +161,13 @@ impl Surroundings {
         self.answer(&ignored, &|stand_in| stand_in.ignores(place, &self.programs))
     }
 
-    /// The first answer of libgit2, of libgit2 in the stand-in, and of `git` in that.
     fn answer<T>(
         &self,
         library: &dyn Fn(&Repository) -> Result<T, git2::Error>,
         program: &dyn Fn(&StandIn) -> Result<T, StandInError>,
     ) -> Result<T, SurroundingsError> {
-        if let Some(answer) = self.library.as_ref().and_then(|found| library(found).ok()) {
-            return Ok(answer);
-        }
-        let stand_in = self.stand_in()?;
-        match stand_in.open().and_then(|repository| library(&repository)) {
-            Ok(answer) => Ok(answer),
-            Err(first) => program(stand_in).map_err(|error| SurroundingsError::Unreadable {
-                root: self.place.root.clone(),
-                library: first.message().to_owned(),
-                source: error,
-            }),
-        }
+        let opened = self.library.as_ref().ok_or_else(|| UNREAD.to_owned());
+        first_answer(&self.place.root, opened, || self.stand_in(), &|_| true, library, program)
     }
 
     fn stand_in(&self) -> Result<&StandIn, SurroundingsError> {

@@ -113,7 +113,7 @@ pub(super) fn edits_in_use(session: &Session) -> Vec<EditInUse> {
     let used = used.map(|edited| EditInUse {
         id: edited.id.clone(),
         folder: edited.member.place.clone(),
-        ahead: edited.ahead(&session.workspace.root),
+        ahead: edited.ahead(&session.environment, &session.workspace.root),
     });
     used.collect()
 }

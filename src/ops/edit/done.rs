@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mu_provider::{Folder, InnerPath, without_secrets};
-use mu_provider_git::{Kind, Unsaved, checked_url, pushed_to, unsaved, work_state};
+use mu_provider_git::{Kind, Unsaved, checked_url};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,6 +17,7 @@ use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::edits::{Edit, Edits, State, TRASH};
+use crate::workspace::programs::local_git;
 
 /// How long a clone stays in the trash, in seconds.
 const KEPT: i64 = 30 * 24 * 60 * 60;
@@ -164,7 +165,8 @@ fn losses(session: &Session, edit: &Edit, clone: &Path) -> Result<Vec<String>, C
         let text = fs::read_text(&clone.join(path)).ok();
         path.rsplit('/').next() == Some(YAML_NAME) && text.as_deref() == Some(&generated)
     };
-    let found = unsaved(clone, Some(&edit.commit), &own, &tips).map_err(|error| {
+    let local = local_git(&session.environment);
+    let found = local.unsaved(clone, Some(&edit.commit), &own, &tips).map_err(|error| {
         CommandError::from_error(Code::Io, error)
             .while_doing(format!("cannot tell what is in `{}`", clone.display()))
             .hint("`--keep` ends the edit and leaves the folder where it is")
@@ -272,11 +274,12 @@ fn ways(
     clone: &Path,
     is_checked: bool,
 ) -> Vec<String> {
-    let Ok(work) = work_state(clone) else { return Vec::new() };
+    let local = local_git(&session.environment);
+    let Ok(work) = local.work_state(clone) else { return Vec::new() };
     if work.head.as_ref().is_none_or(|head| *head == edit.commit) {
         return Vec::new();
     }
-    let pushed = pushed_to(clone).ok().flatten();
+    let pushed = local.pushed_to(clone).ok().flatten();
     let pushed =
         pushed.and_then(|pushed| Some((checked_url(&pushed.url, true).ok()?, pushed.branch)));
     let Some((url, branch)) =

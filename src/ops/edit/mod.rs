@@ -13,7 +13,6 @@ pub use self::begin::{BeginRequest, begin};
 pub use self::done::{DoneRequest, Ended, done, prune_trash};
 pub use self::restore::restore;
 
-use mu_provider_git::{commits_ahead, work_state};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,6 +21,7 @@ use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::edits::{Edit, Edits, State};
+use crate::workspace::programs::local_git;
 
 /// One edit, and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -80,8 +80,10 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
     let state = edit.state(root);
     let folder = root.join(&edit.folder);
     let is_there = matches!(state, State::InUse | State::Kept);
-    let work = is_there.then(|| work_state(&root.join(&edit.clone)).ok()).flatten();
+    let local = local_git(&session.environment);
+    let work = is_there.then(|| local.work_state(&root.join(&edit.clone)).ok()).flatten();
     let work = work.unwrap_or_default();
+    let ahead = || local.commits_ahead(root, &folder, Some(&edit.commit)).ok().flatten();
     Ok(Edited {
         id: package_of(edit)?,
         version: edit.version.clone(),
@@ -96,7 +98,7 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
             State::InTrash => Is::InTrash,
             State::Missing => Is::Missing,
         },
-        ahead: is_there.then(|| commits_ahead(root, &folder, Some(&edit.commit))).flatten(),
+        ahead: is_there.then(ahead).flatten(),
         changed: work.changed,
         trash: edit.trash.as_ref().filter(|_| state == State::InTrash).map(ToString::to_string),
     })

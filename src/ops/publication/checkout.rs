@@ -11,9 +11,9 @@ use mu_provider::Commit;
 use crate::formats;
 use crate::ops::publication::packing::Packed;
 use crate::ops::session::error::quoted;
-#[cfg(feature = "git")]
-use crate::ops::session::programs::programs;
 use crate::ops::{Code, CommandError, Session};
+#[cfg(feature = "git")]
+use crate::workspace::programs::{local_git, programs};
 
 /// The most files that are named.
 const SHOWN: usize = 5;
@@ -96,7 +96,8 @@ struct Checkout {
 fn around(session: &Session, folder: &Path) -> Result<Option<Checkout>, CommandError> {
     let own = session.environment.cache.join("git");
     let programs = programs(&session.environment);
-    let found = mu_provider_git::Checkout::around(folder, &programs, &own).and_then(|found| {
+    let local = local_git(&session.environment);
+    let found = mu_provider_git::Checkout::around(folder, &local).and_then(|found| {
         let Some(found) = found else { return Ok(None) };
         let absent = RefCell::new(Vec::new());
         let note = |path: &str| {

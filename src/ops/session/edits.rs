@@ -310,7 +310,7 @@ pub(crate) fn git_around(
     session: &Session,
     folder: &Path,
 ) -> Result<Option<mu_provider_git::Surroundings>, CommandError> {
-    let programs = super::programs::programs(&session.environment);
+    let programs = crate::workspace::programs::programs(&session.environment);
     let own = session.environment.cache.join("git");
     let around = mu_provider_git::Surroundings::of(folder, &programs, &own);
     around.map_err(unreadable)

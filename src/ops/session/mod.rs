@@ -26,7 +26,6 @@ mod opening;
 pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;
-pub(crate) mod programs;
 pub(crate) mod providers;
 mod proxies;
 mod shared_store;

@@ -11,10 +11,10 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider_exec::{ExecProvider, INTRODUCTION, Places, SILENCE, Starting};
 
-use super::programs::programs;
 use crate::env::Environment;
 use crate::index::Plugins;
 use crate::workspace::Workspace;
+use crate::workspace::programs::programs;
 
 /// Variables that a plugin sees. No token is among them.
 const VARIABLES: [&str; 16] = [

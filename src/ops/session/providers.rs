@@ -11,13 +11,13 @@ use mu_provider::http::{Http, Signer};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
 use super::folders::Folders;
-#[cfg(any(feature = "git", feature = "oci"))]
-use super::programs::programs;
 #[cfg(feature = "path")]
 use crate::contents;
 use crate::env::Environment;
 use crate::formats;
 use crate::index::Providers;
+#[cfg(any(feature = "git", feature = "oci"))]
+use crate::workspace::programs::programs;
 
 /// The options of everything that reaches Git repositories.
 #[cfg(feature = "git")]

@@ -3,11 +3,11 @@
 
 use mu_formats::helm::Aliases;
 
-use super::programs::programs;
 use crate::env::Environment;
 use crate::formats;
 use crate::ops::{CommandError, Events};
 use crate::workspace::Workspace;
+use crate::workspace::programs::programs;
 
 /// Adds these packages to the workspace.
 ///

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use mu_provider::Commit;
 
+use crate::env::Environment;
 use crate::reference::PackageId;
 use crate::workspace::Member;
+#[cfg(feature = "git")]
+use crate::workspace::programs::local_git;
 
 /// Which packages count as the workspace's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,13 +40,14 @@ pub struct Edited {
 impl Edited {
     /// How many commits it has beyond those of its origin, if that is known.
     #[cfg(feature = "git")]
-    pub(crate) fn ahead(&self, root: &Path) -> Option<usize> {
-        mu_provider_git::commits_ahead(root, &self.member.folder, self.base.as_ref())
+    pub(crate) fn ahead(&self, environment: &Environment, root: &Path) -> Option<usize> {
+        let local = local_git(environment);
+        local.commits_ahead(root, &self.member.folder, self.base.as_ref()).ok().flatten()
     }
 
     /// How many commits it has beyond those of its origin: without Git, nobody knows.
     #[cfg(not(feature = "git"))]
-    pub(crate) fn ahead(&self, _root: &Path) -> Option<usize> {
+    pub(crate) fn ahead(&self, _environment: &Environment, _root: &Path) -> Option<usize> {
         None
     }
 }

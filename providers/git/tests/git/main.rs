@@ -7,6 +7,7 @@
 
 mod commits;
 mod conformance;
+mod formats;
 mod hostile;
 mod http;
 mod roots;

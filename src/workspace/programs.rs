@@ -4,14 +4,21 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::Programs;
 
+use super::{MU_FOLDER, root_around};
 use crate::env::Environment;
 use crate::fs;
-use crate::workspace::{MU_FOLDER, root_around};
 
 /// The programs of this machine. The workspace around the current folder counts for global commands, too.
 pub(crate) fn programs(environment: &Environment) -> Programs {
     let Environment { current, home, mu_home, mu_root, variables, .. } = environment.clone();
     Programs::new(&variables, move || brought(&current, &home, &mu_home, &mu_root))
+}
+
+/// What reads the Git repositories of this machine.
+#[cfg(feature = "git")]
+pub(crate) fn local_git(environment: &Environment) -> mu_provider_git::LocalGit {
+    let own = environment.cache.join("git");
+    mu_provider_git::LocalGit::new(&programs(environment), &own)
 }
 
 /// The folders whose content is not the user's own.

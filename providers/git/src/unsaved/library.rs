@@ -1,156 +1,53 @@
-//! What would be lost if a clone were gone: everything in it that is not on one of its remotes.
-//!
-//! libgit2 reads the clone, and runs no program. The caller asks the remotes.
+//! What libgit2 finds of work that only a clone has. It runs no program.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use git2::{
     ErrorCode, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Oid, Repository,
     RepositoryState, Status, StatusOptions,
 };
-use mu_provider::fs::{self, canonicalize};
-use mu_provider::{Commit, ProviderError};
+use mu_provider::Commit;
+use mu_provider::fs;
 
+use super::{Found, Kind, Looked, Own, Pushed, Tips, WorkState, first_place, is_inside};
 use crate::oid;
 
-/// One kind of work that only the clone has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsaved {
-    /// What it is.
-    pub kind: Kind,
-    /// The submodule that has it; empty for the clone itself.
-    pub inside: String,
-    /// The files, commits, branches and so on.
-    pub names: Vec<String>,
-}
-
-/// A kind of work that only a clone has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Changes that are staged, and not committed.
-    Staged,
-    /// Changes that are not staged.
-    Changed,
-    /// Files that Git does not track.
-    Untracked,
-    /// Files that Git ignores.
-    Ignored,
-    /// Stashed changes.
-    Stashed,
-    /// A merge, rebase, cherry-pick, revert or bisect under way.
-    UnderWay,
-    /// Linked worktrees.
-    Worktree,
-    /// Commits that no remote has.
-    Commits,
-    /// A remote that could not be asked.
-    Remote,
-}
-
-/// Asks a remote for the commits that it has.
-pub type Tips<'a> = dyn Fn(&str) -> Result<Vec<Commit>, ProviderError> + 'a;
-
-/// Finds what would be lost if the clone in `folder` were gone.
-///
-/// `base` is a commit that came from elsewhere; `own` are ignored files that hold no work; `tips` asks a remote.
-///
-/// # Errors
-///
-/// When the clone cannot be read.
-pub fn unsaved(
-    folder: &Path,
+/// What a clone has: its own work, and its submodules.
+pub(super) fn look(
+    repository: &Repository,
     base: Option<&Commit>,
-    own: &dyn Fn(&str) -> bool,
+    own: &Own<'_>,
     tips: &Tips<'_>,
-) -> Result<Vec<Unsaved>, git2::Error> {
-    let mut found = Vec::new();
-    look_into(&mut Repository::open(folder)?, "", base, own, tips, &mut found)?;
-    Ok(found)
-}
-
-fn look_into(
-    repository: &mut Repository,
-    inside: &str,
-    base: Option<&Commit>,
-    own: &dyn Fn(&str) -> bool,
-    tips: &Tips<'_>,
-    found: &mut Vec<Unsaved>,
-) -> Result<(), git2::Error> {
-    let mut note = |kind: Kind, names: Vec<String>| {
-        if !names.is_empty() {
-            found.push(Unsaved { kind, inside: inside.to_owned(), names });
-        }
-    };
-    for (kind, names) in files(repository, own)? {
-        note(kind, names);
-    }
-    note(Kind::UnderWay, under_way(repository.state()).into_iter().map(str::to_owned).collect());
+) -> Result<Looked, git2::Error> {
+    let mut found: Found = files(repository, own)?.into_iter().collect();
+    let begun = under_way(repository.state()).map(str::to_owned);
+    found.push((Kind::UnderWay, begun.into_iter().collect()));
     let worktrees = repository.worktrees()?;
-    note(Kind::Worktree, worktrees.iter().flatten().flatten().map(str::to_owned).collect());
-    look_into_history(repository, inside, base, tips, found)?;
-    let below = |path: &str| {
-        if inside.is_empty() { path.to_owned() } else { format!("{inside}/{path}") }
-    };
-    let mut seen = Vec::new();
-    for submodule in repository.submodules()? {
-        let Ok(mut repository) = submodule.open() else { continue };
-        seen.extend(canonicalize(repository.path()));
-        let inside = below(&submodule.path().to_string_lossy());
-        look_into(&mut repository, &inside, None, &|_| false, tips, found)?;
-    }
-    let modules = repository.path().join("modules");
-    for folder in repositories_in(&modules) {
-        let is_seen = canonicalize(&folder).is_ok_and(|folder| seen.contains(&folder));
-        // The files of this submodule are gone, but not what was committed in it.
-        if !is_seen && let Ok(mut repository) = Repository::open_bare(&folder) {
-            let name = folder.strip_prefix(&modules).unwrap_or(&folder).to_string_lossy();
-            look_into_history(&mut repository, &below(&name), None, tips, found)?;
-        }
-    }
-    Ok(())
+    found.push((Kind::Worktree, worktrees.iter().flatten().flatten().map(str::to_owned).collect()));
+    found.extend(history(repository, base, tips)?);
+    let submodules = repository.submodules()?;
+    let submodules = submodules.iter().map(|one| one.path().to_string_lossy().into_owned());
+    Ok(Looked { found, submodules: submodules.collect() })
 }
 
-/// Finds stashes and commits.
-fn look_into_history(
-    repository: &mut Repository,
-    inside: &str,
+/// The stashes and commits of a repository, which may be bare.
+pub(super) fn history(
+    repository: &Repository,
     base: Option<&Commit>,
     tips: &Tips<'_>,
-    found: &mut Vec<Unsaved>,
-) -> Result<(), git2::Error> {
+) -> Result<Found, git2::Error> {
     let mut stashes = Vec::new();
-    repository.stash_foreach(|_, message, _| {
+    // Only whoever could change the repository may look through its stashes.
+    Repository::open(repository.path())?.stash_foreach(|_, message, _| {
         stashes.push(message.to_owned());
         true
     })?;
     let (commits, silent) = commits(repository, base, tips)?;
-    let all = [(Kind::Stashed, stashes), (Kind::Commits, commits), (Kind::Remote, silent)];
-    for (kind, names) in all.into_iter().filter(|(_, names)| !names.is_empty()) {
-        found.push(Unsaved { kind, inside: inside.to_owned(), names });
-    }
-    Ok(())
-}
-
-/// The repositories of submodules, at any depth: a name may contain slashes.
-fn repositories_in(modules: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::entries(modules).unwrap_or_default() {
-        let folder = entry.path();
-        if folder.join("HEAD").is_file() && folder.join("objects").is_dir() {
-            found.push(folder);
-        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            found.extend(repositories_in(&folder));
-        }
-    }
-    found
+    Ok(vec![(Kind::Stashed, stashes), (Kind::Commits, commits), (Kind::Remote, silent)])
 }
 
 /// Files that are not as the commit has them.
-fn files(
-    repository: &Repository,
-    own: &dyn Fn(&str) -> bool,
-) -> Result<[(Kind, Vec<String>); 4], git2::Error> {
+fn files(repository: &Repository, own: &Own<'_>) -> Result<[(Kind, Vec<String>); 4], git2::Error> {
     let mut options = StatusOptions::new();
     options
         .include_untracked(true)
@@ -250,7 +147,8 @@ fn commits(
         walk.hide(base)?;
     }
     let mut silent = Vec::new();
-    for url in remotes(repository)?.iter().filter(|url| !is_inside(repository, url)) {
+    let root = repository.workdir().unwrap_or(repository.path());
+    for url in remotes(repository)?.iter().filter(|url| !is_inside(root, url)) {
         match tips(url) {
             Ok(tips) => {
                 let known = tips.iter().filter_map(|tip| Oid::from_str(tip).ok());
@@ -260,18 +158,14 @@ fn commits(
                     }
                 }
             }
-            Err(error) => silent.push(match std::error::Error::source(&error) {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            }),
+            Err(error) => silent.push(super::why_silent(&error)),
         }
     }
     let mut commits = Vec::new();
     for oid in walk {
         let commit = repository.find_commit(oid?)?;
-        let id = commit.id().to_string();
-        let subject = commit.summary().ok().flatten().unwrap_or_default().to_owned();
-        commits.push(format!("{} {subject}", id.get(..7).unwrap_or(&id)));
+        let subject = commit.summary().ok().flatten().unwrap_or_default();
+        commits.push(super::shown(&oid::name(commit.id()), subject));
     }
     // Nothing is lost that only a silent remote could have.
     if commits.is_empty() {
@@ -325,33 +219,8 @@ fn remotes(repository: &Repository) -> Result<BTreeSet<String>, git2::Error> {
     Ok(urls)
 }
 
-/// Whether a remote is a folder in the clone, which would be gone together with it.
-fn is_inside(repository: &Repository, url: &str) -> bool {
-    let root = repository.workdir().unwrap_or(repository.path());
-    let folder = root.join(url.strip_prefix("file://").unwrap_or(url));
-    match (canonicalize(root), canonicalize(&folder)) {
-        (Ok(root), Ok(folder)) => folder.starts_with(root),
-        _ => false,
-    }
-}
-
-/// A branch of a remote: the URL of the remote, and the branch's name there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pushed {
-    /// The URL.
-    pub url: String,
-    /// The name.
-    pub branch: String,
-}
-
-/// Where the commit that is checked out was pushed to, as far as the clone knows: first to `origin`, and to a branch of the
-/// same name.
-///
-/// # Errors
-///
-/// When the clone cannot be read.
-pub fn pushed_to(folder: &Path) -> Result<Option<Pushed>, git2::Error> {
-    let repository = Repository::open(folder)?;
+/// Where the commit that is checked out was pushed to.
+pub(super) fn pushed_to(repository: &Repository) -> Result<Option<Pushed>, git2::Error> {
     let head = repository.head()?;
     let (commit, own) = (head.peel_to_commit()?.id(), head.shorthand().unwrap_or_default());
     let mut places = Vec::new();
@@ -362,36 +231,16 @@ pub fn pushed_to(folder: &Path) -> Result<Option<Pushed>, git2::Error> {
         for reference in repository.references_glob(&format!("{start}*"))? {
             let reference = reference?;
             let branch = reference.name().ok().and_then(|name| name.strip_prefix(&start));
-            if let Some(branch) = branch.filter(|branch| *branch != "HEAD")
-                && reference.target() == Some(commit)
-            {
-                let pushed = Pushed { url: url.to_owned(), branch: branch.to_owned() };
-                places.push((name != "origin", branch != own, pushed));
+            if let Some(branch) = branch.filter(|_| reference.target() == Some(commit)) {
+                places.push((name.to_owned(), url.to_owned(), branch.to_owned()));
             }
         }
     }
-    places.sort_by_key(|(is_other, is_renamed, _)| (*is_other, *is_renamed));
-    Ok(places.into_iter().map(|(_, _, pushed)| pushed).next())
+    Ok(first_place(places, own))
 }
 
-/// The state of a clone, for its user.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WorkState {
-    /// The branch that is checked out.
-    pub branch: Option<String>,
-    /// The commit that is checked out.
-    pub head: Option<Commit>,
-    /// How many files differ from it.
-    pub changed: usize,
-}
-
-/// Looks at the clone in `folder`, without asking any remote.
-///
-/// # Errors
-///
-/// When the clone cannot be read.
-pub fn work_state(folder: &Path) -> Result<WorkState, git2::Error> {
-    let repository = Repository::open(folder)?;
+/// The branch, the commit, and how many files differ from it.
+pub(super) fn work_state(repository: &Repository) -> Result<WorkState, git2::Error> {
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true);
     let changed = repository.statuses(Some(&mut options))?.len();
@@ -403,23 +252,4 @@ pub fn work_state(folder: &Path) -> Result<WorkState, git2::Error> {
         head: commit.map(|head| oid::name(head.id())),
         changed,
     })
-}
-
-/// Makes a repository of the files in `folder`: one commit, on `branch`. Returns the commit.
-///
-/// # Errors
-///
-/// When it cannot be made.
-pub fn begin_repository(folder: &Path, branch: &str, message: &str) -> Result<Commit, git2::Error> {
-    let mut options = git2::RepositoryInitOptions::new();
-    options.initial_head(branch).external_template(false);
-    let repository = Repository::init_opts(folder, &options)?;
-    let mut index = repository.index()?;
-    // What the package has is committed, whatever its own `.gitignore` says.
-    index.add_all(["*"], git2::IndexAddOption::FORCE, None)?;
-    index.write()?;
-    let tree = repository.find_tree(index.write_tree()?)?;
-    let author = git2::Signature::now("mu", "mu@localhost")?;
-    let commit = repository.commit(Some("HEAD"), &author, &author, message, &tree, &[])?;
-    Ok(oid::name(commit))
 }

@@ -1,0 +1,132 @@
+//! Opens a repository on this machine, or asks `git` where libgit2 cannot read it: partial and sparse checkouts, references in tables,
+//! SHA-256. Whoever looks into one does it through here, so that no format counts as "no Git".
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Repository};
+use mu_provider::Programs;
+
+use crate::programs::GitPrograms;
+use crate::stand_in::{Place, StandIn, StandInError};
+use crate::surroundings::SurroundingsError;
+
+/// Reads repositories on this machine.
+#[derive(Debug, Clone)]
+pub struct LocalGit {
+    pub(crate) programs: GitPrograms,
+    /// mu's own folder, for repositories that stand in.
+    above: PathBuf,
+}
+
+/// What libgit2 reads of a repository.
+pub(crate) type ByLibrary<'a, T> = dyn Fn(&Repository) -> Result<T, git2::Error> + 'a;
+
+/// What `git` says of one, through a stand-in.
+pub(crate) type ByProgram<'a, T> = dyn Fn(&StandIn) -> Result<T, StandInError> + 'a;
+
+/// Whether what libgit2 reads is in a stand-in, too, which has the index and the objects alone.
+pub(crate) type IsInStandIn<'a> = dyn Fn(&StandIn) -> bool + 'a;
+
+/// The first answer of libgit2, of libgit2 in the stand-in if it is there, and of `git` in that. `opened` is the repository with this
+/// root, or why libgit2 does not open it.
+pub(crate) fn first_answer<'s, T>(
+    root: &Path,
+    opened: Result<&Repository, String>,
+    stand_in: impl FnOnce() -> Result<&'s StandIn, SurroundingsError>,
+    is_in_stand_in: &IsInStandIn<'_>,
+    library: &ByLibrary<'_, T>,
+    program: &ByProgram<'_, T>,
+) -> Result<T, SurroundingsError> {
+    let read = opened.and_then(|found| library(found).map_err(|error| error.message().to_owned()));
+    let first = match read {
+        Ok(answer) => return Ok(answer),
+        Err(first) => first,
+    };
+    let stand_in = stand_in()?;
+    if is_in_stand_in(stand_in)
+        && let Ok(answer) = stand_in.open().and_then(|repository| library(&repository))
+    {
+        return Ok(answer);
+    }
+    program(stand_in).map_err(|source| SurroundingsError::Unreadable {
+        root: root.to_owned(),
+        library: first,
+        source,
+    })
+}
+
+impl LocalGit {
+    /// Reads them with `git` among `programs` where need be, with a repository in mu's own folder `above`.
+    pub fn new(programs: &Programs, above: &Path) -> Self {
+        let programs = GitPrograms::new(programs.clone(), above);
+        Self { programs, above: above.to_owned() }
+    }
+
+    /// What there is in the repository around a folder; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn around<T>(
+        &self,
+        folder: &Path,
+        is_in_stand_in: &IsInStandIn<'_>,
+        library: &ByLibrary<'_, T>,
+        program: &ByProgram<'_, T>,
+    ) -> Result<Option<T>, SurroundingsError> {
+        let place = Place::around(folder)?;
+        let opened = Repository::discover(folder);
+        if place.is_none()
+            && opened.as_ref().is_err_and(|error| error.code() == ErrorCode::NotFound)
+        {
+            return Ok(None);
+        }
+        self.read(folder, place, opened, is_in_stand_in, library, program).map(Some)
+    }
+
+    /// What there is in the repository in a folder, bare or with a checkout.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or it cannot be read.
+    pub(crate) fn of<T>(
+        &self,
+        folder: &Path,
+        library: &ByLibrary<'_, T>,
+        program: &ByProgram<'_, T>,
+    ) -> Result<T, SurroundingsError> {
+        let (place, opened) = (Place::of(folder), Repository::open(folder));
+        self.read(folder, place, opened, &|_| false, library, program)
+    }
+
+    fn read<T>(
+        &self,
+        folder: &Path,
+        place: Option<Place>,
+        opened: Result<Repository, git2::Error>,
+        is_in_stand_in: &IsInStandIn<'_>,
+        library: &ByLibrary<'_, T>,
+        program: &ByProgram<'_, T>,
+    ) -> Result<T, SurroundingsError> {
+        let root = place.as_ref().map_or(folder, |place| &place.root);
+        let opened = opened.as_ref().map_err(|error| error.message().to_owned());
+        let made = std::cell::OnceCell::new();
+        let stand_in = || {
+            let Some(place) = &place else {
+                let library = match &opened {
+                    Ok(_) => "it is no checkout".to_owned(),
+                    Err(error) => error.clone(),
+                };
+                let source = StandInError::NoCheckout;
+                return Err(SurroundingsError::Unreadable {
+                    root: root.to_owned(),
+                    library,
+                    source,
+                });
+            };
+            let stand_in = StandIn::new(place, &self.above)?;
+            Ok(made.get_or_init(|| stand_in))
+        };
+        first_answer(root, opened.clone(), stand_in, is_in_stand_in, library, program)
+    }
+}
