@@ -8,8 +8,7 @@ use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
 use crate::ops::apply::element::find_package;
-use crate::ops::apply::plan::{self, Adding, Plan};
-use crate::ops::apply::rewrite::enter;
+use crate::ops::apply::plan::{Adding, Plan};
 use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, without};
@@ -114,7 +113,7 @@ fn get_noting(
         None => extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((member, section)) => {
             for dependency in ready {
-                enter(session, &mut plan.editing, member, section, dependency)?;
+                plan.editing.enter(session, member, section, dependency)?;
             }
             let ids = open.iter().map(|open| session.id_of(&open.reference));
             plan.says_newer = Some(ids.collect());
@@ -267,7 +266,7 @@ fn narrow(
     let narrowing = [narrowing.channel.as_ref(), narrowing.app_version.as_ref()];
     let mut left = Vec::new();
     for dependency in dependencies {
-        let listed = plan::narrow(session, &mut plan.editing, list, &dependency, narrowing)?;
+        let listed = plan.editing.narrow(session, list, &dependency, narrowing)?;
         if listed != Some(true) || dependency.reference.version().is_some() {
             left.push(dependency);
         }

@@ -2,20 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::manifest::Requirement;
-use crate::manifest::edit::Section;
 use crate::ops::apply::plan::Plan;
 use crate::ops::explain::not_asked_for::{needed, not_asked_for};
-use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::editing::{Editing, refuse_several};
 use crate::ops::requirements::without;
-use crate::ops::session::changed_manifests::ChangedManifests;
-use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::PackageId;
 use crate::select::Move;
 
 /// What to remove, and from where.
@@ -60,19 +55,7 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         if !request.all {
             refuse_several(session, &editing.changed, &targets, text, &id)?;
         }
-        let mut was_there = false;
-        for &index in &targets {
-            for section in [Section::Dependencies, Section::DevDependencies] {
-                // A folder may have several names.
-                while let Some(reference) =
-                    find(session, &editing.changed, index, section, text, &id)
-                    && editing
-                        .change(session, index, |editor| editor.remove(section, &reference))?
-                {
-                    was_there = true;
-                }
-            }
-        }
+        let mut was_there = editing.leave(session, &targets, text, &id)?;
         let rest = without(session, &extra, &id);
         was_there |= rest.len() < extra.len();
         extra = rest;
@@ -97,48 +80,4 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         }
     }
     Ok(outcome)
-}
-
-/// Refuses to edit several manifests without a request.
-fn refuse_several(
-    session: &Session,
-    changed: &ChangedManifests,
-    targets: &[usize],
-    text: &str,
-    id: &PackageId,
-) -> Result<(), CommandError> {
-    let mut dependents = Vec::new();
-    for &index in targets {
-        let sections = [Section::Dependencies, Section::DevDependencies];
-        let is_listed =
-            |&section: &Section| find(session, changed, index, section, text, id).is_some();
-        if sections.iter().any(is_listed) {
-            dependents.push(session.workspace.members[index].manifest.name.as_str());
-        }
-    }
-    let [first, _, ..] = &dependents[..] else { return Ok(()) };
-    let message =
-        format!("`{text}` is a dependency of several packages: `{}`", dependents.join("`, `"));
-    let text = quoted(text);
-    Err(CommandError::new(Code::Usage, message)
-        .hint(format!("`mu remove {text} -p {}` removes it from one of them", quoted(first)))
-        .hint(format!("`mu remove {text} --all` removes it from all")))
-}
-
-/// The reference of the dependency that `text` means: by its local name, or by the package it names.
-fn find(
-    session: &Session,
-    changed: &ChangedManifests,
-    index: usize,
-    section: Section,
-    text: &str,
-    wanted: &PackageId,
-) -> Option<Reference> {
-    let member = &session.workspace.members[index];
-    let mut listed = section.of(changed.manifest(&session.workspace, index)).iter();
-    let is_meant = |dependency: &&Requirement| {
-        let id = id_in(session, member, &dependency.reference);
-        dependency.alias.as_deref() == Some(text) || id == *wanted
-    };
-    listed.find(is_meant).map(|dependency| dependency.reference.clone())
 }

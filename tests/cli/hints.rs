@@ -17,15 +17,22 @@ enum Form {
     AppVersion,
     Prerelease,
     Json,
+    /// A list in one line.
+    Flow,
+    /// Each entry is in both lists, in the other one in another form.
+    Both,
+    /// The only manifest is in a folder below the root.
+    Folder,
     /// Each entry is in a separate package.
     Packages,
 }
 
 impl Form {
-    /// Writes the workspace's requirements: names and versions.
-    fn write(self, sandbox: &Sandbox, entries: &[(&str, &str)]) {
-        let text = |(name, spec): (&str, &str)| match self {
-            Self::List => format!("  - {name}#{spec}\n"),
+    /// An entry: its name and version.
+    fn text(self, (name, spec): (&str, &str)) -> String {
+        match self {
+            Self::List | Self::Both | Self::Folder => format!("  - {name}#{spec}\n"),
+            Self::Flow => format!("\"{name}#{spec}\", "),
             Self::Map => format!("  {name}: \"{spec}\"\n"),
             Self::LocalName => format!("  my-{}: \"{name}#{spec}\"\n", name.replace('/', "-")),
             Self::LongInMap => format!("  {name}: {{version: \"{spec}\", channel: stable}}\n"),
@@ -33,7 +40,11 @@ impl Form {
             Self::AppVersion => format!("  - {{ref: \"{name}#{spec}\", appVersion: \"2.4\"}}\n"),
             Self::Prerelease => format!("  - ref: \"{name}#{spec}\"\n    prerelease: true\n"),
             Self::Json | Self::Packages => String::new(),
-        };
+        }
+    }
+
+    /// Writes the workspace's requirements: names and versions.
+    fn write(self, sandbox: &Sandbox, entries: &[(&str, &str)]) {
         let head = "name: acme/web\nversion: 0.1.0\n";
         match self {
             Self::Json => {
@@ -51,8 +62,18 @@ impl Form {
                 }
             }
             _ => {
-                let entries: String = entries.iter().copied().map(text).collect();
-                sandbox.write("Mu.yaml", &format!("{head}dependencies:\n{entries}"));
+                let all: String = entries.iter().map(|one| self.text(*one)).collect();
+                let manifest = match self {
+                    Self::Flow => format!("{head}dependencies: [{}]\n", all.trim_end_matches(", ")),
+                    Self::Both => {
+                        let entries = entries.iter().copied();
+                        let other: String = entries.map(|one| Self::Flow.text(one)).collect();
+                        format!("{head}dependencies:\n{all}devDependencies: [{other}]\n")
+                    }
+                    _ => format!("{head}dependencies:\n{all}"),
+                };
+                let folder = if self == Self::Folder { "deploy/" } else { "" };
+                sandbox.write(&format!("{folder}Mu.yaml"), &manifest);
             }
         }
     }
@@ -306,6 +327,17 @@ fn commands_lead_out_where_entries_name_an_app_version_or_accept_prereleases() {
 fn commands_lead_out_in_json_and_in_several_packages() {
     all_lead_out(Form::Json);
     all_lead_out(Form::Packages);
+}
+
+#[test]
+fn commands_lead_out_in_one_line_and_below_the_root() {
+    all_lead_out(Form::Flow);
+    all_lead_out(Form::Folder);
+}
+
+#[test]
+fn commands_lead_out_where_both_lists_have_an_entry() {
+    all_lead_out(Form::Both);
 }
 
 /// One package with two channels and two app versions, of which `entry` requires one that does not exist.

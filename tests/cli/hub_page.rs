@@ -497,6 +497,26 @@ fn many_versions_are_shown_in_part() {
 }
 
 #[test]
+fn a_version_says_what_has_changed_since_the_one_before() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("a/b", "1.0.0"),
+        Package::new("a/b", "1.1.0").key("yanked", json!("loses data")),
+        Package::new("a/b", "1.2.0-rc.1"),
+        Package::new("a/b", "1.2.0").file("CHANGELOG.md", "# 1.2.0\n"),
+    ]);
+    let served = served(&sandbox);
+    let newest = page(&served, "/packages/a/b@1.2.0");
+    has(&seen(&newest), "Changes since 1.0.0");
+    let command = commands(&newest).into_iter().find(|one| one.starts_with("mu diff"));
+    assert_eq!(command.as_deref(), Some("mu diff 'hub.acme.co/a/b#1.0.0' '#1.2.0'"));
+    has(&newest, "packages/a/b@1.2.0/CHANGELOG.md\">Changelog</a>");
+    let first = page(&served, "/packages/a/b@1.0.0");
+    lacks(&first, "Changes since");
+    lacks(&first, ">Changelog<");
+}
+
+#[test]
 fn readmes_come_from_the_archive_that_the_index_names() {
     let sandbox = Sandbox::new();
     sandbox.publish(&[

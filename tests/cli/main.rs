@@ -168,5 +168,6 @@ mod vendor;
 mod vendor_helm;
 mod versions;
 mod ways_out;
+mod ways_out_files;
 mod written;
 mod wrong_inputs;

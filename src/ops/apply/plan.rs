@@ -14,10 +14,9 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::{check_kinds, describe};
-use crate::ops::apply::rewrite::{List, enter, rewrite};
+use crate::ops::apply::rewrite::{List, rewrite};
 use crate::ops::apply::written::{Written, differences, note_newer, unchanged};
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::{compatible_with, pin_of};
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
@@ -374,44 +373,10 @@ impl Adding {
             };
             let is_exact = !takes(&compatible) && takes(&exact);
             let dependency = if is_exact { exact } else { compatible };
-            enter(session, editing, member, section, dependency)?;
+            editing.enter(session, member, section, dependency)?;
         }
         Ok(())
     }
-}
-
-/// Changes the channel or app version of a listed dependency, or allows prereleases; an empty text removes a
-/// key. Returns whether the entry names a version, so that nothing is left to be written; `None` if it is not
-/// listed.
-///
-/// # Errors
-///
-/// When the manifest cannot be changed.
-pub(crate) fn narrow(
-    session: &Session,
-    editing: &mut Editing,
-    (member, section): (usize, Section),
-    dependency: &manifest::Requirement,
-    [channel, app_version]: [Option<&String>; 2],
-) -> Result<Option<bool>, CommandError> {
-    let own = &session.workspace.members[member];
-    let id = |reference| id_in(session, own, reference);
-    let new = id(&dependency.reference);
-    let mut listed = section.of(editing.changed.manifest(&session.workspace, member)).iter();
-    let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else { return Ok(None) };
-    let set = |new: Option<&String>, old: &Option<String>| match new {
-        Some(new) => Some(new.clone()).filter(|new| !new.is_empty()),
-        None => old.clone(),
-    };
-    let wanted = manifest::Requirement {
-        channel: set(channel, &listed.channel),
-        app_version: set(app_version, &listed.app_version),
-        prerelease: listed.prerelease || dependency.prerelease,
-        ..listed.clone()
-    };
-    let has_version = wanted.reference.version().is_some();
-    editing.change(session, member, |editor| editor.set(section, &wanted))?;
-    Ok(Some(has_version))
 }
 
 impl Plan {

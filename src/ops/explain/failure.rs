@@ -13,6 +13,7 @@ use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::explain::{refs, unserved};
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::steps::Step;
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
@@ -20,10 +21,10 @@ use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, Defaults, PackageId};
 use crate::select::{
-    CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished,
+    CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished, WayOut,
 };
 
-/// The error of a failed selection, with what helps against it.
+/// The error of a failed selection, with what helps against it; `leads_out` tries what the commands of a way out change in manifests.
 ///
 /// The first hint is the one that people follow, so their order is a policy:
 ///
@@ -38,12 +39,13 @@ pub(crate) fn failed(
     strategy: &dyn Strategy,
     request: &Request,
     mut failure: Failure,
+    leads_out: &dyn Fn(&WayOut, &[Step]) -> bool,
 ) -> CommandError {
     if let Failure::Conflict(conflict) = &mut failure {
         complete(session, conflict);
     }
     let ways_out = strategy.ways_out(session.index(), request, &failure);
-    let remedies = ways_out::remedies(session, requirements, &ways_out);
+    let remedies = ways_out::remedies(session, requirements, &ways_out, leads_out);
     match failure {
         Failure::Unavailable(error) => unavailable(session, error),
         Failure::Unfinished(unfinished) => too_hard(session, requirements, &unfinished, remedies),

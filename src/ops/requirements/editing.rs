@@ -1,13 +1,18 @@
-//! Edits of manifests that are written only after everything else has succeeded.
+//! Edits of manifests that are written only after everything else has succeeded; and the entries on packages in them: how commands write,
+//! narrow and remove these, by the name that a manifest has for a package, or under an alias of its own.
+//!
+//! A command calls these functions for its references. So does who tries on the text of the files what a command would do.
 
 use std::path::PathBuf;
 
 use crate::formats;
-use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor, Section};
+use crate::manifest::{Manifest, Requirement};
+use crate::ops::requirements::names::id_in;
 use crate::ops::session::changed_manifests::ChangedManifests;
-use crate::ops::{CommandError, Session};
-use crate::reference::VersionSpec;
+use crate::ops::session::error::quoted;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
 
 /// A file and its new content, to be written after everything else has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +103,225 @@ impl Editing {
         Ok(())
     }
 
+    /// Writes a dependency into a list of a manifest, by the name that the manifest has for its package, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest cannot be changed.
+    pub(crate) fn enter(
+        &mut self,
+        session: &Session,
+        member: usize,
+        section: Section,
+        mut dependency: Requirement,
+    ) -> Result<(), CommandError> {
+        let own = &session.workspace.members[member];
+        let id = |reference: &Reference| id_in(session, own, reference);
+        let new = id(&dependency.reference);
+        if dependency.alias.is_some() {
+            return self.enter_named(session, (member, section), &new, dependency);
+        }
+        let manifest = self.changed.manifest(&session.workspace, member);
+        let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
+            dependency.reference = known.with_version(dependency.reference.version().cloned());
+        } else if formats::format_of(&own.manifest_path).is_some() {
+            dependency.reference = with_protocol(session, &new, dependency.reference);
+        }
+        let listed = |section: Section| {
+            let mut entries = section.of(manifest).iter();
+            entries.find(|known| id(&known.reference) == new && !known.indirect)
+        };
+        if let (None, Some(old)) = (listed(section), listed(section.other()).cloned()) {
+            // It moves from one list to the other.
+            dependency.channel = dependency.channel.or(old.channel);
+            dependency.app_version = dependency.app_version.or(old.app_version);
+            dependency.prerelease |= old.prerelease;
+            self.change(session, member, |editor| editor.remove(section.other(), &old.reference))?;
+        }
+        self.change(session, member, |editor| editor.add(section, &dependency))?;
+        Ok(())
+    }
+
+    /// Writes a dependency under its alias into a manifest that has a place for it.
+    fn enter_named(
+        &mut self,
+        session: &Session,
+        (member, section): (usize, Section),
+        id: &PackageId,
+        mut dependency: Requirement,
+    ) -> Result<(), CommandError> {
+        let own = &session.workspace.members[member];
+        let format = formats::format_of(&own.manifest_path);
+        let manifest = self.changed.manifest(&session.workspace, member);
+        let listed = || manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        // A chart lists a package under as many aliases as it wants; elsewhere, each package is listed once.
+        match format {
+            Some(format) if format.name == mu_formats::helm::FORMAT.name => {
+                dependency.reference = with_protocol(session, id, dependency.reference);
+            }
+            Some(format) => {
+                let message = format!("`{}` has no place for an alias", format.manifest);
+                return Err(CommandError::new(Code::Usage, message));
+            }
+            None => {
+                let mut same =
+                    listed().filter(|known| id_in(session, own, &known.reference) == *id);
+                if let Some(known) = same.find(|known| known.alias != dependency.alias) {
+                    let message = format!(
+                        "`{}` is listed already, as `{}`: a package is listed once",
+                        id, known.reference
+                    );
+                    return Err(CommandError::new(Code::Conflict, message).hint(format!(
+                        "`mu remove {}` takes that out first",
+                        quoted(id.as_str())
+                    )));
+                }
+                let mut entries = section.of(manifest).iter();
+                if entries.all(|known| known.alias.is_none()) {
+                    let message = format!(
+                        "`{}` lists its {} without names, so that there is no place for an alias",
+                        own.manifest_path.display(),
+                        section.key()
+                    );
+                    return Err(CommandError::new(Code::Usage, message)
+                        .hint("write them as a map, `NAME: REF` for each"));
+                }
+            }
+        }
+        self.change(session, member, |editor| editor.add_named(section, &dependency))?;
+        Ok(())
+    }
+
+    /// Changes the channel or app version of a listed dependency, or allows prereleases; an empty text removes a
+    /// key. Returns whether the entry names a version, so that nothing is left to be written; `None` if it is not
+    /// listed.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest cannot be changed.
+    pub(crate) fn narrow(
+        &mut self,
+        session: &Session,
+        (member, section): (usize, Section),
+        dependency: &Requirement,
+        [channel, app_version]: [Option<&String>; 2],
+    ) -> Result<Option<bool>, CommandError> {
+        let own = &session.workspace.members[member];
+        let id = |reference| id_in(session, own, reference);
+        let new = id(&dependency.reference);
+        let mut listed = section.of(self.changed.manifest(&session.workspace, member)).iter();
+        let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else {
+            return Ok(None);
+        };
+        let set = |new: Option<&String>, old: &Option<String>| match new {
+            Some(new) => Some(new.clone()).filter(|new| !new.is_empty()),
+            None => old.clone(),
+        };
+        let wanted = Requirement {
+            channel: set(channel, &listed.channel),
+            app_version: set(app_version, &listed.app_version),
+            prerelease: listed.prerelease || dependency.prerelease,
+            ..listed.clone()
+        };
+        let has_version = wanted.reference.version().is_some();
+        self.change(session, member, |editor| editor.set(section, &wanted))?;
+        Ok(Some(has_version))
+    }
+
+    /// Removes the entries on a package from these manifests; returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// When a manifest cannot be changed.
+    pub(crate) fn leave(
+        &mut self,
+        session: &Session,
+        targets: &[usize],
+        text: &str,
+        id: &PackageId,
+    ) -> Result<bool, CommandError> {
+        let mut was_there = false;
+        for &index in targets {
+            for section in [Section::Dependencies, Section::DevDependencies] {
+                // A folder may have several names.
+                while let Some(reference) = find(session, &self.changed, index, section, text, id)
+                    && self.change(session, index, |editor| editor.remove(section, &reference))?
+                {
+                    was_there = true;
+                }
+            }
+        }
+        Ok(was_there)
+    }
+
     fn set(&mut self, index: usize, manifest: Manifest) {
         self.changed.set(index, manifest);
         self.changes += 1;
     }
+}
+
+/// The reference to a package as manifests of other ecosystems write it: with the protocol, which the settings
+/// know.
+fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Reference {
+    let is_whole = reference.protocol().is_some() || reference.local().is_some();
+    let Some(route) = session.index().known_route(id).filter(|_| !is_whole) else {
+        return reference;
+    };
+    let (provider, scheme) = (route.provider.name(), route.location.root.scheme());
+    let protocols = [format!("{provider}+{scheme}"), provider.to_owned()];
+    let written = protocols.iter().filter_map(|protocol| {
+        let written = Reference::parse(&format!("{protocol}://{id}")).ok()?;
+        let is_known = !matches!(written.protocol(), Some(Protocol::Plugin(_)) | None);
+        is_known.then(|| written.with_version(reference.version().cloned()))
+    });
+    written.into_iter().next().unwrap_or(reference)
+}
+
+/// Refuses to edit several manifests without a request.
+///
+/// # Errors
+///
+/// When several list the package.
+pub(crate) fn refuse_several(
+    session: &Session,
+    changed: &ChangedManifests,
+    targets: &[usize],
+    text: &str,
+    id: &PackageId,
+) -> Result<(), CommandError> {
+    let mut dependents = Vec::new();
+    for &index in targets {
+        let sections = [Section::Dependencies, Section::DevDependencies];
+        let is_listed =
+            |&section: &Section| find(session, changed, index, section, text, id).is_some();
+        if sections.iter().any(is_listed) {
+            dependents.push(session.workspace.members[index].manifest.name.as_str());
+        }
+    }
+    let [first, _, ..] = &dependents[..] else { return Ok(()) };
+    let message =
+        format!("`{text}` is a dependency of several packages: `{}`", dependents.join("`, `"));
+    let text = quoted(text);
+    Err(CommandError::new(Code::Usage, message)
+        .hint(format!("`mu remove {text} -p {}` removes it from one of them", quoted(first)))
+        .hint(format!("`mu remove {text} --all` removes it from all")))
+}
+
+/// The reference of the dependency that `text` means: by its local name, or by the package it names.
+fn find(
+    session: &Session,
+    changed: &ChangedManifests,
+    index: usize,
+    section: Section,
+    text: &str,
+    wanted: &PackageId,
+) -> Option<Reference> {
+    let member = &session.workspace.members[index];
+    let mut listed = section.of(changed.manifest(&session.workspace, index)).iter();
+    let is_meant = |dependency: &&Requirement| {
+        let id = id_in(session, member, &dependency.reference);
+        dependency.alias.as_deref() == Some(text) || id == *wanted
+    };
+    listed.find(is_meant).map(|dependency| dependency.reference.clone())
 }

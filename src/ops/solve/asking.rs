@@ -1,14 +1,23 @@
 //! Asking selection a question, and asking it again when what was not known before turns up: packages of the workspace, newer
-//! answers of registries, packs that are installed.
+//! answers of registries, packs that are installed. And asking it whether the commands of a way out lead out, before they are printed.
+//!
+//! Selection has found that other requirements would fit together. A command edits the text of a file, and what is then read there may be
+//! something else: a manifest may list a package twice, and its format may not be able to say what was asked for. So the edits are
+//! made in memory, and what they leave is selected for, unless it is exactly what selection had found.
 
 use std::collections::BTreeSet;
 
-use crate::index::Universe;
+use crate::index::{Requirement, Universe};
 use crate::lock::Lockfile;
+use crate::ops::explain::failure;
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::steps::Step;
 use crate::ops::solve::locked_universe::LockedUniverse;
+use crate::ops::solve::{names, resolve};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::{Failure, Local, Request, Selection, Strategy};
+use crate::select::{Ask, Failure, Local, Request, Selection, Settings, Strategy, WayOut};
 
 /// Selects, and selects again if a fetched package requires one of the workspace's own, or versions of a
 /// package of which only commits were listed before.
@@ -108,4 +117,99 @@ pub(crate) fn ask_installed_too<T>(
             Err(if last.code == Code::Offline { last } else { error })
         }
     }
+}
+
+/// The most steps of a search that tries a way out.
+const PATIENCE: usize = 20_000;
+
+/// The error of a failed selection, with ways out of it that were tried.
+pub(crate) fn failed(
+    session: &Session,
+    requirements: &Requirements,
+    strategy: &dyn Strategy,
+    request: &Request,
+    failure: Failure,
+) -> CommandError {
+    let leads_out = |way_out: &WayOut, steps: &[Step]| {
+        leads_out(session, requirements, strategy, request, way_out, steps)
+    };
+    failure::failed(session, requirements, strategy, request, failure, &leads_out)
+}
+
+/// Whether versions fit together after these changes of files. What cannot be found out now is not held against a way out.
+fn leads_out(
+    session: &Session,
+    requirements: &Requirements,
+    strategy: &dyn Strategy,
+    request: &Request,
+    way_out: &WayOut,
+    steps: &[Step],
+) -> bool {
+    let Ok(lock) = session.lockfile() else { return true };
+    let lock = lock.unwrap_or_default();
+    let (mut editing, mut extra) = (Editing::default(), lock.extra.clone());
+    for step in steps {
+        if let Err(error) = step.take(session, &mut editing, &mut extra) {
+            session.events.detail(&|| format!("a way out cannot be taken: {error}"));
+            return false;
+        }
+    }
+    let Some(wanted) = wanted(requirements, way_out) else { return true };
+    let after = match names::collect_changed(session, &editing.changed, extra) {
+        Ok(after) => after,
+        Err(error) => return is_unknown(&error),
+    };
+    if in_short(after.asked.iter().map(|asked| (asked.by.as_str(), &asked.requirement)))
+        == in_short(wanted.iter().map(|(by, requirement)| (&**by, requirement)))
+    {
+        return true;
+    }
+    // It is something else: the same question once more, about what the files would say.
+    let again = resolve::request(session, &after, &lock, request.update.clone());
+    let settings = Settings {
+        side_by_side: again.settings.side_by_side.clone(),
+        wanted_prereleases: again.settings.wanted_prereleases.clone(),
+        patience: Some(PATIENCE),
+        ..request.settings.clone()
+    };
+    let installed = request.installed.clone();
+    let mut again = Request { settings, installed, ..again };
+    let fits = |request: &mut Request| {
+        let selection = select(session, strategy, session.index(), request);
+        !matches!(selection, Err(Failure::Conflict(_)))
+    };
+    if fits(&mut again) {
+        return true;
+    }
+    again.settings.side_by_side = after.listed_apart(session);
+    !again.settings.side_by_side.is_empty() && fits(&mut again)
+}
+
+/// What is required after a way out, as selection has found it; `None` if it changes more than requirements.
+fn wanted(requirements: &Requirements, way_out: &WayOut) -> Option<Vec<(String, Requirement)>> {
+    let all = requirements.asked.iter();
+    let all = all.map(|asked| (asked.by.to_string(), asked.requirement.clone()));
+    Some(match way_out {
+        WayOut::Ask(asks) | WayOut::Withdrawn(asks) => {
+            let change = |(by, now): (String, Requirement)| {
+                let is_it = |ask: &&Ask| ask.by == by && ask.from.as_ref() == Some(&now);
+                let to = asks.iter().find(is_it).map(|ask| ask.to.clone());
+                (by, to.unwrap_or(now))
+            };
+            let new = asks.iter().filter(|ask| ask.from.is_none());
+            all.map(change).chain(new.map(|ask| (ask.by.clone(), ask.to.clone()))).collect()
+        }
+        WayOut::GiveUp(id) => all.filter(|(_, requirement)| requirement.id != *id).collect(),
+        _ => return None,
+    })
+}
+
+/// Requirements in a form that can be compared, whatever their order is.
+fn in_short<'r>(all: impl Iterator<Item = (&'r str, &'r Requirement)>) -> BTreeSet<String> {
+    all.map(|(by, requirement)| format!("{by} {} {requirement}", requirement.id)).collect()
+}
+
+/// Whether an error only says that something is not known now.
+fn is_unknown(error: &CommandError) -> bool {
+    matches!(error.code, Code::Offline | Code::Network | Code::Auth)
 }

@@ -7,10 +7,9 @@ use std::rc::Rc;
 
 use crate::index::Universe;
 use crate::manifest;
-use crate::ops::explain::failure::failed;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::solve::asking::{ask_installed_too, ask_with_news};
+use crate::ops::solve::asking::{ask_installed_too, ask_with_news, failed};
 use crate::ops::solve::resolve::{is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};

@@ -10,13 +10,12 @@ use mu_formats::olm;
 
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
-use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::words::{count, lines};
 use crate::ops::solve::adopted::Adopted;
-use crate::ops::solve::asking::{ask_apart, ask_with_news, select};
+use crate::ops::solve::asking::{ask_apart, ask_with_news, failed, select};
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::overridden::overridden;

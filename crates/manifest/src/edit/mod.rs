@@ -121,7 +121,9 @@ impl Editor {
             let checked = dialect.check(&self.path, &self.text, Some(new));
             checked.map_err(|problem| self.problem(problem))?;
         }
-        let Some((index, old)) = self.find(section, &new.reference)? else {
+        // Of several entries, that without an alias is meant where no alias is named.
+        let named = |entry: &Requirement| entry.alias.is_some() && self.dialect.is_some();
+        let Some((index, old)) = self.find_by(section, &new.reference, named)? else {
             return self.append(section, new);
         };
         let wanted = Requirement {
@@ -254,10 +256,21 @@ impl Editor {
         section: Section,
         package: &Reference,
     ) -> Result<Option<(usize, Requirement)>, EditError> {
+        self.find_by(section, package, |_| false)
+    }
+
+    /// As [`Self::find`]; entries that are `last` come after all others.
+    fn find_by(
+        &self,
+        section: Section,
+        package: &Reference,
+        last: impl Fn(&Requirement) -> bool,
+    ) -> Result<Option<(usize, Requirement)>, EditError> {
         let requirements = self.requirements(section)?.into_iter().enumerate();
         let entries =
             requirements.filter(|(_, entry)| self.is_same_package(&entry.reference, package));
-        let found = entries.min_by_key(|(_, entry)| entry.reference.version() != package.version());
+        let found = entries
+            .min_by_key(|(_, entry)| (last(entry), entry.reference.version() != package.version()));
         if found.is_none() && section == Section::Dependencies {
             self.check_dialect()?;
         }

@@ -1,6 +1,7 @@
 //! Command lines that a user can paste.
 
 use crate::ops::Session;
+use crate::ops::requirements::steps::Step;
 use crate::ops::session::error::quoted;
 
 /// The command that writes a requirement into a manifest.
@@ -14,20 +15,45 @@ pub(super) struct Command {
     pub(super) references: Vec<String>,
     /// The flags after them.
     pub(super) back: String,
+    /// What each changes in files that mu can try it on; none if it does something else.
+    pub(super) steps: Option<Vec<Step>>,
 }
 
 impl Command {
     pub(super) fn new(front: String, reference: String) -> Self {
-        Self { front, references: vec![reference], back: String::new() }
+        Self { front, references: vec![reference], back: String::new(), steps: None }
     }
 
-    /// Merges a command into the one that does the same, if there is one.
+    /// This command, which changes this in a file.
+    pub(super) fn with_step(self, step: Step) -> Self {
+        Self { steps: Some(vec![step]), ..self }
+    }
+
+    /// Merges a command into the one that does the same, if there is one. What it says already is not said again.
     pub(super) fn join(commands: &mut Vec<Self>, command: Self) {
         let same = |known: &&mut Self| known.front == command.front && known.back == command.back;
-        match commands.iter_mut().find(same) {
-            Some(known) => known.references.extend(command.references),
-            None => commands.push(command),
-        }
+        let Some(known) = commands.iter_mut().find(same) else {
+            commands.push(command);
+            return;
+        };
+        known.steps = known.steps.take().zip(command.steps).map(|(mut steps, more)| {
+            steps.extend(more);
+            steps
+        });
+        let new = command.references.into_iter();
+        let new: Vec<String> = new.filter(|text| !known.references.contains(text)).collect();
+        known.references.extend(new);
+    }
+
+    /// Whether it names a package without the version, which it is to find.
+    pub(super) fn has_open(&self) -> bool {
+        self.front.starts_with(ADD) && self.references.iter().any(|text| !text.contains('#'))
+    }
+
+    /// What all commands change; none if one of them does something else.
+    pub(super) fn all_steps(commands: &[Self]) -> Option<Vec<Step>> {
+        let steps = commands.iter().map(|command| command.steps.clone());
+        Some(steps.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// The command line, with the flags of the failed command, except some. `is_any_age` says whether it

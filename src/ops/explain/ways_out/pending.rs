@@ -63,7 +63,7 @@ impl Wording<'_> {
                     let front = format!("{}{}", asked.by, self.global());
                     return Some(Command::new(front, asked.reference.to_string()));
                 }
-                self.command(&[], &as_before(asked))
+                self.command(&[], &as_before(asked), asked.line.map(|(_, list)| list))
             })
             .collect()
     }

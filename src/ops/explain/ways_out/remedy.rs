@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::steps::Step;
 use crate::reference::PackageId;
 use crate::select::{Ask, WayOut};
 
@@ -41,6 +42,9 @@ pub(crate) struct Remedy {
     /// The steps, if it takes several: edits, then commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) steps: Vec<Remedy>,
+    /// What its commands change in manifests, if that is all they do.
+    #[serde(skip)]
+    pub(super) tries: Option<Vec<Step>>,
 }
 
 /// What kind of change a way out is.

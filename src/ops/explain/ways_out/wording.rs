@@ -3,29 +3,21 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::env::absolute;
-use crate::formats;
 use crate::fs;
-use crate::manifest;
-use crate::manifest::edit::Section;
-use crate::ops::explain::ways_out::command::{ADD, Command, narrowing};
+use crate::ops::explain::ways_out::command::{ADD, Command};
 use crate::ops::explain::ways_out::pending::as_before;
 use crate::ops::explain::ways_out::question;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
-use crate::ops::requirements::names::id_in;
-use crate::ops::requirements::pins::{MARK, NOTHING};
+use crate::ops::explain::ways_out::writing::UNPIN;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::steps::Step;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
-use crate::ops::session::source::relative;
 use crate::ops::{Scope, Session};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::PackageId;
 use crate::select::{Ask, WayOut};
-use crate::workspace::{Key, Member};
-
-/// The command that removes a pin.
-const UNPIN: &str = "mu unpin";
+use crate::workspace::Key;
 
 pub(super) struct Wording<'a> {
     pub(super) session: &'a Session,
@@ -68,15 +60,20 @@ impl Wording<'_> {
 
     /// What to change in this workspace.
     fn change(&self, way_out: &WayOut) -> Option<Remedy> {
-        let run =
-            |kind, commands| Some(Remedy::run(kind, &meaning(self.session, way_out)?, commands));
+        let run = |kind, commands: Vec<Command>| {
+            Some(self.run(kind, &meaning(self.session, way_out)?, &commands, ""))
+        };
+        let again = |kind, flag: &str, value: &str| {
+            let meaning = meaning(self.session, way_out)?;
+            Some(self.run(kind, &meaning, &self.commands_again(flag, value), flag))
+        };
         match way_out {
             WayOut::Ask(asks) => {
                 let remedy = match (self.commands_to_ask(asks), &asks[..]) {
                     (None, [ask]) => self.by_hand(ask, meaning(self.session, way_out)?)?,
-                    (Some(commands), [ask]) if commands[0].starts_with(UNPIN) => {
+                    (Some(commands), [ask]) if commands[0].front == UNPIN => {
                         let what = format!("unpin {}", self.short(&ask.to.id));
-                        Remedy::run(Kind::Require, &what, commands)
+                        self.run(Kind::Require, &what, &commands, "")
                     }
                     (commands, _) => run(Kind::Require, commands?)?,
                 };
@@ -91,9 +88,9 @@ impl Wording<'_> {
                 let remedy = run(Kind::Remove, self.commands_to_give_up(id)?)?;
                 Some(Remedy { id: Some(id.clone()), ..remedy })
             }
-            WayOut::Highest => run(Kind::Highest, self.again("--resolution", "highest")),
-            WayOut::Minimal => run(Kind::Minimal, self.again("--resolution", "minimal")),
-            WayOut::AnyAge => run(Kind::AnyAge, self.again("--exclude-newer", "0")),
+            WayOut::Highest => again(Kind::Highest, "--resolution", "highest"),
+            WayOut::Minimal => again(Kind::Minimal, "--resolution", "minimal"),
+            WayOut::AnyAge => again(Kind::AnyAge, "--exclude-newer", "0"),
             WayOut::Forget(id, version) => {
                 let remedy = run(Kind::Reinstall, self.commands_to_reinstall(id)?)?;
                 Some(Remedy { id: Some(id.clone()), version: Some(version.clone()), ..remedy })
@@ -149,7 +146,8 @@ impl Wording<'_> {
                 let remedy = self.edit(Kind::TakePlace, id, &what, Key::packages, line);
                 Some(Remedy { by: Some(by.clone()), ..remedy })
             }
-            WayOut::ManyMajors(id) => Some(self.many_majors(id)),
+            // A version that a command moves to would be there beside the others, and nothing would require it.
+            WayOut::ManyMajors(id) => (!self.is_moved(id)).then(|| self.many_majors(id)),
             WayOut::Override(id, version) => {
                 let short = self.short(id);
                 let what = format!(
@@ -189,7 +187,11 @@ impl Wording<'_> {
         let texts: Vec<&str> = is_said_first.then_some(ANY_AGE).into_iter().chain(texts).collect();
         let commands = steps.iter().flat_map(|step| step.commands.clone()).collect();
         let text = texts.join(", and ");
-        Some(Remedy { kind: Kind::Together, text, commands, steps, ..Remedy::default() })
+        // What settings change in between cannot be tried.
+        let tries = steps.iter().map(|step| step.tries.clone());
+        let tries =
+            tries.collect::<Option<Vec<_>>>().map(|all| all.into_iter().flatten().collect());
+        Some(Remedy { kind: Kind::Together, text, commands, steps, tries, ..Remedy::default() })
     }
 
     /// An edit of the settings: of a key, or a line below it.
@@ -207,6 +209,12 @@ impl Wording<'_> {
             None => format!("{what} `{key}` in `{}`", self.placed(&file, key, id.name_str())),
         };
         Remedy { kind, text, id: Some(id.clone()), file: Some(file), line, ..Remedy::default() }
+    }
+
+    /// Whether the failed command moves this package.
+    fn is_moved(&self, id: &PackageId) -> bool {
+        let mut asked = self.requirements.asked.iter();
+        asked.any(|asked| asked.by.is_move() && asked.requirement.id == *id)
     }
 
     /// An edit of the settings that lets packages be chosen once for each major.
@@ -254,19 +262,29 @@ impl Wording<'_> {
         (!self.is_edited(index)).then(|| Remedy { kind: Kind::Require, text, ..Remedy::default() })
     }
 
-    fn commands_to_ask(&self, asks: &[Ask]) -> Option<Vec<String>> {
+    fn commands_to_ask(&self, asks: &[Ask]) -> Option<Vec<Command>> {
         let mut commands: Vec<Command> = Vec::new();
         for ask in asks {
-            Command::join(&mut commands, self.command(asks, ask)?);
+            for command in self.commands_for(asks, ask)? {
+                Command::join(&mut commands, command);
+            }
         }
         for command in self.pending(asks, None) {
             Command::join(&mut commands, command);
         }
-        Some(self.print(&commands, ""))
+        // A command that is to find a version comes last: all that is required is known then.
+        commands.sort_by_key(Command::has_open);
+        Some(commands)
+    }
+
+    /// A way out by commands.
+    fn run(&self, kind: Kind, what: &str, commands: &[Command], without: &str) -> Remedy {
+        let tries = Command::all_steps(commands);
+        Remedy { tries, ..Remedy::run(kind, what, self.print(commands, without)) }
     }
 
     /// The commands that drop a package; none if the failed command requires nothing else.
-    fn commands_to_give_up(&self, id: &PackageId) -> Option<Vec<String>> {
+    fn commands_to_give_up(&self, id: &PackageId) -> Option<Vec<Command>> {
         let all = &self.requirements.asked;
         let asked = all.iter().filter(|asked| asked.requirement.id == *id);
         let (new, asked): (Vec<&Asked>, Vec<&Asked>) = asked.partition(|asked| self.is_new(asked));
@@ -290,24 +308,30 @@ impl Wording<'_> {
                 _ => format!("mu remove{}", self.global()),
             };
             if !commands.iter().any(|known| known.front == front) {
-                commands.push(Command::new(front, self.short(id).into_owned()));
+                let place = own.filter(|own| around.is_some_and(|around| around != *own));
+                let command = Command::new(front, self.short(id).into_owned());
+                commands.push(command.with_step(Step::Remove(place, id.clone())));
             }
         }
         commands.extend(pending);
-        Some(self.print(&commands, ""))
+        Some(commands)
     }
 
     /// The commands that reinstall what cannot be upgraded step by step; none if more than one requires it.
-    fn commands_to_reinstall(&self, id: &PackageId) -> Option<Vec<String>> {
+    fn commands_to_reinstall(&self, id: &PackageId) -> Option<Vec<Command>> {
         let mut asked = self.requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
-        let add = self.command(&[], &as_before(asked.next()?))?;
+        let add = self.command(&[], &as_before(asked.next()?), None)?;
         let remove =
             Command::new(format!("mu remove{}", self.global()), self.short(id).into_owned());
-        asked.next().is_none().then(|| self.print(&[remove, add], ""))
+        asked.next().is_none().then(|| vec![remove, add])
     }
 
     /// The failed command, with another value of a flag.
     pub(super) fn again(&self, flag: &str, value: &str) -> Vec<String> {
+        self.print(&self.commands_again(flag, value), flag)
+    }
+
+    fn commands_again(&self, flag: &str, value: &str) -> Vec<Command> {
         let mut commands: Vec<Command> = Vec::new();
         for mut command in self.pending(&[], None) {
             command.back.push_str(&format!(" {flag} {value}"));
@@ -315,9 +339,10 @@ impl Wording<'_> {
         }
         if commands.is_empty() {
             let back = format!(" {flag} {value}");
-            commands.push(Command { front: self.get(), references: Vec::new(), back });
+            let (front, references) = (self.get(), Vec::new());
+            commands.push(Command { front, references, back, steps: None });
         }
-        self.print(&commands, flag)
+        commands
     }
 
     fn print(&self, commands: &[Command], without: &str) -> Vec<String> {
@@ -330,131 +355,12 @@ impl Wording<'_> {
     }
 
     /// The command that installs here.
-    fn get(&self) -> String {
+    pub(super) fn get(&self) -> String {
         format!("mu get{}", self.global())
     }
 
-    /// The command that makes one root require something else.
-    pub(super) fn command(&self, asks: &[Ask], ask: &Ask) -> Option<Command> {
-        let to = &ask.to;
-        let references = vec![self.reference(ask)];
-        let narrowed = |channel, app| narrowing(channel, app, to.prerelease);
-        let back = narrowed(to.channel.as_deref(), to.app_version.as_deref());
-        if ask.by == Requester::CommandLine.as_str() {
-            return Some(Command { front: self.get(), references, back });
-        }
-        let members = &self.session.workspace.members;
-        let is_by = |member: &Member| Requester::of(member).as_str() == ask.by;
-        let index = members.iter().position(is_by)?;
-        let member = &members[index];
-        if !self.is_edited(index) {
-            return None;
-        }
-        let manifest = self.requirements.changed.manifest(&self.session.workspace, index);
-        let is_it = |one: &&manifest::Requirement| self.is_about(member, one, &to.id);
-        let entry = manifest.dependencies.iter().find(is_it);
-        let dev = manifest.dev_dependencies.iter().find(is_it);
-        let section = match (entry, dev) {
-            (None, Some(_)) => Section::DevDependencies,
-            _ => Section::Dependencies,
-        };
-        let mut asked = self.requirements.asked.iter();
-        if let Some(entry) = entry.or(dev)
-            && asks.len() == 1
-            && asked.by_ref().filter(|asked| asked.requirement.id == to.id).count() == 1
-            && self.is_unpinned_to(&member.manifest_path, section, entry, ask)
-        {
-            return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).into_owned()));
-        }
-        // Keys of the entry must be removed if they should no longer count.
-        let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
-            None if old.is_some_and(Option::is_some) => Some(String::new()),
-            new => new.clone(),
-        };
-        let listed = entry.or(dev);
-        let channel = or_away(&to.channel, listed.map(|listed| &listed.channel));
-        let app_version = or_away(&to.app_version, listed.map(|listed| &listed.app_version));
-        let back = narrowed(channel.as_deref(), app_version.as_deref());
-        let mut front = ADD.to_owned();
-        if members.len() > 1 {
-            let name = member.manifest.name.to_string();
-            let place = if member.place.is_empty() { "." } else { &*member.place };
-            let is_found = name.ends_with(member.id.name_str());
-            front = format!("{front} -p {}", if is_found { &*name } else { place });
-        }
-        if section == Section::DevDependencies {
-            front.push_str(" --dev");
-        }
-        Some(Command { front, references, back })
-    }
-
-    /// Whether mu edits the manifest of a member, so that a command can.
-    fn is_edited(&self, member: usize) -> bool {
-        let path = &self.session.workspace.members[member].manifest_path;
-        formats::is_edited(path, self.session.short_names())
-    }
-
-    /// Whether an entry of a manifest requires a package.
-    pub(super) fn is_about(
-        &self,
-        member: &Member,
-        entry: &manifest::Requirement,
-        id: &PackageId,
-    ) -> bool {
-        id_in(self.session, member, &entry.reference) == *id
-    }
-
-    /// Whether removing a pin leads to a requirement that allows the version.
-    fn is_unpinned_to(
-        &self,
-        path: &Path,
-        section: Section,
-        entry: &manifest::Requirement,
-        ask: &Ask,
-    ) -> bool {
-        let reference = &entry.reference;
-        let is_pin = matches!(reference.version(), Some(VersionSpec::Pin(_)));
-        let path = &formats::lists_dependencies(path);
-        let text = formats::dependencies_text(path).ok();
-        let Some(text) = text.filter(|_| is_pin) else { return false };
-        let (defaults, names) = (self.session.defaults(), self.session.short_names());
-        let editor = formats::editor(path, text, &defaults, names);
-        let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
-        let before =
-            if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
-        before.ok().zip(Version::parse(&ask.version).ok()).is_some_and(|(before, version)| {
-            before.accepts(&version, ask.to.prerelease) && ask.to.channel.is_none()
-        })
-    }
-
-    /// A reference as it is written now, with another version.
-    fn reference(&self, ask: &Ask) -> String {
-        let mut asked = self.requirements.asked.iter();
-        let written = asked.find(|asked| {
-            asked.by.as_str() == ask.by && Some(&asked.requirement) == ask.from.as_ref()
-        });
-        match written {
-            Some(asked) if asked.requirement.spec == ask.to.spec => asked.reference.to_string(),
-            Some(asked) => match asked.reference.local() {
-                Some(folder) => format!("{}#{}", self.folder(asked, folder), ask.to.spec),
-                None => asked.reference.with_version(Some(ask.to.spec.clone())).to_string(),
-            },
-            None => format!("{}#{}", self.short(&ask.to.id), ask.to.spec),
-        }
-    }
-
-    /// A local folder that is required, as it is written on a command line here.
-    fn folder(&self, asked: &Asked, folder: &str) -> String {
-        let current = &self.session.environment.current;
-        if folder.starts_with('/') || asked.from == *current {
-            return folder.to_owned();
-        }
-        let path = relative(current, &absolute(&asked.from, folder.as_ref()));
-        if path.starts_with('.') { path } else { format!("./{path}") }
-    }
-
     /// The name of a package on the command line.
-    fn short<'i>(&self, id: &'i PackageId) -> Cow<'i, str> {
+    pub(super) fn short<'i>(&self, id: &'i PackageId) -> Cow<'i, str> {
         self.session.short_name(id)
     }
 

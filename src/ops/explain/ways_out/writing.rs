@@ -1,0 +1,233 @@
+//! The commands that write what a root should require instead: into the entry of the manifest that says what it requires now, or
+//! into each, if several do.
+
+use std::path::Path;
+
+use crate::env::absolute;
+use crate::formats;
+use crate::manifest;
+use crate::manifest::edit::Section;
+use crate::ops::Session;
+use crate::ops::explain::ways_out::command::{ADD, Command, narrowing};
+use crate::ops::explain::ways_out::wording::Wording;
+use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::pins::{MARK, NOTHING};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::steps::Step;
+use crate::ops::requirements::{Asked, requirement};
+use crate::ops::session::error::quoted;
+use crate::ops::session::source::relative;
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::select::Ask;
+use crate::workspace::Member;
+
+/// The command that removes a pin.
+pub(super) const UNPIN: &str = "mu unpin";
+
+impl Wording<'_> {
+    /// The commands that make one root require something else: one for each entry that says what it requires now.
+    pub(super) fn commands_for(&self, asks: &[Ask], ask: &Ask) -> Option<Vec<Command>> {
+        let entries = self.member_called(&ask.by).map(|index| (index, self.entries(index, ask)));
+        let Some((index, entries)) = entries.filter(|(_, entries)| entries.len() > 1) else {
+            return Some(vec![self.command(asks, ask, None)?]);
+        };
+        let own = self.is_edited(index).then_some(entries)?.into_iter();
+        Some(own.map(|(section, entry)| self.adding(index, section, Some(&entry), ask)).collect())
+    }
+
+    /// The entries of a manifest that say what a root requires now, dev dependencies first. The alias of one that can be told from the
+    /// others without it is left out.
+    fn entries(&self, index: usize, ask: &Ask) -> Vec<(Section, manifest::Requirement)> {
+        let member = &self.session.workspace.members[index];
+        let manifest = self.requirements.changed.manifest(&self.session.workspace, index);
+        let mut found = Vec::new();
+        for section in [Section::DevDependencies, Section::Dependencies] {
+            let about = section.of(manifest).iter();
+            let about = about.filter(|entry| self.is_about(member, entry, &ask.to.id));
+            let is_alone = about.clone().count() == 1;
+            let said = about
+                .filter(|entry| Some(&requirement(ask.to.id.clone(), entry)) == ask.from.as_ref());
+            found.extend(said.map(|entry| {
+                let alias = entry.alias.clone().filter(|_| !is_alone);
+                (section, manifest::Requirement { alias, ..entry.clone() })
+            }));
+        }
+        found
+    }
+
+    /// The member that is called so where something is required.
+    fn member_called(&self, by: &str) -> Option<usize> {
+        let mut members = self.session.workspace.members.iter();
+        members.position(|member| Requester::of(member).as_str() == by)
+    }
+
+    /// The command that makes one root require something else, in this list of its manifest if it is known.
+    pub(super) fn command(
+        &self,
+        asks: &[Ask],
+        ask: &Ask,
+        list: Option<Section>,
+    ) -> Option<Command> {
+        let to = &ask.to;
+        if ask.by == Requester::CommandLine.as_str() {
+            let (text, id) = (self.reference(ask), to.id.clone());
+            let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
+            let dependency = self.dependency(&text, ask)?;
+            let command = Command { back, ..Command::new(self.get(), text) };
+            return Some(command.with_step(Step::Get(id, dependency)));
+        }
+        let index = self.member_called(&ask.by)?;
+        let member = &self.session.workspace.members[index];
+        if !self.is_edited(index) {
+            return None;
+        }
+        let manifest = self.requirements.changed.manifest(&self.session.workspace, index);
+        let is_it = |one: &&manifest::Requirement| self.is_about(member, one, &to.id);
+        let mut said = self.entries(index, ask).into_iter();
+        let said = said.find(|(section, _)| list.is_none_or(|list| list == *section));
+        let any = || {
+            let own = manifest.dependencies.iter().find(is_it);
+            let own = own.map(|entry| (Section::Dependencies, entry));
+            let dev = || manifest.dev_dependencies.iter().find(is_it);
+            let found = own.or_else(|| Some((Section::DevDependencies, dev()?)))?;
+            Some((found.0, manifest::Requirement { alias: None, ..found.1.clone() }))
+        };
+        let found = said.or_else(any);
+        let section = found.as_ref().map_or(Section::Dependencies, |(section, _)| *section);
+        let mut asked = self.requirements.asked.iter();
+        if let Some((_, entry)) = &found
+            && asks.len() == 1
+            && asked.by_ref().filter(|asked| asked.requirement.id == to.id).count() == 1
+            && is_unpinned_to(self.session, &member.manifest_path, section, entry, ask)
+        {
+            return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).into_owned()));
+        }
+        Some(self.adding(index, section, found.as_ref().map(|(_, entry)| entry), ask))
+    }
+
+    /// The command that writes what a root should require into this list of its manifest, where it is `listed` so.
+    fn adding(
+        &self,
+        index: usize,
+        section: Section,
+        listed: Option<&manifest::Requirement>,
+        ask: &Ask,
+    ) -> Command {
+        let (members, to) = (&self.session.workspace.members, &ask.to);
+        let member = &members[index];
+        // Keys of the entry must be removed if they should no longer count.
+        let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
+            None if old.is_some_and(Option::is_some) => Some(String::new()),
+            new => new.clone(),
+        };
+        let channel = or_away(&to.channel, listed.map(|listed| &listed.channel));
+        let app_version = or_away(&to.app_version, listed.map(|listed| &listed.app_version));
+        let mut back = narrowing(channel.as_deref(), app_version.as_deref(), to.prerelease);
+        let alias = listed.and_then(|listed| listed.alias.clone());
+        if let Some(alias) = &alias {
+            back.push_str(&format!(" --alias {}", quoted(alias)));
+        }
+        let mut front = ADD.to_owned();
+        if members.len() > 1 {
+            let name = member.manifest.name.to_string();
+            let place = if member.place.is_empty() { "." } else { &*member.place };
+            let is_found = name.ends_with(member.id.name_str());
+            front = format!("{front} -p {}", if is_found { &*name } else { place });
+        }
+        if section == Section::DevDependencies {
+            front.push_str(" --dev");
+        }
+        let text = self.reference(ask);
+        let step = self.dependency(&text, ask).map(|dependency| {
+            let dependency = manifest::Requirement { alias, ..dependency };
+            Step::Add((index, section), dependency, [channel, app_version])
+        });
+        let steps = step.map(|step| vec![step]);
+        Command { steps, back, ..Command::new(front, text) }
+    }
+
+    /// What a command would write for a reference. A folder is named from where the command runs, so it stays as it was written.
+    fn dependency(&self, text: &str, ask: &Ask) -> Option<manifest::Requirement> {
+        let to = &ask.to;
+        let given = Reference::parse(text).ok()?;
+        let asked = self.written(ask).filter(|_| given.local().is_some());
+        let reference = match asked {
+            Some(asked) => asked.reference.with_version(given.version().cloned()),
+            None => given,
+        };
+        Some(manifest::Requirement {
+            channel: to.channel.clone(),
+            app_version: to.app_version.clone(),
+            prerelease: to.prerelease,
+            ..manifest::Requirement::new(reference)
+        })
+    }
+
+    /// Whether mu edits the manifest of a member, so that a command can.
+    pub(super) fn is_edited(&self, member: usize) -> bool {
+        let path = &self.session.workspace.members[member].manifest_path;
+        formats::is_edited(path, self.session.short_names())
+    }
+
+    /// Whether an entry of a manifest requires a package.
+    pub(super) fn is_about(
+        &self,
+        member: &Member,
+        entry: &manifest::Requirement,
+        id: &PackageId,
+    ) -> bool {
+        id_in(self.session, member, &entry.reference) == *id
+    }
+
+    /// The requirement that changes, as it is written now.
+    fn written(&self, ask: &Ask) -> Option<&Asked> {
+        let mut asked = self.requirements.asked.iter();
+        asked.find(|asked| {
+            asked.by.as_str() == ask.by && Some(&asked.requirement) == ask.from.as_ref()
+        })
+    }
+
+    /// A reference as it is written now, with another version.
+    fn reference(&self, ask: &Ask) -> String {
+        match self.written(ask) {
+            Some(asked) if asked.requirement.spec == ask.to.spec => asked.reference.to_string(),
+            Some(asked) => match asked.reference.local() {
+                Some(folder) => format!("{}#{}", self.folder(asked, folder), ask.to.spec),
+                None => asked.reference.with_version(Some(ask.to.spec.clone())).to_string(),
+            },
+            None => format!("{}#{}", self.short(&ask.to.id), ask.to.spec),
+        }
+    }
+
+    /// A local folder that is required, as it is written on a command line here.
+    fn folder(&self, asked: &Asked, folder: &str) -> String {
+        let current = &self.session.environment.current;
+        if folder.starts_with('/') || asked.from == *current {
+            return folder.to_owned();
+        }
+        let path = relative(current, &absolute(&asked.from, folder.as_ref()));
+        if path.starts_with('.') { path } else { format!("./{path}") }
+    }
+}
+
+/// Whether removing a pin leads to a requirement that allows the version.
+fn is_unpinned_to(
+    session: &Session,
+    path: &Path,
+    section: Section,
+    entry: &manifest::Requirement,
+    ask: &Ask,
+) -> bool {
+    let reference = &entry.reference;
+    let is_pin = matches!(reference.version(), Some(VersionSpec::Pin(_)));
+    let path = &formats::lists_dependencies(path);
+    let text = formats::dependencies_text(path).ok();
+    let Some(text) = text.filter(|_| is_pin) else { return false };
+    let (defaults, names) = (session.defaults(), session.short_names());
+    let editor = formats::editor(path, text, &defaults, names);
+    let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
+    let before = if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
+    before.ok().zip(Version::parse(&ask.version).ok()).is_some_and(|(before, version)| {
+        before.accepts(&version, ask.to.prerelease) && ask.to.channel.is_none()
+    })
+}

@@ -1,0 +1,66 @@
+//! What one command of a way out would change: it is tried on the text of the files, in memory, before anybody is told to paste it.
+//!
+//! The functions of the command itself make the change, so what it refuses is refused here, and what it overlooks is overlooked.
+
+use crate::manifest;
+use crate::manifest::edit::Section;
+use crate::ops::requirements::editing::{Editing, refuse_several};
+use crate::ops::requirements::{print_extra, without};
+use crate::ops::session::member;
+use crate::ops::{CommandError, Session};
+use crate::reference::PackageId;
+
+/// One change of one command.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    /// `mu add` of one reference: the manifest and its list, the entry, and the channel and app version as flags, where an empty one
+    /// removes a key.
+    Add((usize, Section), manifest::Requirement, [Option<String>; 2]),
+    /// `mu get` of one reference.
+    Get(PackageId, manifest::Requirement),
+    /// `mu remove` of one package, from this manifest, or from wherever the command finds it.
+    Remove(Option<usize>, PackageId),
+}
+
+impl Step {
+    /// Makes the change in memory.
+    ///
+    /// # Errors
+    ///
+    /// When the command would refuse it, or cannot make it in the text of the file.
+    pub(crate) fn take(
+        &self,
+        session: &Session,
+        editing: &mut Editing,
+        extra: &mut Vec<String>,
+    ) -> Result<(), CommandError> {
+        match self {
+            Self::Add(list, dependency, [channel, app_version]) => {
+                let narrowing = [channel.as_ref(), app_version.as_ref()];
+                let is_narrowed = narrowing.iter().any(Option::is_some) || dependency.prerelease;
+                if is_narrowed && dependency.alias.is_none() {
+                    editing.narrow(session, *list, dependency, narrowing)?;
+                }
+                editing.enter(session, list.0, list.1, dependency.clone())
+            }
+            Self::Get(id, dependency) => {
+                *extra = without(session, extra, id);
+                extra.push(print_extra(dependency));
+                Ok(())
+            }
+            Self::Remove(member, id) => {
+                let everywhere = || (0..session.workspace.members.len()).collect();
+                let around = || Ok::<_, CommandError>(member::around(session)?);
+                let targets: Vec<usize> = match member {
+                    Some(member) => vec![*member],
+                    None => around()?.map_or_else(everywhere, |index| vec![index]),
+                };
+                let text = session.short_name(id);
+                refuse_several(session, &editing.changed, &targets, &text, id)?;
+                editing.leave(session, &targets, &text, id)?;
+                *extra = without(session, extra, id);
+                Ok(())
+            }
+        }
+    }
+}
