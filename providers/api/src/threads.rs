@@ -44,9 +44,13 @@ pub fn start_in<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(too_many)
 }
 
-/// Does work on a thread with a stack of so many bytes, or on this one when the system starts no more threads: the first thread of
-/// a process has the stack that `ulimit -s` leaves it.
+/// Does work with a stack of at least so many bytes: on this thread, the first one of the process, if `ulimit -s` leaves it that
+/// much; else on a thread with such a stack, or on this one after all when the system starts no more threads. Memory grows in
+/// larger steps for the first thread than for others.
 pub fn with_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
+    if first_thread_has(bytes) {
+        return work();
+    }
     let work = Mutex::new(Some(work));
     let once = || {
         let work = lock(&work).take();
@@ -57,6 +61,19 @@ pub fn with_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     done.or_else(once).expect("it is done on one of two threads")
+}
+
+/// Whether the first thread of the process may use so many bytes of its stack.
+#[cfg(unix)]
+fn first_thread_has(bytes: usize) -> bool {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    limit.is_none_or(|limit| limit >= bytes as u64)
+}
+
+/// Whether the first thread of the process may use so many bytes of its stack.
+#[cfg(not(unix))]
+fn first_thread_has(_bytes: usize) -> bool {
+    false
 }
 
 fn too_many(error: io::Error) -> io::Error {

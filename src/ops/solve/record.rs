@@ -159,6 +159,10 @@ fn note_beside(lock: &mut Lockfile) {
 fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) {
     for (package, chosen) in lock.packages.iter_mut().zip(&selection.packages) {
         let (None, Some(archive)) = (package.manifest, package.archive) else { continue };
+        let provider = session.index().providers().get(&package.source.provider);
+        if !provider.is_ok_and(|provider| provider.facts().is_oci) {
+            continue;
+        }
         let Some(candidate) = chosen.candidate() else { continue };
         if !session.index().has_answered(chosen.source()) {
             continue;
