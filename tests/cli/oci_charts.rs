@@ -603,3 +603,27 @@ fn a_manifest_can_require_only_packages_of_its_kind() {
         fs::remove_dir_all(sandbox.path("work")).expect("is there");
     }
 }
+
+#[test]
+fn an_indirect_chart_of_a_repository_stays_there_beside_one_of_a_registry() {
+    let registry = Registry::new();
+    let (mut sandbox, host) = (registry.sandbox, registry.server.host());
+    let mut charts = Charts::new(&sandbox.path("www"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    sandbox.replace(&nginx.host(), "[CHARTS]");
+    let url = nginx.url("");
+    charts.add(&Chart::new("db", "1.0.0"));
+    charts.add(&Chart::new("db", "1.4.0").needs("log", "^1.0.0", &url));
+    charts.add(&Chart::new("log", "1.0.0"));
+    charts.add(&Chart::new("log", "1.2.0"));
+    sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+    sandbox.write("Chart.yaml", "apiVersion: v2\nname: app\nversion: 0.1.0\n");
+    sandbox.mu(&["add", &format!("oci://{host}/charts/common#^2.0.0")]).ok();
+    sandbox.mu(&["add", &format!("helm+http://{}/db#^1.0.0", nginx.host())]).ok();
+    sandbox.mu(&["update"]).ok().says(&["log 1.2.0"]);
+    let extra = format!("helm+http://{}/log#>=1.2.0 # indirect", nginx.host());
+    assert_eq!(sandbox.lock()["extra"], json!([extra]));
+    forget(&sandbox);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}

@@ -414,8 +414,7 @@ impl Plan {
         let own = self.collect(session, &[])?;
         let first = own.asked.first().or(before.asked.first());
         let Some(first) = first.filter(|_| !self.extra.is_empty()) else { return Ok(()) };
-        let line =
-            |requirement: Requirement| Asked { requirement, indirect: true, ..first.clone() };
+        let line = |requirement: Requirement| first.with_indirect(requirement);
         // Who lists these makes no difference to what is chosen.
         let chosen = moved.selection.packages.iter();
         let chosen = chosen.filter(|one| matches!(one.origin, Origin::Release(_)));

@@ -72,6 +72,13 @@ impl Asked {
         }
     }
 
+    /// An indirect requirement of the same requirer, which nobody has written: its reference is the id, and says nothing of the
+    /// place, which is that of another package than this one's.
+    pub(crate) fn with_indirect(&self, requirement: Requirement) -> Self {
+        let reference = Reference::parse(requirement.id.as_str()).expect("an id is a reference");
+        Self { reference, requirement, indirect: true, ..self.clone() }
+    }
+
     /// Its form in the lock.
     pub fn requested(&self) -> Requested {
         Requested { spec: self.requirement.to_string().into(), by: self.by.as_str().into() }

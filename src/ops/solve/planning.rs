@@ -137,11 +137,7 @@ pub(crate) fn resolve_newest(
     let Some(first) = asked.first().cloned() else {
         return resolve(session, requirements, everything);
     };
-    asked.extend(change.indirect.iter().map(|requirement| Asked {
-        requirement: requirement.clone(),
-        indirect: true,
-        ..first.clone()
-    }));
+    asked.extend(change.indirect.iter().map(|one| first.with_indirect(one.clone())));
     let newest = Requirements { asked, change: Some(Rc::new(change)), ..requirements.clone() };
     resolve(session, &newest, everything)
 }
