@@ -156,6 +156,7 @@ mod runtime;
 mod said;
 mod search;
 mod settings;
+mod skopeo;
 mod stopped;
 mod support;
 mod tables;
