@@ -143,3 +143,16 @@ fn what_is_supposed_to_be_installed_brings_what_it_needs() {
         assert!(run.stdout.starts_with(expected), "{}", run.shown());
     }
 }
+
+#[test]
+fn what_get_has_moved_along_the_graph_stays_with_the_minimal_strategy() {
+    let mut sandbox = sandbox("ops/kafka#^1.0.0");
+    sandbox.set("MU_RESOLUTION", "minimal");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["get", "ops/kafka#^1.0.1"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/ops/kafka 1.0.1"]);
+    let (lock, manifest) = (sandbox.read("Mu.lock"), sandbox.read("Mu.yaml"));
+    // The manifest alone means 1.0.0, and no upgrade leads back there.
+    sandbox.mu(&["get"]).ok();
+    assert_eq!((sandbox.read("Mu.lock"), sandbox.read("Mu.yaml")), (lock, manifest));
+}

@@ -395,6 +395,11 @@ impl Plan {
         let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
             // The lock has the result.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
+            // What `mu get` was given may have moved a package along its upgrade graph, from where the manifests alone do not lead
+            // back. They stay as they are; if nothing fits together with it, the selection of all says so.
+            Err(error) if error.code == Code::NoSolution && !self.extra.is_empty() => {
+                return Ok(());
+            }
             result => result?,
         };
         match change {

@@ -213,12 +213,17 @@ impl World<'_> {
 
     /// Packs are committed, or no longer.
     fn vendor(&mut self) {
-        let words: &[&str] = if self.is_vendored { &["vendor", "--undo"] } else { &["vendor"] };
-        let is_vendored = !self.is_vendored;
-        self.is_vendored = is_vendored;
-        if !self.command("work", words) {
-            self.is_vendored = !is_vendored;
+        if self.is_vendored {
+            if self.story.mu(&["vendor", "--undo"]).status == 0 {
+                self.is_vendored = false;
+                // As it says: what Git has stays there otherwise.
+                self.story.git_ok(&["rm", "-r", "--cached", "--quiet", ".mu/packs"]);
+                self.check();
+            }
+            return;
         }
+        self.is_vendored = true;
+        self.is_vendored = self.command("work", &["vendor"]);
     }
 
     /// The strategy is the other one.
