@@ -18,7 +18,7 @@ pub struct Merged {
     /// The entries of both.
     pub lock: Lockfile,
     /// The packages of which they have different versions: each with the version that stays.
-    pub settled: Vec<(PackageId, String)>,
+    pub settled: Settled,
 }
 
 impl Lockfile {
@@ -69,11 +69,13 @@ pub(super) fn merged(
 
 type ById = BTreeMap<PackageId, Vec<LockedPackage>>;
 
+type Settled = Vec<(PackageId, String)>;
+
 /// The packages of both sides, and the versions that stay of those of which they have different ones.
 fn packages(
     [own, mut left]: [ById; 2],
     fits: &dyn Fn(&LockedPackage) -> bool,
-) -> Option<(Vec<LockedPackage>, Vec<(PackageId, String)>)> {
+) -> Option<(Vec<LockedPackage>, Settled)> {
     let (mut packages, mut settled) = (Vec::new(), Vec::new());
     for (id, own) in own {
         let Some(other) = left.remove(&id) else {

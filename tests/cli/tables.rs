@@ -219,6 +219,9 @@ fn a_folder_of_this_machine_is_called_by_its_path_from_the_workspace() {
     for folder in ["work", "work/web"] {
         sandbox.mu_in(folder, &["why", "../shop"]).ok().says(&["../shop 1.6.2"]);
     }
+    let run = sandbox.mu(&["edit", "../shop"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+    run.says(&["`../shop` is used from the folder `../shop`"]).does_not_say(&["localhost"]);
     // In errors and ways out, too.
     sandbox.publish(&[Package::new("acme/two", "1.1.0").needs("acme/one#^2")]);
     let run = sandbox.mu(&["add", "acme/two#^1.1"]).fails();

@@ -59,6 +59,8 @@ impl Origin {
                 }
                 (url, folder, package.commit.clone())
             }
+            // No registry has it, and its owner changes it where it is.
+            (None, None) if package.source.is_folder() => return Err(in_folder(session, package)),
             (None, None) => {
                 let (repository, commit) = said(session, package)?;
                 let Some(repository) = repository else { return Err(unknown(session, package)) };
@@ -151,6 +153,13 @@ fn name_folder(session: &Session, url: &str) {
     if let Some(folder) = mu_provider_git::folder_of(url) {
         session.folders.name(&folder);
     }
+}
+
+fn in_folder(session: &Session, package: &LockedPackage) -> CommandError {
+    let name = session.short_name(&package.id);
+    let place = &package.source.place;
+    CommandError::new(Code::Usage, format!("`{name}` is used from the folder `{place}`"))
+        .hint("change its files there, and `mu get` takes them")
 }
 
 fn unknown(session: &Session, package: &LockedPackage) -> CommandError {

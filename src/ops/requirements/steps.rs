@@ -38,7 +38,7 @@ impl Step {
             Self::Add(list, dependency, [channel, app_version]) => {
                 let narrowing = [channel.as_ref(), app_version.as_ref()];
                 let is_narrowed = narrowing.iter().any(Option::is_some) || dependency.prerelease;
-                if is_narrowed && dependency.alias.is_none() {
+                if is_narrowed {
                     editing.narrow(session, *list, dependency, narrowing)?;
                 }
                 editing.enter(session, list.0, list.1, dependency.clone())
@@ -50,10 +50,9 @@ impl Step {
             }
             Self::Remove(member, id) => {
                 let everywhere = || (0..session.workspace.members.len()).collect();
-                let around = || Ok::<_, CommandError>(member::around(session)?);
                 let targets: Vec<usize> = match member {
                     Some(member) => vec![*member],
-                    None => around()?.map_or_else(everywhere, |index| vec![index]),
+                    None => member::around(session)?.map_or_else(everywhere, |index| vec![index]),
                 };
                 let text = session.short_name(id);
                 refuse_several(session, &editing.changed, &targets, &text, id)?;
