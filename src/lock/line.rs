@@ -104,6 +104,7 @@ pub(super) fn read_text(text: &str) -> Option<String> {
 }
 
 /// Whether a value without quotes must not contain a byte. As a table, because every byte of every lock is looked up.
+#[expect(clippy::indexing_slicing, reason = "the table has a place for every byte")]
 const SPECIAL: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < 256 {
@@ -116,6 +117,7 @@ const SPECIAL: [bool; 256] = {
     table
 };
 
+#[expect(clippy::indexing_slicing, reason = "the table has a place for every byte")]
 fn is_special(byte: u8) -> bool {
     SPECIAL[usize::from(byte)]
 }
