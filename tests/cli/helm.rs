@@ -1282,3 +1282,25 @@ fn a_chart_in_a_folder_that_does_not_satisfy_the_chart_beside_it_is_said() {
     sandbox.write("lib/Chart.yaml", "apiVersion: v2\nname: lib\nversion: 2.0.0\n");
     sandbox.mu(&["get"]).fails().says(&["2.0.0"]);
 }
+
+#[test]
+fn a_chart_begins_at_the_release_that_it_was_moved_to() {
+    let repository = Repository::new();
+    let Repository { sandbox, mut charts, .. } = repository;
+    for version in ["1.0.0-rc.1", "1.0.0", "2.0.0-rc.2"] {
+        charts.add(&Chart::new("db", version));
+    }
+    let place = format!("helm+http://{}/stable/db", repository.nginx.host());
+    sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+    sandbox.write("Chart.yaml", "apiVersion: v2\nname: app\nversion: 0.1.0\n");
+    sandbox.mu(&["add", &format!("{place}#^2.0.0-rc.2")]).ok();
+    assert!(sandbox.read("Chart.yaml").contains("version: ^2.0.0-rc.2\n"));
+    // Where the range says that prereleases are wanted, the lowest match would be one.
+    sandbox.mu(&["update", &format!("{place}#1.0.0")]).ok();
+    assert!(
+        sandbox.read("Chart.yaml").contains("version: ^1.0.0\n"),
+        "{}",
+        sandbox.read("Chart.yaml")
+    );
+    assert_eq!(sandbox.locked(), [format!("{}/stable/db 1.0.0", repository.nginx.host())]);
+}

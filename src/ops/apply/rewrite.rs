@@ -196,7 +196,7 @@ fn is_sayable(
     }
     let mut editor = editing.editor(session, member)?;
     let spec = editor.least(&new.spec);
-    Ok(editor.set_version(section, &old.reference, Some(spec)).is_ok())
+    Ok(editor.set_start(section, &old.reference, Some(spec)).is_ok())
 }
 
 /// Gives a line its new requirement, or removes it.
@@ -229,7 +229,7 @@ fn write(
     } else if version.as_ref() != old.reference.version() {
         editing.change(session, member, |editor| {
             let version = version.map(|version| editor.least(&version));
-            editor.set_version(section, &old.reference, version)
+            editor.set_start(section, &old.reference, version)
         })?;
     }
     Ok(())

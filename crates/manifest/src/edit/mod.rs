@@ -199,6 +199,25 @@ impl Editor {
         self.set_version_at(section, index, version)
     }
 
+    /// As [`Self::set_version`], for a version at which the entry has to begin. Where its range says that prereleases are wanted, it
+    /// would begin at one, so it no longer says that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::set_version`].
+    pub fn set_start(
+        &mut self,
+        section: Section,
+        package: &Reference,
+        version: Option<VersionSpec>,
+    ) -> Result<bool, EditError> {
+        let Some((index, old)) = self.find(section, package)? else { return Ok(false) };
+        let prerelease = old.prerelease && self.dialect.is_none();
+        let reference = old.reference.with_version(version);
+        let wanted = Requirement { reference, prerelease, ..old.clone() };
+        self.rewrite(section, index, &old, &wanted)
+    }
+
     /// As [`Self::set_version`], for the entry with the number `index` in its section: a chart may list a package several times.
     ///
     /// # Errors
