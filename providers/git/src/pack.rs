@@ -88,6 +88,15 @@ impl PackScan {
 
     /// Looks at the next bytes.
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), PackError> {
+        // The bytes of a pack, in whatever portions they come:
+        //
+        //     "PACK"  version (4 bytes)  number of objects (4 bytes)
+        //     for each object:
+        //         size   the first byte has a bit for "more follows", three for the kind and four of the size;
+        //                each that follows has a bit for "more follows" and seven of the size, lowest first
+        //         base   of a delta: 20 or 32 bytes of an id, or a distance, whose last byte has no bit for "more follows"
+        //         data   deflated; where it ends, only inflating tells
+        //     checksum
         self.received += bytes.len() as u64;
         while let [first, rest @ ..] = bytes {
             if let Place::Data { .. } = self.place {

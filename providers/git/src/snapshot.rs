@@ -119,6 +119,9 @@ impl<'call> Snapshot<'call> {
 
     /// What `path` leads to, through the links in this commit; `None` if it leads nowhere, or out of the repository.
     pub(crate) fn follow(&self, path: &[u8]) -> Result<Option<Led>, ProviderError> {
+        // `open` has the parts that are still to follow, the next one last. A link puts the parts of its target there, so links in
+        // its folders are followed, too. `names` and `trees` say where that has led to; the root has a tree and no name. It ends:
+        // each round takes a part away, and only so many links may add some.
         let mut open: Vec<Vec<u8>> = parts_from_end(path).collect();
         let (mut names, mut trees) = (Vec::new(), vec![self.root()?]);
         let mut links = 0;

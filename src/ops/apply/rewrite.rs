@@ -243,6 +243,8 @@ fn leading(
     selection: &Selection,
     id: &PackageId,
 ) -> Vec<List> {
+    // From the package upwards, along whoever requires it, to what manifests name: the lists on these lines lead to it. A capability
+    // has no line, so of what a manifest requires by one, the name of that manifest is kept.
     let mut askers: BTreeMap<&PackageId, Vec<&PackageId>> = BTreeMap::new();
     let mut requiring: BTreeMap<&PackageId, Vec<&str>> = BTreeMap::new();
     for chosen in &selection.packages {

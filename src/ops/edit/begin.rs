@@ -106,6 +106,8 @@ fn make(
     package: &LockedPackage,
     (root, branch): (&Folder, BranchName),
 ) -> Result<Edit, CommandError> {
+    // The clone is made beside its place (`new`), and the caller moves it there once it is whole. An edit of the same repository
+    // is shared instead: two packages of one repository have one clone.
     let id = &package.id;
     let new = &root.path().join(NEW.as_str());
     let (origin, commit, clone) = if request.from_pack {

@@ -292,6 +292,8 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
         Cause::Package => (Code::Manifest, without(&error).into_iter().collect()),
         Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
     };
+    // What the provider says comes first: it was there. Then what only the workspace knows: another package of that name, a pack of
+    // this machine, a base that is not the right one. General advice comes only where there is nothing else.
     hints.extend(browsed(&error.id));
     match code {
         Code::Network if !session.options.offline => {

@@ -192,10 +192,13 @@ fn reasons(
         if package.source.is_own() {
             return reasons;
         }
+        // Everything below needs a registry. What cannot be looked up leaves the rest of the answer as the lock has it, with the
+        // reason beside it: `mu why` works offline, too.
         let asking = asking(package);
         let found = look(session, &request, requirements.strategy(), |ceiling| {
             let mut lowest = Vec::new();
             for requested in &package.requested {
+                // An override is not a requirement: it is what counts instead of them.
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
                 lowest.push(match requirement.filter(|_| !Requester::is_override(requested)) {
                     Some(requirement) => ceiling.lowest(&requirement)?,

@@ -74,6 +74,8 @@ pub fn resolve_from(
     previous: Arc<Lockfile>,
 ) -> Result<Resolved, CommandError> {
     own_conflicts::check(session, &requirements.changed)?;
+    // The quick way, which most runs take: the lock was made for these requirements, and nothing in it can have changed since. Folders
+    // outside of the workspace can, and so can what a question supposes.
     let differences = requirements.differences(session, &previous);
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
     let is_fine = differences.is_empty()

@@ -231,11 +231,13 @@ impl Http {
             };
             attempts += 1;
             let Some(delay) = delays.next() else {
+                // A server that cannot be reached is not tried again in this run, by anyone.
                 if let Some((server, why)) = failure.unreachable.map(|reason| *reason) {
                     lock(&self.given_up).entry(server).or_insert(why);
                 }
                 return Err(failure.error.after(attempts, begin.elapsed()));
             };
+            // What the server asks for counts instead of mu's own pause. All such pauses of a run together have an end.
             let delay = match failure.retry_after.map(|asked| asked.min(self.options.longest_delay))
             {
                 None => delay,

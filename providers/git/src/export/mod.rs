@@ -231,6 +231,8 @@ impl<'call> Export<'call> {
             }
             return Ok(());
         };
+        // Three ways in which submodules could go on for ever: very many beside each other, very deep ones, and one that has itself
+        // inside. Whoever writes `.gitmodules` need not mean well.
         self.submodules += 1;
         if self.submodules > MOST {
             return Err(refuse(format!("there are more than {MOST}")));

@@ -31,6 +31,8 @@ impl Vendoring<'_> {
             if vendored.archives.iter().any(|archive| archive.file == file) {
                 continue;
             }
+            // Only what mu or Helm has made of a dependency is removed: an archive that the lock of before, or a dependency of now,
+            // names. What a person has put there is left alone, and said if Helm would use it.
             let path = charts.path().join(&file);
             if kind != Kind::Folder && derived.has(&file) {
                 if !self.mode.is_dry() {
