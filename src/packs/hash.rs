@@ -83,7 +83,8 @@ pub(super) fn file_matches(folder: &Folder, entry: &Entry) -> bool {
     folder.open_file(&entry.path).is_ok_and(|(mut file, metadata)| {
         metadata.len() == entry.size
             && has_mode(&metadata)
-            && hash_opened(&mut file, entry.size).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
+            && hash_opened(&mut file, entry.size, entry.size)
+                .is_ok_and(|(sha256, _)| sha256 == entry.sha256)
     })
 }
 
@@ -97,22 +98,23 @@ pub(super) fn is_target(target: &Path, entry: &Entry) -> bool {
 pub(crate) fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
     let mut file = fs::open(path)?;
     let expected = file.metadata().at("read", path)?.len();
-    hash_opened(&mut file, expected).at("read", path)
+    hash_opened(&mut file, expected, u64::MAX).at("read", path)
 }
 
-/// The digest of what a file has, which are probably as many bytes as `expected`, and their number.
-fn hash_opened(file: &mut File, expected: u64) -> io::Result<(FileDigest, u64)> {
+/// The digest of the first bytes of a file, at most `most`, and their number; it probably has `expected` ones.
+fn hash_opened(file: &mut File, expected: u64, most: u64) -> io::Result<(FileDigest, u64)> {
     let mut hash = Sha256::new();
     // Most files are small, and clearing a large buffer would take longer than reading them; one byte more shows the end.
     let length = usize::try_from(expected).unwrap_or(BUFFER).saturating_add(1).min(BUFFER);
     let mut buffer = vec![0; length];
     let mut size = 0;
-    loop {
+    while size < most {
         let count = file.read(&mut buffer)?;
         if count == 0 {
-            return Ok((FileDigest::from_bytes(hash.finalize().into()), size));
+            break;
         }
         size += count as u64;
         hash.update(&buffer[..count]);
     }
+    Ok((FileDigest::from_bytes(hash.finalize().into()), size))
 }

@@ -64,7 +64,12 @@ impl Linker {
             let is_file = entry.mode != Mode::Symlink;
             let is_unchanged =
                 is_file && stored.checked.is_none_or(|since| is_unchanged(source, entry, since));
-            let is_linked = is_unchanged && self.way.load(Ordering::Relaxed) == HARD_LINK;
+            let corrupt = || StoreError::Corrupt { path: stored.folder.join(&entry.path) };
+            // A file in the store that someone changed after it was checked is not installed.
+            if is_file && !is_unchanged && !super::hash::file_matches(source, entry) {
+                return Err(corrupt().into());
+            }
+            let is_linked = is_file && self.way.load(Ordering::Relaxed) == HARD_LINK;
             if is_linked && source.link(&entry.path, target).is_ok() {
                 is_new_check = true;
                 continue;
@@ -73,14 +78,10 @@ impl Linker {
             if !is_file {
                 let leads_to = fs::read_link(&from)?;
                 if !super::hash::is_target(&leads_to, entry) {
-                    return Err(StoreError::Corrupt { path: from }.into());
+                    return Err(corrupt().into());
                 }
                 fs::symlink_file(&leads_to, &to)?;
                 continue;
-            }
-            // A file in the store that someone changed after it was checked is not installed.
-            if !is_unchanged && !super::hash::file_matches(source, entry) {
-                return Err(StoreError::Corrupt { path: from }.into());
             }
             let way = self.make(&from, &to, entry.mode)?;
             is_new_check |= way == HARD_LINK || !is_unchanged;
