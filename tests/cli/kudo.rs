@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mu_testing::{DockerRegistry, KudoOperator, KudoRepository, Nginx, digest_of, tree};
+use mu_testing::{DockerRegistry, KudoOperator, KudoRepository, Nginx, digest_of, pull, tree};
 
 use crate::support::{Hub, Sandbox};
 
@@ -301,8 +301,17 @@ fn mirrored(mirror: &str) {
     }
     let run = sandbox.mu(&["mirror", "--lock", "--to", mirror]).ok();
     run.says(&["kafka 2.5.0-1.3.1", "zookeeper 3.4.14-0.3.0"]);
-    if is_hub {
-        sandbox.mu(&["hub", "check", mirror]).ok();
+    // The archives are those that KUDO has made.
+    let made = kafka("2.5.0", "1.3.1", "0.3.0").archive();
+    match mirror.strip_prefix("oci://").and_then(|place| place.split_once('/')) {
+        None => {
+            sandbox.mu(&["hub", "check", mirror]).ok();
+            assert!(tree(&sandbox.path("mirror")).values().any(|(_, bytes)| *bytes == made));
+        }
+        Some((host, prefix)) => {
+            let layer = format!("{prefix}/kafka/blobs/sha256:{}", mu_testing::hex(&made));
+            assert_eq!(pull(host, &layer), Some(made));
+        }
     }
     cluster.is_at(mirror);
     for gone in ["www", "cache", "work/.mu/packs"] {

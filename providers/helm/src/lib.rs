@@ -267,8 +267,8 @@ impl Provider for RepositoryProvider {
     ) -> Result<(), ProviderError> {
         if let Some(operators) = &self.operators {
             return match operators.take(release) {
-                Some(held) => held.unpack(tree),
-                None => self.operator(location, release, progress)?.unpack(tree),
+                Some(held) => held.unpack_kept(tree),
+                None => self.operator(location, release, progress)?.unpack_kept(tree),
             };
         }
         self.first(location, release, progress, |url| {

@@ -14,7 +14,7 @@ use mu_provider::{
     TreeWriter,
 };
 
-use crate::archive::{ArchiveError, Layers, Layout, Scratch, unpack_with};
+use crate::archive::{ArchiveError, Layers, Layout, Scratch, is_gzip, unpack_with};
 use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
 use crate::root::below;
@@ -75,6 +75,26 @@ impl Held {
         let unpacked =
             self.archive.read(|bytes| survey::unpack(bytes, size, packing, top.as_deref(), tree));
         unpacked.map_err(|error| error.at(&self.url.to_string()))
+    }
+
+    /// As [`Held::unpack`], and keeps the archive beside `tree` if that wants those of other tools and a hub can hand this one out
+    /// as it is: a compressed tar with its files at its top.
+    ///
+    /// # Errors
+    ///
+    /// As [`Held::unpack`].
+    pub fn unpack_kept(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
+        let is_at_top = self.packing == Packing::Tar && self.top.is_none();
+        if tree.keeps_archive && is_at_top {
+            let mut bytes = Vec::new();
+            let kept = self.archive.read(|archive| {
+                archive.rewind().map_err(ArchiveError::Io)?;
+                archive.read_to_end(&mut bytes).map_err(ArchiveError::Io)
+            });
+            kept.map_err(|error| error.at(&self.url.to_string()))?;
+            tree.archive = Some(bytes).filter(|bytes| is_gzip(bytes));
+        }
+        self.unpack(tree)
     }
 }
 

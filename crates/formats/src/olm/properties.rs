@@ -10,10 +10,10 @@ use mu_manifest::Capability;
 use mu_manifest::reference::{Reference, Version};
 use mu_provider::{Dependency, Release};
 
-use super::document::{is_there, list, text, word};
+use super::document::{is_there, text, word};
 use super::range::range;
 use crate::format::check_name;
-use crate::node::Node;
+use crate::node::{Kind, Node};
 use crate::unknown;
 
 /// The fact of the runtime that `olm.maxOpenShiftVersion` is about.
@@ -160,9 +160,13 @@ fn constrain(release: &mut Release, value: &Node<'_>, depth: usize) -> Result<()
     let kind = "olm.constraint";
     let part = |key: &str| Some(value.last(key)).filter(|value| is_there(value));
     match (part("all"), part("gvk"), part("package")) {
-        (Some(all), None, None) => {
-            list(all, "constraints").iter().try_for_each(|one| constrain(release, one, depth + 1))
-        }
+        (Some(all), None, None) => match &all.last("constraints").kind {
+            Kind::List(inside) => {
+                inside.iter().try_for_each(|one| constrain(release, one, depth + 1))
+            }
+            Kind::Null if all.is_map() => Ok(()),
+            _ => Err("it has constraints that are no list".to_owned()),
+        },
         (None, Some(gvk), None) => require(release, gvk, kind),
         (None, None, Some(package)) => depend(release, package, kind),
         _ => Err("it has a constraint that mu does not know".to_owned()),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use mu_formats::{FORMATS, GIT, Reading, helm};
+use mu_formats::{FORMATS, GIT, Reading, helm, kudo};
 use mu_provider::{ArchiveDigest, Release};
 use mu_provider_hub::archive::Layout;
 use serde_json::Value;
@@ -106,7 +106,7 @@ impl Copying<'_> {
                 }
                 let made = self.of_other_tool(package, &mut line)?;
                 // What becomes an artifact says itself what it depends on.
-                let is_artifact = made.is_some() && self.target.takes_artifacts();
+                let is_artifact = line.contains_key("locator") && self.target.takes_artifacts();
                 if let Some(renamed) = renamed.as_ref().filter(|_| !is_artifact) {
                     renamed.apply(&mut line);
                 }
@@ -157,14 +157,17 @@ impl Copying<'_> {
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let name = line.get("format").and_then(Value::as_str);
         let mut of_name = FORMATS.iter().filter(|format| Some(format.name) == name);
-        let Some(artifact) = of_name.find_map(|format| format.artifact.as_ref()) else {
-            return Ok(None);
+        let layout = match of_name.find_map(|format| format.artifact.as_ref()) {
+            Some(artifact) if artifact.in_folder => Layout::InFolder,
+            Some(_) => Layout::Layer,
+            // Its tool packs it as mu packs packages.
+            None if name == Some(kudo::NAME) => Layout::Files,
+            None => return Ok(None),
         };
         if package.source.is_archive() {
             return Ok(None);
         }
         let archive = fetch_archive(self.session, package)?;
-        let layout = if artifact.in_folder { Layout::InFolder } else { Layout::Layer };
         if let (Some(_), Some(locator)) = (&archive, layout.as_locator()) {
             line.insert("locator".to_owned(), locator.into());
         }
