@@ -144,6 +144,9 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
         let tip = format!("a version is written after the package: `PACKAGE#{version}`");
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        // Clap's own names the option that it would have suggested.
+        let usage = command_in(&mut program(), arguments).render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
         return;
     }
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
@@ -186,18 +189,33 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     }
 }
 
-/// The option of the command in a command line that is spelt like this one, with its dashes.
-fn near_option(option: &str, arguments: &[OsString]) -> Option<String> {
-    let (word, mut program) = (option.strip_prefix("--")?, Cli::command());
+/// mu and its commands, with all that each takes.
+fn program() -> clap::Command {
+    let mut program = Cli::command();
     program.build();
-    let mut command = &program;
+    program
+}
+
+/// The command in a command line.
+fn command_in<'p>(program: &'p mut clap::Command, arguments: &[OsString]) -> &'p mut clap::Command {
+    let mut command = program;
     for (_, word) in global::words(arguments, &global::program()).skip(1) {
-        match word.to_str().and_then(|word| command.find_subcommand(word)) {
-            Some(inner) => command = inner,
+        match word.to_str().filter(|word| command.find_subcommand(word).is_some()) {
+            Some(word) => {
+                command = command.find_subcommand_mut(word).expect("was found a moment ago");
+            }
             None => break,
         }
     }
-    let all = command.get_arguments().chain(program.get_arguments());
+    command
+}
+
+/// The option of the command in a command line that is spelt like this one, with its dashes.
+fn near_option(option: &str, arguments: &[OsString]) -> Option<String> {
+    let (word, mut program) = (option.strip_prefix("--")?, program());
+    let own = program.clone();
+    let command = command_in(&mut program, arguments);
+    let all = command.get_arguments().chain(own.get_arguments());
     let names = all.filter(|one| !one.is_hide_set()).filter_map(clap::Arg::get_long);
     nearest(word, names).map(|name| format!("--{name}"))
 }

@@ -260,5 +260,7 @@ fn an_element_is_that_of_the_version_in_use() {
 fn a_version_in_other_words_gets_the_right_ones() {
     let sandbox = sandbox("highest");
     sandbox.mu(&["resolve", "a/x#!=1.1.0"]).fails().says(&["`--exclude`", "`exclude`"]);
-    sandbox.mu(&["get", "a/x", "--version", "1.0.0"]).says(&["error: ", "`PACKAGE#1.0.0`"]);
+    let run = sandbox.mu(&["get", "a/x", "--version", "1.0.0"]);
+    run.says(&["error: ", "`PACKAGE#1.0.0`", "Usage: mu get [OPTIONS] [REF]...\n"])
+        .does_not_say(&["--app-version"]);
 }
