@@ -1,5 +1,6 @@
 //! Installing: cold, from the store, and when there is nothing to do.
 
+use std::cell::Cell;
 use std::fs;
 use std::process::Command;
 
@@ -167,11 +168,29 @@ fn cold(data: &Data, place: &Place<'_>, title: &str) {
 
 fn warm(data: &Data, place: &Place<'_>, title: &str) {
     run(&mut place.mu(&["get"]));
-    let mut contestants = vec![Contestant {
-        name: "mu get",
-        prepare: Box::new(|| remove(&place.join("work/.mu/packs"))),
-        command: Box::new(|| place.mu(&["get"])),
-    }];
+    // Links of others to the store's files would count as changes of them.
+    run(&mut place.shell("cp -a work/.mu/packs/hub.mu.com copied"));
+    fs::create_dir_all(place.join("aside")).expect("can be made");
+    let aside = Cell::new(0);
+    let packs = place.join("work/.mu/packs");
+    let mut contestants = vec![
+        // As in another checkout.
+        Contestant {
+            name: "mu get",
+            prepare: Box::new(|| {
+                aside.set(aside.get() + 1);
+                let away = place.join(&format!("aside/{}", aside.get()));
+                fs::rename(&packs, away).expect("can be moved");
+            }),
+            command: Box::new(|| place.mu(&["get"])),
+        },
+        // What is deleted changes the files in the store, which lose a name, so they are hashed.
+        Contestant {
+            name: "mu get, packs deleted",
+            prepare: Box::new(|| remove(&packs)),
+            command: Box::new(|| place.mu(&["get"])),
+        },
+    ];
     if data.bun.is_some() {
         contestants.push(Contestant {
             name: "bun install",
@@ -182,11 +201,14 @@ fn warm(data: &Data, place: &Place<'_>, title: &str) {
     contestants.push(Contestant {
         name: "cp -al",
         prepare: Box::new(|| remove(&place.join("linked"))),
-        command: Box::new(|| place.shell("cp -al work/.mu/packs/hub.mu.com linked")),
+        command: Box::new(|| place.shell("cp -al copied linked")),
     });
     let results = in_turns(data.rounds, &contestants);
     let work = format!("install {title}, store warm");
     report::times(&work, &results);
+    for folder in ["aside", "copied", "linked"] {
+        remove(&place.join(folder));
+    }
     data.standing.ratio(&work, &results, "cp -al", of(title, bounds(0.7, 0.45)));
     data.standing.ratio(&work, &results, "bun install", UNBOUNDED);
 }
