@@ -55,6 +55,20 @@ fn each_alias_of_a_chart_is_changed() {
 }
 
 #[test]
+fn the_package_is_named_so_that_its_own_manifest_is_changed() {
+    let make = || {
+        let sandbox = Sandbox::new();
+        sandbox.offer("aws/app 1.0.0: aws/vpc#^2\naws/vpc 1.4.0:\naws/vpc 2.3.0:");
+        // The name of one package is the folder of another one.
+        let own = "name: acme/api\ndependencies: [\"aws/app#^1\", \"aws/vpc#^1\"]\n";
+        sandbox.write("web/Mu.yaml", own);
+        sandbox.write("acme/api/Mu.yaml", "name: acme/other\n");
+        sandbox
+    };
+    told(make, &["get"]).says(&["`mu add -p web 'aws/vpc#^2.3.0'`"]);
+}
+
+#[test]
 fn what_cannot_be_edited_is_not_proposed() {
     // The second entry says what the first one does: no command changes one of them alone.
     leads_out(

@@ -12,7 +12,6 @@ use crate::ops::explain::other_places::{installed, only_pack, stripped};
 use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::explain::{refs, unserved};
-use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::steps::Step;
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted};
@@ -69,10 +68,7 @@ pub(crate) fn failed(
             }
             let packs = conflict.clashes.iter().filter_map(|clash| only_pack(session, &clash.id));
             error = packs.fold(error, CommandError::hint);
-            if !missing
-                && by.iter().any(|by| Requester::is_called_as_move(by))
-                && remedies.is_empty()
-            {
+            if !missing && remedies.is_empty() && moves_own(requirements) {
                 let file = session.workspace.manifest_name();
                 let hint = format!(
                     "`mu add 'PKG#VERSION'` changes the requirement in {file}, `mu upgrade` raises it"
@@ -115,6 +111,14 @@ pub(crate) fn failed(
             error
         }
     }
+}
+
+/// Whether a command moves what a manifest requires, too.
+fn moves_own(requirements: &Requirements) -> bool {
+    let (moved, own): (Vec<&Asked>, Vec<&Asked>) =
+        requirements.asked.iter().partition(|asked| asked.by.is_move());
+    let is_moved = |own: &Asked| moved.iter().any(|one| one.requirement.id == own.requirement.id);
+    own.into_iter().any(is_moved)
 }
 
 /// What went wrong, in a few words that fit one package as well as several.

@@ -13,9 +13,9 @@ use crate::reference::PackageId;
 /// One change of one command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
-    /// `mu add` of one reference: the manifest and its list, the entry, and the channel and app version as flags, where an empty one
-    /// removes a key.
-    Add((usize, Section), manifest::Requirement, [Option<String>; 2]),
+    /// `mu add` of one reference: the package as the command names it and the list of its manifest, the entry, and the channel and app
+    /// version as flags, where an empty one removes a key.
+    Add((Option<String>, Section), manifest::Requirement, [Option<String>; 2]),
     /// `mu get` of one reference.
     Get(PackageId, manifest::Requirement),
     /// `mu remove` of one package, from this manifest, or from wherever the command finds it.
@@ -35,13 +35,14 @@ impl Step {
         extra: &mut Vec<String>,
     ) -> Result<(), CommandError> {
         match self {
-            Self::Add(list, dependency, [channel, app_version]) => {
+            Self::Add((package, section), dependency, [channel, app_version]) => {
+                let member = member::target(session, package.as_deref(), "mu add REF -p PACKAGE")?;
                 let narrowing = [channel.as_ref(), app_version.as_ref()];
                 let is_narrowed = narrowing.iter().any(Option::is_some) || dependency.prerelease;
                 if is_narrowed {
-                    editing.narrow(session, *list, dependency, narrowing)?;
+                    editing.narrow(session, (member, *section), dependency, narrowing)?;
                 }
-                editing.enter(session, list.0, list.1, dependency.clone())
+                editing.enter(session, member, *section, dependency.clone())
             }
             Self::Get(id, dependency) => {
                 *extra = without(session, extra, id);

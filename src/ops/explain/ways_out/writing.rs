@@ -16,6 +16,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::steps::Step;
 use crate::ops::requirements::{Asked, requirement};
 use crate::ops::session::error::quoted;
+use crate::ops::session::member;
 use crate::ops::session::source::relative;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Ask;
@@ -114,7 +115,6 @@ impl Wording<'_> {
         ask: &Ask,
     ) -> Command {
         let (members, to) = (&self.session.workspace.members, &ask.to);
-        let member = &members[index];
         // Keys of the entry must be removed if they should no longer count.
         let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
             None if old.is_some_and(Option::is_some) => Some(String::new()),
@@ -128,11 +128,9 @@ impl Wording<'_> {
             back.push_str(&format!(" --alias {}", quoted(alias)));
         }
         let mut front = ADD.to_owned();
-        if members.len() > 1 {
-            let name = member.manifest.name.to_string();
-            let place = if member.place.is_empty() { "." } else { &*member.place };
-            let is_found = name.ends_with(member.id.name_str());
-            front = format!("{front} -p {}", if is_found { &*name } else { place });
+        let package = (members.len() > 1).then(|| package(self.session, index));
+        if let Some(package) = &package {
+            front = format!("{front} -p {}", quoted(package));
         }
         if section == Section::DevDependencies {
             front.push_str(" --dev");
@@ -140,7 +138,7 @@ impl Wording<'_> {
         let text = self.reference(ask);
         let step = self.dependency(&text, ask).map(|dependency| {
             let dependency = manifest::Requirement { alias, ..dependency };
-            Step::Add((index, section), dependency, [channel, app_version])
+            Step::Add((package, section), dependency, [channel, app_version])
         });
         let steps = step.map(|step| vec![step]);
         Command { steps, back, ..Command::new(front, text) }
@@ -230,4 +228,13 @@ fn is_unpinned_to(
     before.ok().zip(Version::parse(&ask.version).ok()).is_some_and(|(before, version)| {
         before.accepts(&version, ask.to.prerelease) && ask.to.channel.is_none()
     })
+}
+
+/// How a command names a package of the workspace: as its manifest does, unless that leads to another one, or else by its folder.
+fn package(session: &Session, index: usize) -> String {
+    let member = &session.workspace.members[index];
+    let name = member.manifest.name.to_string();
+    let leads_there = member::target(session, Some(&name), "").is_ok_and(|it| it == index);
+    let place = if member.place.is_empty() { "." } else { &*member.place };
+    if leads_there { name } else { place.to_owned() }
 }
