@@ -377,3 +377,29 @@ fn the_way_of_a_command_is_short() {
     assert_eq!(files.len(), 40, "{files:#?}");
     assert!(walk.contains("There are 40."), "the page says how many there are");
 }
+
+/// The words of the house, each with its type: a type that is renamed or moved takes its row along.
+#[test]
+fn the_words_of_the_house_have_their_types() {
+    let page = read("docs/ARCHITECTURE.md");
+    let (_, words) = page.split_once("\n## Words\n").expect("has them");
+    let (words, _) = words.split_once("\n## ").expect("is not the last chapter");
+    let rows: Vec<Vec<&str>> = words
+        .lines()
+        .filter(|line| line.starts_with('|') && line.contains('`'))
+        .map(|line| line.trim_matches(['|', ' ']).split(" | ").collect())
+        .collect();
+    assert!(rows.len() > 30, "{rows:?}");
+    let mut seen = BTreeSet::new();
+    for row in rows {
+        let [word, meaning, name, file] = row[..] else { panic!("{row:?}") };
+        let (name, file) = (name.trim_matches('`'), file.trim_matches('`'));
+        let is_there = ["struct", "enum", "trait"].iter().any(|kind| {
+            read(file).contains(&format!("pub {kind} {name}"))
+                || read(file).contains(&format!(") {kind} {name}"))
+        });
+        assert!(is_there, "{file} has no `{name}`");
+        assert!(seen.insert(name), "`{name}` is there twice");
+        assert!(!word.is_empty() && !meaning.is_empty(), "{name}");
+    }
+}
