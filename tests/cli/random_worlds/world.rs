@@ -115,7 +115,7 @@ impl<'u> World<'u> {
     }
 
     /// Whether something counts for this machine alone.
-    fn is_personal(&self) -> bool {
+    pub(super) fn is_personal(&self) -> bool {
         !self.edited.is_empty() || self.placed.iter().any(|(_, is_personal)| *is_personal)
     }
 
