@@ -47,6 +47,7 @@ pub struct Installation<'packs> {
     adopted: bool,
     /// How packs come out of the store.
     link: Link,
+    is_vendored: bool,
 }
 
 impl<'packs> Installation<'packs> {
@@ -91,7 +92,7 @@ impl<'packs> Installation<'packs> {
             .cloned()
             .collect();
         let link = if is_vendored { Link::Copy } else { link };
-        Ok(Self { packs, state, wanted, install, remove, adopted, link })
+        Ok(Self { packs, state, wanted, install, remove, adopted, link, is_vendored })
     }
 
     /// Whether there is nothing to do.
@@ -278,7 +279,7 @@ impl Building<'_> {
         }
         let folder = self.staging.make_folders(&place);
         let folder = folder.and_then(|()| self.staging.open_folder(&place)).map_err(unmade)?;
-        let is_vendored = self.plan.packs.is_vendored();
+        let is_vendored = self.plan.is_vendored;
         let is_inner = |entry: &Entry| {
             inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
         };

@@ -149,14 +149,12 @@ impl<'t> Node<'t> {
 
     /// The text of a key that is only for people: one that makes no sense is left out, and of a long one its end.
     pub(crate) fn said(&self, key: &str) -> Option<String> {
-        let text = self.text(key).ok()??.0;
-        Some(text.chars().take(LONGEST_DESCRIPTION).collect())
+        Some(short(self.text(key).ok()??.0))
     }
 
     /// The first texts in the list behind a key that is only for people.
     pub(crate) fn words(&self, key: &str) -> Vec<String> {
         let listed = self.list(key).unwrap_or_default().iter();
-        let short = |text: &str| text.chars().take(LONGEST_DESCRIPTION).collect();
         listed.filter_map(Node::scalar).take(MOST_SAID).map(short).collect()
     }
 
@@ -199,4 +197,13 @@ impl<'t> Node<'t> {
             _ => None,
         }
     }
+}
+
+/// The beginning of a text that is only for people. Most are short, and an index has many thousands.
+fn short(text: &str) -> String {
+    let end = match text.len() <= LONGEST_DESCRIPTION {
+        true => None,
+        false => text.char_indices().nth(LONGEST_DESCRIPTION),
+    };
+    end.map_or(text, |(end, _)| &text[..end]).to_owned()
 }
