@@ -76,6 +76,26 @@ fn each_of_two_majors_is_pinned_to_its_own_version() {
 }
 
 #[test]
+fn two_majors_under_their_aliases_stay_without_a_setting() {
+    for strategy in ["highest", "minimal"] {
+        let shop = Shop::new("^1.5.0", "^2.0.0");
+        let sandbox = &shop.sandbox;
+        sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+        sandbox.mu(&["get"]).ok();
+        let web = format!("{}/stable/web", shop.nginx.host());
+        let both = [format!("{web} 1.5.0"), format!("{web} 2.0.0")];
+        assert_eq!(sandbox.locked(), both);
+        let lock = sandbox.read("Mu.lock");
+        sandbox.mu(&["get", "--locked"]).ok();
+        for command in ["get", "update"] {
+            sandbox.mu(&[command]).ok();
+            assert_eq!(sandbox.read("Mu.lock"), lock, "{command}, {strategy}");
+        }
+        sandbox.mu(&["verify"]).ok();
+    }
+}
+
+#[test]
 fn two_versions_of_one_major_stand_beside_each_other_under_their_aliases() {
     for strategy in ["highest", "minimal"] {
         let shop = Shop::new("1.5.0", "1.0.0");

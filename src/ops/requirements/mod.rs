@@ -276,8 +276,7 @@ impl Requirements {
     ) -> BTreeSet<PackageId> {
         let is_needed = |(id, specs): &(&PackageId, Vec<&VersionSpec>)| {
             let pins = specs.iter().filter(|spec| matches!(spec, VersionSpec::Pin(_))).count();
-            let mut locked = lock.into_iter().flat_map(|lock| lock.find(id));
-            pins > 1 || locked.any(|package| !package.beside.is_empty())
+            pins > 1 || lock.is_some_and(|lock| lock.find(id).nth(1).is_some())
         };
         self.apart(session).into_iter().filter(is_needed).map(|(id, _)| id.clone()).collect()
     }
@@ -367,7 +366,7 @@ impl Requirements {
                 lock.resolution
             ));
         }
-        differences.extend(overtaken::repeated(session, lock));
+        differences.extend(overtaken::repeated(session, lock, &|| self.listed_apart(session)));
         for package in &lock.packages {
             let is_workspace = package.source.is_workspace();
             // What provides a capability is used wherever it is in the workspace.

@@ -1,7 +1,7 @@
 //! What a lock has and cannot keep, each as one line: because the settings, the runtime or the workspace's own packages have
 //! changed, or because a merge joined what does not belong together. Which requirements it lacks is not here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::releases::Details;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage};
@@ -58,16 +58,28 @@ pub(super) fn unusable(
     reasons.collect()
 }
 
-/// What the lock has more than once, one line each: entries that a merge has doubled, and majors of which the settings allow one.
-pub(super) fn repeated(session: &Session, lock: &Lockfile) -> Vec<String> {
+/// What the lock has more than once, one line each: entries that a merge has doubled, and majors of which the settings allow one, and
+/// no chart lists several `apart`.
+pub(super) fn repeated(
+    session: &Session,
+    lock: &Lockfile,
+    apart: &dyn Fn() -> BTreeSet<PackageId>,
+) -> Vec<String> {
     let doubled = lock.doubled.iter().map(|id| format!("the entry of {id} is in the lock twice"));
     let is_single = session.workspace.settings.majors == Majors::One;
-    let several = lock.packages.windows(2).filter_map(|two| match two {
+    let twice = lock.packages.windows(2).filter_map(|two| match two {
         [one, other] if is_single && one.id == other.id && !one.beside.contains(&other.version) => {
-            let LockedPackage { id, version, .. } = one;
-            Some(format!("{id} is locked in {version} and in {}", other.version))
+            Some((one, other))
         }
         _ => None,
+    });
+    let mut twice: Vec<_> = twice.collect();
+    if !twice.is_empty() {
+        let apart = apart();
+        twice.retain(|(one, _)| !apart.contains(&one.id));
+    }
+    let several = twice.into_iter().map(|(one, other)| {
+        format!("{} is locked in {} and in {}", one.id, one.version, other.version)
     });
     let merge = lock.is_merge.then(|| "it has both sides of a merge in it".to_owned());
     merge.into_iter().chain(doubled).chain(several).collect()

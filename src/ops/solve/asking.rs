@@ -92,7 +92,7 @@ pub(crate) fn ask_apart<T>(
 
 /// Runs selection; offline, the installed packs are added to what the cache has. Also returns the lock of
 /// what is installed for the user, if that was needed.
-pub(crate) fn ask_installed_too<T>(
+fn ask_installed_too<T>(
     session: &Session,
     request: &mut Request,
     failed: &dyn Fn(&Request, Failure) -> CommandError,

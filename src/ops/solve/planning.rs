@@ -9,7 +9,7 @@ use crate::index::Universe;
 use crate::manifest;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::solve::asking::{ask_installed_too, ask_with_news, failed};
+use crate::ops::solve::asking::{ask_apart, ask_with_news, failed};
 use crate::ops::solve::resolve::{is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -175,7 +175,8 @@ fn question<T>(
         let result = ask_with_news(session, &mut request, question);
         return result.map_err(|failure| explained(&request, failure));
     }
-    ask_installed_too(session, &mut request, &explained, question).map(|(answer, _)| answer)
+    let apart = || requirements.listed_apart(session);
+    ask_apart(session, &mut request, &apart, &explained, &question).map(|(answer, _)| answer)
 }
 
 /// Puts the command and its arguments into the facts of a conflict.
