@@ -149,13 +149,14 @@ pub(super) fn entries(lines: &[String]) -> Option<Vec<Entry>> {
 /// the first of which, a base, does not start with a dot. So it always points below a packs folder, and not
 /// to mu's own data there.
 pub(super) fn is_place(text: &str) -> bool {
-    let leads_on = |part: &str| !matches!(part, "" | "." | "..");
-    let is_foreign =
-        |character: char| character == '\0' || cfg!(windows) && matches!(character, '\\' | ':');
-    text.contains('/')
-        && !text.starts_with('.')
-        && text.split('/').all(leads_on)
-        && !text.contains(is_foreign)
+    let leads_on = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
+    let is_foreign = |byte: &u8| *byte == 0 || cfg!(windows) && matches!(byte, b'\\' | b':');
+    // By bytes, because each place of the record is checked in every run.
+    let bytes = text.as_bytes();
+    bytes.contains(&b'/')
+        && !bytes.starts_with(b".")
+        && bytes.split(|byte| *byte == b'/').all(leads_on)
+        && !bytes.iter().any(is_foreign)
 }
 
 impl PacksFolder {

@@ -12,43 +12,38 @@ use mu_provider::threads::start_in;
 /// that time, they are not waiting for the network; more threads would only make each one slower.
 const COUNTED: Duration = Duration::from_millis(10);
 
-/// Runs `work` on `few` threads, and on up to `most` if it takes long.
+/// Runs `work` on `few` threads, of which this is one, and on up to `most` if it takes long.
 ///
 /// `done` counts what was done. If packages arrive quickly, more threads than processors would only get in
 /// each other's way.
 pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(dyn Fn() + Sync)) {
-    if most <= 1 {
-        return work();
-    }
-    let mut threads = few.min(most);
+    let few = few.min(most);
     let (end, ended) = mpsc::channel();
     std::thread::scope(|scope| {
-        // Whether the system has started another thread.
-        let start = || {
-            let end = end.clone();
-            let work = move || {
-                work();
-                // The receiver has gone if there are enough threads.
-                let _ = end.send(());
-            };
-            start_in(scope, work).is_ok()
-        };
-        let mut is_limited = !(0..threads).all(|_| start());
-        if is_limited {
-            // This thread would only wait.
-            work();
+        let threads = 1 + (1..few).map_while(|_| start_in(scope, work).ok()).count();
+        if threads == few && few < most {
+            // Without this thread, those that work are enough.
+            let _ = start_in(scope, move || {
+                let mut threads = threads;
+                while threads < most {
+                    let before = done.load(Ordering::Relaxed);
+                    if ended.recv_timeout(COUNTED).is_ok() {
+                        return;
+                    }
+                    if done.load(Ordering::Relaxed) - before < few {
+                        let more = threads.min(most - threads);
+                        if !(0..more).all(|_| start_in(scope, work).is_ok()) {
+                            return;
+                        }
+                        threads += more;
+                    }
+                }
+            });
         }
-        while threads < most && !is_limited {
-            let before = done.load(Ordering::Relaxed);
-            if ended.recv_timeout(COUNTED).is_ok() {
-                return;
-            }
-            if done.load(Ordering::Relaxed) - before < few {
-                let more = threads.min(most - threads);
-                is_limited = !(0..more).all(|_| start());
-                threads += more;
-            }
-        }
+        // A thread that works by itself is where a processor is idle; two that start beside one that waits often share one.
+        work();
+        // The receiver has gone if there are enough threads.
+        let _ = end.send(());
     });
 }
 
@@ -72,7 +67,7 @@ mod tests {
 
     #[test]
     fn there_are_no_more_threads_than_asked_for() {
-        for (few, most, expected) in [(2, 0, 1), (2, 1, 1), (4, 3, 3), (3, 3, 3)] {
+        for (few, most, expected) in [(2, 0, 1), (0, 0, 1), (2, 1, 1), (4, 3, 3), (3, 3, 3)] {
             let came = AtomicUsize::new(0);
             work_at_once(few, most, &AtomicUsize::new(0), &|| {
                 came.fetch_add(1, Ordering::Relaxed);

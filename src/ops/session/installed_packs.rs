@@ -70,7 +70,7 @@ pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
 pub fn folder_of(id: &PackageId) -> String {
     let (base, _) = id.as_str().split_at(id.as_str().len() - id.name_str().len());
     // Only ports and addresses have characters that are replaced in a folder's name.
-    if base.contains(':') {
+    if base.as_bytes().contains(&b':') {
         return [&id.base().folder_name(), "/", id.name_str()].concat();
     }
     id.as_str().to_owned()

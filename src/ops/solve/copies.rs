@@ -2,7 +2,7 @@
 //! in case. mu warns about them, because nothing else would show it.
 
 use mu_provider::{ArchiveDigest, Commit, Digest};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
@@ -129,16 +129,18 @@ fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<String> {
 /// The few packages that may be in use twice: comparing each with each other one takes too long.
 fn suspects<'s, 'lock>(seen: &'s [Seen<'lock>]) -> Vec<&'s Seen<'lock>> {
     let copied: FxHashSet<&str> = seen.iter().filter_map(|one| one.of).collect();
-    // This is looked at in every run, and in most of them nothing is there twice: so numbers are sorted, instead of content hashed.
-    let mut numbers: Vec<u64> = seen.iter().flat_map(Seen::content).map(Content::number).collect();
-    numbers.sort_unstable();
-    let twice: Vec<u64> =
-        numbers.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
+    // This is looked at in every run, and in most of them nothing is there twice: so numbers are compared, instead of content.
+    let mut known = FxHashSet::with_capacity_and_hasher(3 * seen.len(), FxBuildHasher);
+    let numbers = seen.iter().flat_map(Seen::content).map(Content::number);
+    let twice: FxHashSet<u64> = numbers.filter(|number| !known.insert(*number)).collect();
+    if copied.is_empty() && twice.is_empty() {
+        return Vec::new();
+    }
     let is_one = |one: &&Seen<'lock>| {
         let is_copied = !copied.is_empty() && copied.contains(one.package.id.name_str());
         one.of.is_some()
             || is_copied
-            || one.content().any(|content| twice.binary_search(&content.number()).is_ok())
+            || one.content().any(|content| twice.contains(&content.number()))
     };
     seen.iter().filter(is_one).collect()
 }
@@ -162,8 +164,8 @@ fn tell(session: &Session, copy: &LockedPackage, original: &LockedPackage) -> Op
 fn differing_in_case(seen: &[Seen<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     // Of two such ids, one has a capital letter, which few have.
-    let has_capitals = |one: &Seen<'_>| one.package.id.as_str().chars().any(char::is_uppercase);
-    if !seen.iter().any(has_capitals) {
+    let is_plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    if seen.iter().all(|one| one.package.id.as_str().bytes().all(is_plain)) {
         return found;
     }
     let mut spelt: FxHashMap<String, &LockedPackage> = FxHashMap::default();
