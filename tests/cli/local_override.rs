@@ -327,3 +327,33 @@ fn a_link_inside_the_workspace_is_followed_and_another_is_not() {
         "is a link, which is not followed",
     ]);
 }
+
+#[test]
+fn another_branch_is_not_upgraded_from_what_the_last_one_used() {
+    for strategy in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::with_dependencies(&["ops/kafka#~1.0.0"]);
+        sandbox.set("MU_RESOLUTION", strategy);
+        let follows = |version: &str, before: &str| {
+            Package::new("ops/kafka", version).key("upgrade", json!({ "replaces": before }))
+        };
+        sandbox.publish(&[Package::new("ops/kafka", "1.0.0"), follows("1.0.1", "1.0.0")]);
+        sandbox.write(".gitignore", "/.mu/packs/\n");
+        sandbox.mu(&["add", "ops/kafka#1.0.0"]).ok();
+        commit(&sandbox, "begin");
+        exclude(&sandbox, "/mine/");
+        sandbox.place("work/mine", &Package::new("acme/mine", "0.1.0"));
+        sandbox.mu(&["get"]).ok();
+        let work = sandbox.path("work");
+        git(&work, &["checkout", "--quiet", "-b", "newer"]);
+        sandbox.mu(&["add", "ops/kafka#1.0.1"]).ok();
+        commit(&sandbox, "upgrade");
+        // Nothing leads back from 1.0.1, but nobody here upgrades: another branch is another Mu.lock.
+        git(&work, &["checkout", "--quiet", "main"]);
+        sandbox.mu(&["get"]).ok();
+        assert!(sandbox.has("work/.mu/edits.lock"), "{strategy}");
+        assert_eq!(sandbox.locked(), ["hub.mu.com/ops/kafka 1.0.0"], "{strategy}");
+        let pack = sandbox.read(".mu/packs/hub.mu.com/ops/kafka/Mu.yaml");
+        assert!(pack.contains("version: 1.0.0"), "{strategy}: {pack}");
+        assert_eq!(changed(&sandbox), "", "{strategy}");
+    }
+}

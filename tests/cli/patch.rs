@@ -375,6 +375,12 @@ fn a_patch_counts_beside_a_package_that_only_this_machine_has() {
         sandbox.mu(&["add", "aws/log#1.0.0"]).ok();
         assert_eq!(size(), "size = 2\n", "{strategy}");
         sandbox.mu(&["verify"]).ok();
+        // What this machine used before does not know of this patch.
+        sandbox.mu(&["patch", "aws/log"]).ok();
+        sandbox.write(".mu/patch/hub.mu.com+aws+log/more.txt", "more\n");
+        sandbox.mu(&["patch", "--save", ".mu/patch/hub.mu.com+aws+log"]).ok();
+        assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/log/more.txt"), "more\n", "{strategy}");
+        sandbox.mu(&["verify"]).ok();
         let state = sandbox.state();
         sandbox.mu(&["get"]).ok();
         assert!(sandbox.state() == state, "{strategy}: there was nothing to do");

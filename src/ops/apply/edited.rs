@@ -146,8 +146,9 @@ fn with_edits(
 ) -> Result<(Requirements, Resolved), CommandError> {
     let needs = names::collect(here, team.extra.clone())?;
     let before = here.lockfile()?.unwrap_or_default();
+    // Mu.lock may be another one than last time, such as after a change of branch: so what only this machine has is added to it.
+    let added = overlaid(team, known, false);
     let resolved = if needs.strategy().follows_lock() {
-        let added = overlaid(team, known, false);
         let moved = overlaid(team, known, true);
         own_conflicts::check(here, &needs.changed)?;
         needs.declare(here);
@@ -163,13 +164,31 @@ fn with_edits(
             None => resolve_from(here, &needs, Update::Nothing, moved)?,
         }
     } else {
-        resolve_from(here, &needs, Update::Nothing, Arc::clone(&before))?
+        resolve_from(here, &needs, Update::Nothing, added)?
     };
     let mut resolved = Resolved { previous: before, ..resolved };
     // A patch that is not used is told of Mu.lock.
     let warnings = resolved.warnings.clone();
     patches::record(here, &mut resolved)?;
+    take_patched(&mut resolved.lock, team);
     Ok((needs, Resolved { warnings, ..resolved }))
+}
+
+/// Takes from `team` what its patches make of the same content: what this machine used before may be older than a patch.
+fn take_patched(used: &mut Arc<Lockfile>, team: &Lockfile) {
+    for index in 0..used.packages.len() {
+        let package = &used.packages[index];
+        let is_same = |other: &&LockedPackage| {
+            (&other.version, other.digest, other.patch)
+                == (&package.version, package.digest, package.patch)
+        };
+        let same = team.find(&package.id).find(is_same);
+        if let Some(patched) = same.and_then(|same| same.patched)
+            && !package.is_patched_as_locked()
+        {
+            Arc::make_mut(used).packages[index].patched = Some(patched);
+        }
+    }
 }
 
 /// The packages of `team`, those that only `known` has, and, if `moves` is set, those that it has in other versions.

@@ -126,10 +126,11 @@ impl Session {
         self.edited.iter().any(|edited| edited.id == *id)
     }
 
-    /// The names and folders of the edits in use, for messages.
+    /// The names and folders of the edits in use, for messages; of all of them if none takes the place of a locked package.
     pub(crate) fn names_of_edits(&self) -> String {
-        let used = self.edited.iter().filter(|edited| edited.is_used);
-        let names: Vec<String> = used
+        let is_any_used = self.edited.iter().any(|edited| edited.is_used);
+        let named = self.edited.iter().filter(|edited| edited.is_used || !is_any_used);
+        let names: Vec<String> = named
             .map(|edited| format!("`{}` in `{}`", self.short_name(&edited.id), edited.member.place))
             .collect();
         names.join(", ")
