@@ -7,7 +7,7 @@ default:
 # Runs all tests, after installing what they need.
 test:
     .ci/setup
-    cargo test --workspace --features mu/keyring
+    cargo test --workspace --all-features
 
 # Runs what a change has to pass.
 ci:

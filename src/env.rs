@@ -81,6 +81,10 @@ impl Environment {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
+        #[cfg(debug_assertions)]
+        if let Some(Ok(number)) = variables.get("MU_TEST_END_AT_CHANGE").map(|text| text.parse()) {
+            crate::fs::end_at_change(number);
+        }
         let current = std::env::current_dir().map_err(EnvironmentError::Current)?;
         let folder = |name: &str| {
             let value = variables.get(name).filter(|value| !value.is_empty())?;

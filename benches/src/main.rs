@@ -95,8 +95,10 @@ fn read_catalog(file: &str) {
 /// Builds mu as it is released.
 fn build() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let status =
-        Command::new("cargo").args(["build", "--profile", "dist"]).current_dir(&root).status();
+    let status = Command::new("cargo")
+        .args(["build", "--profile", "dist", "--features", "full"])
+        .current_dir(&root)
+        .status();
     assert!(status.expect("cargo can be started").success(), "mu cannot be built");
     root.join("target/dist/mu")
 }

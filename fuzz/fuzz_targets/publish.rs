@@ -17,8 +17,8 @@ use std::sync::{Arc, LazyLock};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use mu_hub::serve::{Serving, Unbound};
-use mu_hub::{Can, Hub, NewToken, Place};
+use mu_hub::{Can, Hub, NewToken, Place, Serving};
+use mu_hub_server::Unbound;
 use object_store::memory::InMemory;
 
 /// What a hub's files begin with.

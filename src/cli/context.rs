@@ -14,11 +14,21 @@ use crate::ops::{CommandError, Events, Options, Scope, Session, View};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
 
+/// The server of hubs, if this program has one.
+#[cfg(feature = "publish")]
+pub(crate) type Server = Option<crate::ops::hub::Serve>;
+
+/// Without hubs to publish to, there is none to serve.
+#[cfg(not(feature = "publish"))]
+pub(crate) type Server = ();
+
 /// Everything that a command needs to run.
 pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) global: Global,
     pub(crate) shell: Arc<Shell>,
+    #[cfg_attr(not(feature = "publish"), expect(dead_code, reason = "nothing is served"))]
+    pub(crate) server: Server,
 }
 
 /// Why a command ended early.

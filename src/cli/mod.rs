@@ -65,7 +65,7 @@ use std::sync::{Arc, LazyLock};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use mu_provider::threads;
 
-use crate::cli::context::{Context, Ending, Stop};
+use crate::cli::context::{Context, Ending, Server, Stop};
 use crate::cli::global::Global;
 use crate::cli::shape::Globals;
 use crate::env::{Environment, EnvironmentError};
@@ -231,14 +231,33 @@ const STACK: usize = 8 << 20;
 
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    run_as(arguments.into_iter().collect(), Server::default())
+}
+
+/// As [`run`], with a server of hubs: `mu hub serve` serves one here, instead of running the program that has a server.
+#[cfg(feature = "publish")]
+pub fn run_with_server(
+    arguments: impl IntoIterator<Item = OsString>,
+    serve: crate::ops::hub::Serve,
+) -> u8 {
+    run_as(arguments.into_iter().collect(), Some(serve))
+}
+
+/// This program, as it was started.
+struct Program<'a> {
+    #[cfg_attr(not(feature = "publish"), expect(dead_code, reason = "no other program is run"))]
+    arguments: &'a [OsString],
+    server: Server,
+}
+
+fn run_as(arguments: Vec<OsString>, server: Server) -> u8 {
     if let Some(status) = confine::asked_for(&arguments) {
         return status;
     }
-    threads::with_stack(STACK, || run_here(&arguments))
+    threads::with_stack(STACK, || run_here(&arguments, server))
 }
 
-fn run_here(arguments: &[OsString]) -> u8 {
+fn run_here(arguments: &[OsString], server: Server) -> u8 {
     let environment = Environment::from_process();
     let color = global::color_of(arguments, environment.as_ref().ok());
     if let Some(text) = topics::asked_for(arguments) {
@@ -250,7 +269,7 @@ fn run_here(arguments: &[OsString]) -> u8 {
     };
     let options = cli.global.shell_options(environment.as_ref().ok());
     let shell = Arc::new(Shell::new(options));
-    let ending = start(cli, environment, &shell);
+    let ending = start(cli, environment, &shell, Program { arguments, server });
     let status = end(ending, &shell);
     shell.end();
     status
@@ -292,6 +311,7 @@ fn start(
     cli: Cli,
     environment: Result<Environment, EnvironmentError>,
     shell: &Arc<Shell>,
+    program: Program<'_>,
 ) -> Ending {
     let Some(command) = cli.command else {
         let always = clap::ColorChoice::Always;
@@ -304,6 +324,10 @@ fn start(
         return Ok(0);
     };
     let environment = environment.map_err(|error| CommandError::from_error(Code::Io, error))?;
+    #[cfg(feature = "publish")]
+    if program.server.is_none() && matches!(command, Command::Hub(hub::Command::Serve(_))) {
+        return hub::run_server(&environment, program.arguments);
+    }
     let environment = match &cli.global.directory {
         Some(folder) => environment.started_in(folder),
         None => environment,
@@ -314,7 +338,7 @@ fn start(
     }
     let mut global = cli.global;
     global.refresh |= asks_registries(&command);
-    let context = Context { environment, global, shell: Arc::clone(shell) };
+    let context = Context { environment, global, shell: Arc::clone(shell), server: program.server };
     carry_out(&context, command).map_err(|stop| match stop {
         Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
         closed @ Stop::Closed(_) => closed,

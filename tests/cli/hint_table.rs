@@ -1,7 +1,7 @@
 //! `testdata/hints.tsv` has each hint that mu can show, and a test that shows it, in which it is tried. A new hint has no row,
 //! and fails here.
 //!
-//! `HINTS=FILE cargo test --test cli` writes which tests show which hints, and `BLESS=1 HINTS=FILE cargo test --test cli
+//! `HINTS=FILE cargo test --all-features --test cli` writes which tests show which hints, and `BLESS=1 HINTS=FILE cargo test --test cli
 //! hint_table::` makes the table of it.
 
 use std::collections::BTreeMap;

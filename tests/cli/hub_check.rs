@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -166,6 +167,34 @@ fn an_address_to_listen_at_is_a_host_and_a_port() {
     sandbox.mu(&serve).fails().says(&["there is no hub"]);
     let elsewhere = ["hub", "serve", "../hub", "--listen", "192.0.2.1:80"];
     sandbox.mu(&elsewhere).fails().says(&["cannot listen at 192.0.2.1:80"]);
+}
+
+#[test]
+fn the_server_is_a_program_that_may_stand_anywhere_in_the_path() {
+    let sandbox = Sandbox::new();
+    let built = Path::new(env!("CARGO_BIN_EXE_mu"));
+    let alone = sandbox.path("alone");
+    fs::create_dir_all(&alone).expect("there is room");
+    let mu = alone.join("mu");
+    fs::hard_link(built, &mu).or_else(|_| fs::copy(built, &mu).map(drop)).expect("there is room");
+    let serve = ["hub", "serve", "../nothing"];
+    let run = |path: &Path| {
+        let mut command = sandbox.command_of(&mu, &serve);
+        command.env("PATH", path);
+        sandbox.run(&serve, command)
+    };
+    let missing =
+        "a hub is served by the program `mu-hub`, which is neither beside `mu` nor in PATH";
+    run(&alone).fails().says(&[missing, "`cargo install --path . --features full`"]);
+    // The workspace brings none.
+    let brought = sandbox.path("work/bin");
+    fs::create_dir_all(&brought).expect("there is room");
+    let server = Path::new(env!("CARGO_BIN_EXE_mu-hub"));
+    std::os::unix::fs::symlink(server, brought.join("mu-hub")).expect("is ours");
+    run(&brought).fails().says(&[missing]);
+    let elsewhere = sandbox.path("elsewhere");
+    fs::rename(&brought, &elsewhere).expect("is ours");
+    run(&elsewhere).fails().says(&["there is no hub at"]).does_not_say(&[missing]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Wrong inputs, each with its complete message, as a new user sees it: what was wrong, where, and what to
-//! do. `BLESS=1 cargo test --test cli wrong_inputs` writes the files in `snapshots`.
+//! do. `BLESS=1 cargo test --all-features --test cli wrong_inputs` writes the files in `snapshots`.
 
 use std::fs;
 use std::path::Path;

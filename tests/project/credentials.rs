@@ -157,8 +157,8 @@ const GUARDED: [(&str, &[&str]); 5] = [
     (
         "AUTHORIZATION",
         &[
-            "crates/hub/src/serve/readers.rs",
-            "crates/hub/src/serve/writing.rs",
+            "crates/hub-server/src/readers.rs",
+            "crates/hub-server/src/writing.rs",
             "providers/api/src/http/event.rs",
             "providers/api/src/http/request.rs",
         ],
@@ -167,7 +167,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
         "\"authorization\"",
         &[
             "crates/bucket/src/sign.rs",
-            "crates/hub/src/serve/readers.rs",
+            "crates/hub-server/src/readers.rs",
             "providers/exec/src/plugin.rs",
         ],
     ),

@@ -26,22 +26,26 @@ const LONGEST_FOREIGN: u64 = 64 << 20;
 
 /// An archive that was unpacked.
 #[derive(Debug)]
-pub(crate) struct Unpacked {
-    pub(crate) archive: ArchiveDigest,
-    pub(crate) content: Digest,
-    pub(crate) size: u64,
-    pub(crate) tree: Tree,
+pub struct Unpacked {
+    /// The digest of the archive.
+    pub archive: ArchiveDigest,
+    /// The digest of what is in it.
+    pub content: Digest,
+    /// The size of the archive, in bytes.
+    pub size: u64,
+    /// What is in it.
+    pub tree: Tree,
     /// Holds the files until it is dropped.
-    pub(crate) folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 /// The SHA-256 of an archive.
-pub(crate) fn digest(bytes: &[u8]) -> ArchiveDigest {
+pub fn digest(bytes: &[u8]) -> ArchiveDigest {
     ArchiveDigest::from_bytes(Sha256::digest(bytes).into())
 }
 
 /// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -56,7 +60,7 @@ pub(crate) fn unpack(
 
 /// Like [`unpack`], for archives of anyone who may publish: with no more than `entries` files and links, and with the manifest among
 /// the first ones, if it `has_manifest`.
-pub(crate) fn unpack_new(
+pub fn unpack_new(
     staging: &Staging,
     bytes: &Bytes,
     (package, layout): (&str, Layout),
@@ -76,7 +80,7 @@ pub(crate) fn unpack_new(
 }
 
 /// Like [`unpack`], for archives that may hold no more than `limits`.
-pub(crate) fn unpack_within(
+pub fn unpack_within(
     staging: &Staging,
     bytes: &Bytes,
     (package, layout): (&str, Layout),
@@ -99,7 +103,7 @@ pub(crate) fn unpack_within(
 
 impl Unpacked {
     /// Checks that a line describes the archive truthfully.
-    pub(crate) fn check(&self, line: &PublishedLine) -> Result<(), HubError> {
+    pub fn check(&self, line: &PublishedLine) -> Result<(), HubError> {
         let mismatch = |what, expected: &str, found| mismatch(line, what, expected, found);
         let size = line.map().get("size").and_then(Value::as_u64).map(|size| size.to_string());
         for (what, expected, found) in [
@@ -190,7 +194,7 @@ impl Unpacked {
     }
 
     /// Checks that a line agrees with the manifest in everything that versions are chosen by.
-    pub(crate) fn agrees(&self, line: &PublishedLine) -> Result<(), HubError> {
+    pub fn agrees(&self, line: &PublishedLine) -> Result<(), HubError> {
         match self.differences(line).into_iter().next() {
             None => Ok(()),
             Some(difference) => Err(HubError::Differs { package: line.describe(), difference }),
@@ -222,7 +226,7 @@ impl Unpacked {
     }
 
     /// The path of the readme: the one that the manifest names, or else one with a usual name.
-    pub(crate) fn readme(&self, line: &PublishedLine) -> Option<&str> {
+    pub fn readme(&self, line: &PublishedLine) -> Option<&str> {
         let named = self.outline(line).ok().and_then(|outline| outline.readme);
         let paths = || self.tree.entries().iter().map(|entry| entry.path.as_str());
         if let Some(named) = named {
@@ -234,7 +238,7 @@ impl Unpacked {
     }
 
     /// The manifest of the package, which `what` names in errors.
-    pub(crate) fn manifest(&self, what: &str) -> Result<Manifest, HubError> {
+    pub fn manifest(&self, what: &str) -> Result<Manifest, HubError> {
         let (name, text) = self.manifest_text(what)?;
         let read = Manifest::parse(Path::new(name), &text);
         read.map(|(manifest, _)| manifest).map_err(|error| refused(what, &error.to_string()))
@@ -261,7 +265,7 @@ impl Unpacked {
     }
 
     /// A file in the archive; `None` if it is longer than `most`.
-    pub(crate) fn bytes(&self, path: &str, most: u64) -> Result<Option<Vec<u8>>, FileError> {
+    pub fn bytes(&self, path: &str, most: u64) -> Result<Option<Vec<u8>>, FileError> {
         let path = self.folder.path().join(path);
         if fs::metadata(&path)?.len() > most {
             return Ok(None);

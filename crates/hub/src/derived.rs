@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use mu_provider::publishable;
-use object_store::GetOptions;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
-use crate::files::{Files, Got};
+use crate::files::Files;
 use crate::lines::Lines;
 use crate::log;
 use crate::names;
@@ -45,7 +44,7 @@ pub(crate) struct Capability {
 }
 
 /// Reads the index file of a package; if there is none, it has no lines.
-pub(crate) async fn index(files: &Files, root: &Root, name: &str) -> Result<Lines, HubError> {
+pub async fn index(files: &Files, root: &Root, name: &str) -> Result<Lines, HubError> {
     let path = root.index(name);
     match files.read(&path).await? {
         None => Ok(Lines::default()),
@@ -133,22 +132,14 @@ impl<'hub> Provided<'hub> {
     /// The current capabilities.
     async fn now(&self) -> Result<Arc<Capabilities>, HubError> {
         let known = self.latest();
-        let options = GetOptions { if_none_match: known.e_tag.clone(), ..GetOptions::default() };
-        let found = match self.files.get(&self.path, options).await? {
-            Got::Unchanged => return Ok(known),
-            // Not every bucket supports conditional reads.
-            Got::Found(found) if found.meta.e_tag.is_some() && found.meta.e_tag == known.e_tag => {
-                return Ok(known);
-            }
-            Got::Found(found) => Some(*found),
-            Got::Absent => None,
+        let Some(read) = self.files.read_if_changed(&self.path, known.e_tag.as_deref()).await?
+        else {
+            return Ok(known);
         };
         let mut now = Capabilities::default();
-        if let Some(found) = found {
-            now.e_tag = found.meta.e_tag.clone();
-            let read = found.bytes().await;
-            let bytes = read.map_err(|error| self.files.failed("read", &self.path, error))?;
-            let lines = Lines::parse(&bytes, self.name)
+        if let Some(read) = read {
+            now.e_tag = read.mark.e_tag;
+            let lines = Lines::parse(&read.bytes, self.name)
                 .map_err(|reason| self.files.broken(&self.path, reason))?;
             now.named = named(&lines);
             now.provided = provided(&lines);
@@ -165,7 +156,7 @@ pub(crate) fn capability_file(packages: &BTreeSet<String>) -> Bytes {
 }
 
 /// The catalog's line of a package; `None` if it has no versions.
-pub(crate) fn catalog_line(lines: &Lines) -> Option<String> {
+pub fn catalog_line(lines: &Lines) -> Option<String> {
     let latest = lines.latest()?;
     let mut line = Map::new();
     line.insert("name".to_owned(), latest.name().into());
@@ -266,14 +257,14 @@ pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
 }
 
 /// The names of all packages that have an index file.
-pub(crate) async fn all_names(files: &Files, root: &Root) -> Result<Vec<String>, HubError> {
+pub async fn all_names(files: &Files, root: &Root) -> Result<Vec<String>, HubError> {
     let folder = root.index_folder();
     let listed = files.list(&folder).await?;
     let name = |path: &str| Some(path.strip_prefix(&folder)?.strip_suffix(".jsonl")?.to_owned());
-    Ok(listed.iter().filter_map(|file| name(file.location.as_ref())).collect())
+    Ok(listed.iter().filter_map(|file| name(&file.path)).collect())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "buckets"))]
 mod tests {
     use std::sync::Arc;
 

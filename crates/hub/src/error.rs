@@ -3,13 +3,12 @@
 use std::error::Error;
 use std::fmt;
 
-use mu_bucket::{NoCredentials, credentials_hint};
-use mu_provider::causes;
+#[cfg(feature = "buckets")]
+use mu_bucket::NoCredentials;
 use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
-use crate::files;
-use crate::paths::HUB_FILE;
+use crate::paths::{HUB_FILE, LINK};
 
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -151,16 +150,32 @@ pub enum HubError {
 
 /// Why an object store refused, in the words of its answer if these are meant for people.
 #[derive(Debug)]
-pub struct StoreError(Box<object_store::Error>);
+pub struct StoreError(Box<dyn Error + Send + Sync>);
 
 impl StoreError {
-    pub(crate) fn new(error: object_store::Error) -> Self {
+    pub(crate) fn new(error: impl Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
     }
 
     /// The error about missing credentials, if it is one.
+    #[cfg(feature = "buckets")]
     fn no_credentials(&self) -> Option<&NoCredentials> {
-        causes(&*self.0).find_map(|error| error.downcast_ref())
+        mu_provider::causes(&*self.0).find_map(|error| error.downcast_ref())
+    }
+
+    /// Without object stores, nothing has credentials.
+    #[cfg(not(feature = "buckets"))]
+    fn no_credentials(&self) -> Option<&std::convert::Infallible> {
+        None
+    }
+
+    /// Whether the store says that there is no such thing.
+    fn is_missing(&self) -> bool {
+        #[cfg(feature = "buckets")]
+        if let Some(error) = self.0.downcast_ref() {
+            return matches!(error, object_store::Error::NotFound { .. });
+        }
+        false
     }
 }
 
@@ -214,15 +229,14 @@ impl HubError {
                 "restore it from a backup; or remove it, and run `mu hub init {place}` and \
                  `mu hub check {place} --repair`, which rebuild it"
             )),
-            Self::Store { place, action: "write", source, .. }
-                if matches!(*source.0, object_store::Error::NotFound { .. }) =>
-            {
+            Self::Store { place, action: "write", source, .. } if source.is_missing() => {
                 Some(format!(
                     "the bucket of `{place}` must exist: create it with the tools of its store"
                 ))
             }
-            Self::Store { place, .. } => credentials_hint(place).map(str::to_owned),
-            Self::Broken { reason, .. } if reason == files::LINK => {
+            #[cfg(feature = "buckets")]
+            Self::Store { place, .. } => mu_bucket::credentials_hint(place).map(str::to_owned),
+            Self::Broken { reason, .. } if reason == LINK => {
                 Some("remove the link, or put the file or folder itself there".to_owned())
             }
             Self::Broken { place, .. } => {

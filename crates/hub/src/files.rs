@@ -4,33 +4,28 @@
 //! a lock that ends with its process. This file does not know the content of the files.
 
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
-use mu_provider::fs::{self, AtPath as _, FileError, changing};
-use object_store::local::LocalFileSystem;
-use object_store::path::Path;
-use object_store::{
-    Error, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode,
-    PutOptions, UpdateVersion,
-};
+#[cfg(feature = "buckets")]
+use mu_provider::fs::changing;
+use mu_provider::fs::{self, AtPath as _, FileError};
 
 use crate::HubError;
+#[cfg(feature = "buckets")]
+use crate::bucket::BucketFiles;
 use crate::error::StoreError;
+use crate::file::{FileAnswer, FileMeta, FileRequest, Read, Seen};
 use crate::folder;
+use crate::paths::LINK;
 use crate::place::{Kind, Place};
 use crate::private;
 use crate::staging::Staging;
 
 /// The file that the writers of a folder lock.
 const LOCK_FILE: &str = "hub.lock";
-
-/// The problem with a link.
-pub(crate) const LINK: &str = "it is a link, and links in a hub's folder are not followed, because they may lead to any file on the machine";
 
 /// How often a write is tried if others change the file in between.
 const ATTEMPTS: u32 = 1_000;
@@ -40,14 +35,14 @@ const LONGEST_WAIT: Duration = Duration::from_millis(200);
 
 /// The files of one hub.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
-    store: Arc<dyn ObjectStore>,
-    folder: Option<PathBuf>,
+pub struct Files {
+    held: Held,
     /// What users call the hub.
-    pub(crate) name: Arc<str>,
+    pub name: Arc<str>,
     /// Where its archives are unpacked.
-    pub(crate) staging: Arc<Staging>,
-    pub(crate) broken_off_after: Duration,
+    pub staging: Arc<Staging>,
+    /// After how long a write counts as interrupted if its marker is still there.
+    pub broken_off_after: Duration,
 }
 
 /// The content of a folder that no reader of a hub requests.
@@ -59,53 +54,31 @@ pub(crate) struct Odd {
     pub(crate) links: Vec<String>,
 }
 
-/// A file as it was read.
-#[derive(Debug)]
-pub(crate) struct Read {
-    pub(crate) bytes: Bytes,
-    pub(crate) version: UpdateVersion,
-}
-
-/// Which content of a file somebody has seen; `None` if there was no such file.
-pub(crate) type Seen = Option<UpdateVersion>;
-
-/// The result of a conditional read.
-#[derive(Debug)]
-pub(crate) enum Got {
-    /// The file.
-    Found(Box<GetResult>),
-    /// The file has not changed for this reader.
-    Unchanged,
-    /// There is no such file.
-    Absent,
+/// What holds the files.
+#[derive(Debug, Clone)]
+enum Held {
+    Folder(PathBuf),
+    #[cfg(feature = "buckets")]
+    Bucket(BucketFiles),
 }
 
 impl Files {
     /// The files at `place`; with `make`, its folder is created.
-    pub(crate) fn open(place: &Place, make: bool) -> Result<Self, HubError> {
-        let (store, folder): (Arc<dyn ObjectStore>, _) = match &place.kind {
-            Kind::Store(store) => (Arc::clone(store), None),
-            Kind::Bucket(bucket) => {
-                let store = bucket
-                    .open()
-                    .map_err(|reason| HubError::Place { place: place.name.clone(), reason })?;
-                (store, None)
-            }
+    pub fn open(place: &Place, make: bool) -> Result<Self, HubError> {
+        let held = match &place.kind {
+            #[cfg(feature = "buckets")]
+            Kind::Bucket(bucket) => Held::Bucket(BucketFiles::open(bucket, &place.name)?),
             Kind::Folder(path) => {
                 if make {
                     fs::create_folder(path)?;
                 } else if !path.is_dir() {
                     return Err(HubError::Missing { place: place.name.clone() });
                 }
-                let store = LocalFileSystem::new_with_prefix(path).map_err(|error| {
-                    HubError::Place { place: place.name.clone(), reason: error.to_string() }
-                })?;
-                (Arc::new(store.with_fsync(true)), Some(path.clone()))
+                Held::Folder(path.clone())
             }
         };
         Ok(Self {
-            store,
-            folder,
+            held,
             name: place.name.as_str().into(),
             staging: Arc::new(Staging::new(place.staging.clone())),
             broken_off_after: place.broken_off_after,
@@ -113,86 +86,112 @@ impl Files {
     }
 
     /// Whether this is a folder of this machine.
-    pub(crate) fn is_folder(&self) -> bool {
-        self.folder.is_some()
+    pub fn is_folder(&self) -> bool {
+        self.folder().is_some()
+    }
+
+    fn folder(&self) -> Option<&PathBuf> {
+        match &self.held {
+            Held::Folder(path) => Some(path),
+            #[cfg(feature = "buckets")]
+            Held::Bucket(_) => None,
+        }
     }
 
     /// Waits for this writer's turn, which ends when the locked file is dropped. In a bucket, all writers write
     /// at the same time.
     pub(crate) async fn turn(&self) -> Result<Option<File>, HubError> {
-        let Some(folder) = &self.folder else { return Ok(None) };
-        let (folder, path) = (folder.clone(), folder.join(LOCK_FILE));
-        let shown = path.clone();
+        let Some(folder) = self.folder().cloned() else { return Ok(None) };
+        let path = folder.join(LOCK_FILE);
         let lock = move || -> Result<File, FileError> {
             let file = private::open_lock(&folder, &path)?;
             file.lock().at("lock", &path)?;
             Ok(file)
         };
-        match tokio::task::spawn_blocking(lock).await {
-            Ok(result) => Ok(Some(result?)),
-            Err(error) => Err(FileError::new("lock", shown, std::io::Error::other(error)).into()),
-        }
+        Ok(Some(in_its_own_thread(lock).await??))
     }
 
     /// Creates the folder for private files. In a bucket, its owner decides who reads what.
     pub(crate) fn make_private(&self) -> Result<(), HubError> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+        let Some(folder) = self.folder() else { return Ok(()) };
         Ok(private::make(folder)?)
     }
 
     /// Makes private files readable for their owner only, if they are not yet.
-    pub(crate) fn keep_private(&self) {
-        if let Some(folder) = &self.folder {
+    pub fn keep_private(&self) {
+        if let Some(folder) = self.folder() {
             private::keep(folder);
         }
     }
 
     /// Reads a file, if it is there.
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, HubError> {
-        let Got::Found(result) = self.get(path, GetOptions::default()).await? else {
+    pub async fn read(&self, path: &str) -> Result<Option<Read>, HubError> {
+        Ok(self.read_if_changed(path, None).await?.flatten())
+    }
+
+    /// Reads a file, if it is there; `None` if it still has the ETag `known`.
+    pub async fn read_if_changed(
+        &self,
+        path: &str,
+        known: Option<&str>,
+    ) -> Result<Option<Option<Read>>, HubError> {
+        let found = match self.get(path, FileRequest::unless(known)).await? {
+            FileAnswer::Absent => return Ok(Some(None)),
+            FileAnswer::Unchanged => return Ok(None),
+            FileAnswer::Found(found) => found,
+        };
+        let mark = found.meta.mark.clone();
+        // A bucket that ignores conditions sends the whole file, which nobody has to wait for.
+        if known.is_some() && mark.e_tag.as_deref() == known {
             return Ok(None);
-        };
-        let version = UpdateVersion {
-            e_tag: result.meta.e_tag.clone(),
-            version: result.meta.version.clone(),
-        };
-        let bytes = result.bytes().await.map_err(|error| self.failed("read", path, error))?;
-        Ok(Some(Read { bytes, version }))
+        }
+        let bytes = found.bytes().await.map_err(|error| self.failed("read", path, error))?;
+        Ok(Some(Some(Read { bytes, mark })))
     }
 
     /// The metadata of a file, if it exists.
-    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, HubError> {
-        match self.get(path, GetOptions { head: true, ..GetOptions::default() }).await? {
-            Got::Found(found) => Ok(Some(found.meta)),
-            Got::Unchanged | Got::Absent => Ok(None),
+    pub async fn head(&self, path: &str) -> Result<Option<FileMeta>, HubError> {
+        match self.get(path, FileRequest { is_head: true, ..FileRequest::default() }).await? {
+            FileAnswer::Found(found) => Ok(Some(found.meta)),
+            FileAnswer::Unchanged | FileAnswer::Absent => Ok(None),
         }
     }
 
     /// Reads a file, or a part of it, under conditions.
-    pub(crate) async fn get(&self, path: &str, options: GetOptions) -> Result<Got, HubError> {
-        let parsed = self.parsed(path)?;
-        if let Some(folder) = &self.folder {
-            let place = folder.clone();
-            let reading =
-                tokio::task::spawn_blocking(move || folder::get(&place, parsed, &options));
-            return reading.await.map_err(io::Error::other).flatten().or_else(|error| {
-                self.path(path)?;
-                Err(FileError::new("read", folder.join(path), error).into())
-            });
-        }
-        match self.store.get_opts(&parsed, options).await {
-            Ok(found) => Ok(Got::Found(Box::new(found))),
-            Err(Error::NotFound { .. }) => Ok(Got::Absent),
-            Err(Error::NotModified { .. }) => Ok(Got::Unchanged),
-            Err(error) => Err(self.failed("read", path, error)),
+    pub async fn get(&self, path: &str, wanted: FileRequest) -> Result<FileAnswer, HubError> {
+        match &self.held {
+            Held::Folder(folder) => {
+                let (hub, name) = (folder.clone(), path.to_owned());
+                let got = in_its_own_thread(move || folder::get(&hub, &name, &wanted)).await?;
+                got.or_else(|error| {
+                    self.check(path)?;
+                    Err(FileError::new("read", folder.join(path), error).into())
+                })
+            }
+            #[cfg(feature = "buckets")]
+            Held::Bucket(bucket) => {
+                let got = bucket.get(path, wanted).await;
+                got.map_err(|error| self.failed("read", path, error))
+            }
         }
     }
 
     /// Writes a file, whether or not it exists.
     pub(crate) async fn write(&self, path: &str, bytes: Bytes) -> Result<(), HubError> {
-        changing();
-        let result = self.store.put(&self.path(path)?, bytes.into()).await;
-        result.map(drop).map_err(|error| self.failed("write", path, error))
+        self.check(path)?;
+        match &self.held {
+            Held::Folder(folder) => {
+                let target = folder.join(path);
+                in_its_own_thread(move || fs::replace_durably(&target, &bytes)).await??;
+                Ok(())
+            }
+            #[cfg(feature = "buckets")]
+            Held::Bucket(bucket) => {
+                changing();
+                let written = bucket.write(path, bytes).await;
+                written.map_err(|error| self.failed("write", path, error))
+            }
+        }
     }
 
     /// Writes a file if it has not changed since it was seen; otherwise writes nothing and returns `false`.
@@ -211,62 +210,81 @@ impl Files {
         path: &str,
         seen: &Seen,
         bytes: Bytes,
-    ) -> Result<Option<UpdateVersion>, HubError> {
-        let location = self.path(path)?;
-        let mode = match seen {
-            None => PutMode::Create,
+    ) -> Result<Seen, HubError> {
+        self.check(path)?;
+        match &self.held {
             // It is this writer's turn, so nobody else changes the file.
-            Some(_) if self.folder.is_some() => PutMode::Overwrite,
-            Some(version) => PutMode::Update(version.clone()),
-        };
-        let options = PutOptions { mode, ..PutOptions::default() };
-        changing();
-        match self.store.put_opts(&location, bytes.into(), options).await {
-            Ok(put) => Ok(Some(put.into())),
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+            Held::Folder(folder) => {
+                let (target, is_there) = (folder.join(path), seen.is_some());
                 // A folder in this place counts as no file when reading, and would block writing for ever.
-                if self.folder.as_ref().is_some_and(|folder| folder.join(path).is_dir()) {
+                if target.is_dir() {
                     return Err(self.broken(path, "it is a folder, but must be a file"));
                 }
-                Ok(None)
+                let written = in_its_own_thread(move || match is_there {
+                    true => fs::replace_durably(&target, &bytes).map(Some),
+                    false => fs::create_durably(&target, &bytes),
+                });
+                written
+                    .await??
+                    .as_ref()
+                    .map(folder::mark)
+                    .transpose()
+                    .at("look at", &folder.join(path))
+                    .map_err(HubError::from)
             }
-            Err(error) => Err(self.failed("write", path, error)),
+            #[cfg(feature = "buckets")]
+            Held::Bucket(bucket) => {
+                changing();
+                let written = bucket.replace(path, seen, bytes).await;
+                written.map_err(|error| self.failed("write", path, error))
+            }
         }
     }
 
     /// Removes a file; one that is not there is fine.
     pub(crate) async fn remove(&self, path: &str) -> Result<(), HubError> {
-        changing();
-        match self.store.delete(&self.path(path)?).await {
-            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.failed("remove", path, error)),
+        self.check(path)?;
+        match &self.held {
+            Held::Folder(folder) => match fs::remove_file(&folder.join(path)) {
+                Err(error) if !error.is_not_found() => Err(error.into()),
+                _ => Ok(()),
+            },
+            #[cfg(feature = "buckets")]
+            Held::Bucket(bucket) => {
+                changing();
+                bucket.remove(path).await.map_err(|error| self.failed("remove", path, error))
+            }
         }
     }
 
     /// All files below a folder of the hub, sorted by path.
-    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, HubError> {
-        let path = self.path(folder.trim_end_matches('/'))?;
-        let prefix = (!path.as_ref().is_empty()).then_some(&path);
-        let found: Result<Vec<_>, _> = self.store.list(prefix).try_collect().await;
-        let mut found = found.map_err(|error| self.failed("list", folder, error))?;
-        if let Some(hub) = &self.folder {
-            found.retain(|meta| link_on(hub, meta.location.as_ref()).is_none());
+    pub(crate) async fn list(&self, below: &str) -> Result<Vec<FileMeta>, HubError> {
+        let below = below.trim_end_matches('/').to_owned();
+        if !below.is_empty() {
+            self.check(&below)?;
         }
-        found.sort_unstable_by(|left, right| left.location.cmp(&right.location));
+        let mut found = match &self.held {
+            Held::Folder(folder) => {
+                let folder = folder.clone();
+                in_its_own_thread(move || folder::list(&folder, &below)).await??
+            }
+            #[cfg(feature = "buckets")]
+            Held::Bucket(bucket) => {
+                let listed = bucket.list(&below).await;
+                listed.map_err(|error| self.failed("list", &below, error))?
+            }
+        };
+        found.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(found)
     }
 
     /// Entries of a folder that nobody reads: incomplete files, and links.
     pub(crate) fn odd(&self) -> Odd {
         let mut odd = Odd::default();
-        let mut folders: Vec<PathBuf> = self.folder.clone().into_iter().collect();
+        let mut folders: Vec<PathBuf> = self.folder().cloned().into_iter().collect();
         while let Some(folder) = folders.pop() {
             for entry in fs::entries(&folder).unwrap_or_default() {
-                let is_staged = entry.file_name().to_str().is_some_and(|name| {
-                    name.rsplit_once('#').is_some_and(|(_, number)| {
-                        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-                    })
-                });
+                let is_staged = entry.file_name().to_str().is_some_and(folder::is_staged);
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                     Ok(kind) if kind.is_file() && is_staged => odd.half_written.push(entry.path()),
@@ -281,7 +299,7 @@ impl Files {
     }
 
     fn relative(&self, path: &std::path::Path) -> String {
-        let inside = self.folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok());
+        let inside = self.folder().and_then(|folder| path.strip_prefix(folder).ok());
         inside.unwrap_or(path).display().to_string()
     }
 
@@ -306,7 +324,7 @@ impl Files {
             let read = self.read(path).await?;
             let (bytes, answer) = change(read.as_ref()).await?;
             let Some(bytes) = bytes else { return Ok(answer) };
-            let seen = read.map(|read| read.version);
+            let seen = read.map(|read| read.mark);
             if self.replace(path, &seen, bytes).await? {
                 return Ok(answer);
             }
@@ -316,28 +334,42 @@ impl Files {
     }
 
     /// The error for an invalid file.
-    pub(crate) fn broken(&self, path: &str, reason: impl Into<String>) -> HubError {
+    pub fn broken(&self, path: &str, reason: impl Into<String>) -> HubError {
         HubError::Broken { place: self.name.to_string(), path: path.into(), reason: reason.into() }
     }
 
-    fn parsed(&self, path: &str) -> Result<Path, HubError> {
-        Path::parse(path).map_err(|error| self.failed("name", path, error.into()))
-    }
-
-    /// The path of a file that is written or removed. Those of files that are read are checked as they are
-    /// opened.
-    fn path(&self, path: &str) -> Result<Path, HubError> {
-        let parsed = self.parsed(path)?;
-        match self.folder.as_ref().and_then(|folder| link_on(folder, path)) {
+    /// Checks the path of a file that is written, removed or listed. Those of files that are read are checked as
+    /// they are opened.
+    fn check(&self, path: &str) -> Result<(), HubError> {
+        if !is_inside(path) {
+            return Err(self.broken(path, "it is not the path of a file in a hub"));
+        }
+        match self.folder().and_then(|folder| link_on(folder, path)) {
             Some(link) => Err(self.broken(link, LINK)),
-            None => Ok(parsed),
+            None => Ok(()),
         }
     }
 
-    pub(crate) fn failed(&self, action: &'static str, path: &str, source: Error) -> HubError {
-        let (path, place) = (path.to_owned(), self.name.to_string());
-        HubError::Store { action, path, place, source: StoreError::new(source) }
+    /// The error for a file that could not be read or changed.
+    pub fn failed(&self, action: &'static str, path: &str, source: StoreError) -> HubError {
+        HubError::Store { action, path: path.to_owned(), place: self.name.to_string(), source }
     }
+}
+
+/// Does in a thread of its own what waits for a disk, so that others are served meanwhile.
+async fn in_its_own_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, HubError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| HubError::Io {
+        action: "work in a thread".to_owned(),
+        source: std::io::Error::other(error),
+    })
+}
+
+/// Whether a path leads to a place inside a hub, on any system.
+fn is_inside(path: &str) -> bool {
+    let leads_on = |part: &str| !matches!(part, "" | "." | "..");
+    path.split('/').all(leads_on) && !path.contains(['\0', '\\', ':'])
 }
 
 /// The link that a path in a hub's folder leads through, if any. The hub's folder itself may be a link.

@@ -1,7 +1,6 @@
-//! Reads the files of a hub that is a folder: in one task, and through no symbolic link.
+//! The files of a hub that is a folder: read in pieces, listed, and never through a symbolic link.
 //!
-//! What object stores know of a file is known here in the same form, so readers need not tell them apart.
-//! Writing is not done here.
+//! Files are written by `mu_provider::fs`, in the turns that `files.rs` hands out.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -11,15 +10,14 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use mu_provider::Folder;
-use object_store::{
-    Attributes, Error, Extensions, GetOptions, GetResult, GetResultPayload, ObjectMeta, path,
-};
+use mu_provider::fs::{self, FileError};
 
-use crate::files::Got;
+use crate::error::StoreError;
+use crate::file::{FileAnswer, FileContent, FileMark, FileMeta, FileRequest};
 
 /// Up to this size, in bytes, a file is read at once: handing a small one to another thread takes longer than
 /// reading it.
-pub(crate) const SMALL: u64 = 1 << 20;
+pub const SMALL: u64 = 1 << 20;
 
 /// The bytes of a larger file that are read at once.
 const PIECE: u64 = 256 << 10;
@@ -30,38 +28,66 @@ const PIECE: u64 = 256 << 10;
 /// # Errors
 ///
 /// When it cannot be read, or when a part of `path` is a link.
-pub(crate) fn get(folder: &Path, path: path::Path, options: &GetOptions) -> io::Result<Got> {
-    let opened = Folder::open(folder).and_then(|folder| folder.open_file(path.as_ref()));
+pub(crate) fn get(folder: &Path, path: &str, wanted: &FileRequest) -> io::Result<FileAnswer> {
+    let opened = Folder::open(folder).and_then(|folder| folder.open_file(path));
     let (mut file, metadata) = match opened {
         Ok(opened) => opened,
         // A name that is too long for a file is the name of none.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {
-            return Ok(Got::Absent);
+            return Ok(FileAnswer::Absent);
         }
         Err(error) => return Err(error),
     };
-    let meta = meta(&metadata, path)?;
-    match options.check_preconditions(&meta) {
-        Err(Error::NotModified { .. }) => return Ok(Got::Unchanged),
-        checked => checked?,
+    let meta = meta(&metadata, path.to_owned())?;
+    if wanted.has(meta.mark.e_tag.as_deref()) {
+        return Ok(FileAnswer::Unchanged);
     }
-    let range = match &options.range {
-        Some(range) => range.as_range(meta.size).map_err(io::Error::other)?,
-        None => 0..meta.size,
-    };
+    let range = wanted.range.clone().unwrap_or(0..meta.size);
     let length = range.end - range.start;
     if range.start > 0 {
         file.seek(SeekFrom::Start(range.start))?;
     }
-    let payload = GetResultPayload::Stream(if options.head {
+    let content = if wanted.is_head {
         stream::empty().boxed()
     } else if length <= SMALL {
         stream::iter([Ok(piece(&mut file, length)?)]).boxed()
     } else {
         pieces(file, length).boxed()
-    });
-    let (attributes, extensions) = (Attributes::default(), Extensions::default());
-    Ok(Got::Found(Box::new(GetResult { payload, meta, range, attributes, extensions })))
+    };
+    Ok(FileAnswer::Found(Box::new(FileContent { meta, range, content })))
+}
+
+/// All files below the folder `below` of the hub in `folder`, in no order. Links are left out, and so are files on their
+/// way and names that no file of a hub has.
+///
+/// # Errors
+///
+/// When a folder cannot be read.
+pub(crate) fn list(folder: &Path, below: &str) -> Result<Vec<FileMeta>, FileError> {
+    let mut found = Vec::new();
+    let mut folders = vec![below.to_owned()];
+    while let Some(below) = folders.pop() {
+        for entry in fs::entries_if_there(&folder.join(&below))? {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+            // What another process removes meanwhile is not there.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                folders.push(path);
+            } else if metadata.is_file() && !is_staged(&path) {
+                found.extend(meta(&metadata, path).ok());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a name is that of a file on its way, which a writer left half written if it died. Earlier writers gave it a number
+/// after `#`.
+pub(crate) fn is_staged(path: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    fs::is_staged(path.rsplit('/').next().unwrap_or(path))
+        || path.rsplit_once('#').is_some_and(|(_, number)| is_number(number))
 }
 
 /// The next bytes of a file, exactly as many as `length`.
@@ -76,7 +102,7 @@ fn piece(file: &mut File, length: u64) -> io::Result<Bytes> {
 }
 
 /// The next bytes of a file in pieces. Each is read when the one before it was taken.
-fn pieces(file: File, length: u64) -> impl Stream<Item = Result<Bytes, Error>> {
+fn pieces(file: File, length: u64) -> impl Stream<Item = Result<Bytes, StoreError>> {
     let next = |(mut file, left): (File, u64)| async move {
         if left == 0 {
             return Ok(None);
@@ -86,18 +112,22 @@ fn pieces(file: File, length: u64) -> impl Stream<Item = Result<Bytes, Error>> {
             Ok((piece(&mut file, length)?, (file, left - length)))
         });
         let read = reading.await.map_err(io::Error::other).flatten();
-        read.map(Some).map_err(|source| Error::Generic { store: "folder", source: source.into() })
+        read.map(Some).map_err(StoreError::new)
     };
     stream::try_unfold((file, length), next)
 }
 
-/// What is known of a file, with the mark that `object_store` gives to the files it writes.
-fn meta(metadata: &Metadata, location: path::Path) -> io::Result<ObjectMeta> {
-    let modified = metadata.modified()?;
-    let since = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
-    let size = metadata.len();
-    let e_tag = Some(format!("\"{:x}-{since:x}-{size:x}\"", number(metadata)));
-    Ok(ObjectMeta { location, last_modified: modified.into(), size, e_tag, version: None })
+/// What is known of a file.
+fn meta(metadata: &Metadata, path: String) -> io::Result<FileMeta> {
+    let mark = mark(metadata)?;
+    Ok(FileMeta { path, modified: metadata.modified()?, size: metadata.len(), mark })
+}
+
+/// What tells one content of a file from another one: a file is never changed, but replaced by a new one.
+pub(crate) fn mark(metadata: &Metadata) -> io::Result<FileMark> {
+    let since = metadata.modified()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (number, micros, size) = (number(metadata), since.as_micros(), metadata.len());
+    Ok(FileMark { e_tag: Some(format!("\"{number:x}-{micros:x}-{size:x}\"")), version: None })
 }
 
 /// The number of a file in its file system.
@@ -114,43 +144,74 @@ fn number(_: &Metadata) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use object_store::local::LocalFileSystem;
-    use object_store::{GetRange, ObjectStore as _, ObjectStoreExt as _};
-
     use super::*;
 
-    fn got(hub: &Path, path: &str, options: &GetOptions) -> io::Result<Got> {
-        get(hub, path::Path::parse(path).expect("is a path"), options)
+    fn got(hub: &Path, path: &str, wanted: &FileRequest) -> io::Result<FileAnswer> {
+        get(hub, path, wanted)
     }
 
-    async fn found(hub: &Path, path: &str, options: &GetOptions) -> (ObjectMeta, Vec<u8>) {
-        let Got::Found(found) = got(hub, path, options).expect("can be read") else {
+    async fn found(hub: &Path, path: &str, wanted: &FileRequest) -> (FileMeta, Vec<u8>) {
+        let FileAnswer::Found(found) = got(hub, path, wanted).expect("can be read") else {
             panic!("{path} is there")
         };
-        (found.meta.clone(), found.bytes().await.expect("can be read").to_vec())
+        let pieces: Vec<_> = found.content.collect().await;
+        let pieces = pieces.into_iter().map(|piece| piece.expect("can be read"));
+        (found.meta, pieces.collect::<Vec<_>>().concat())
     }
 
     #[tokio::test]
     async fn a_file_is_known_as_its_writer_knows_it() {
         let hub = tempfile::tempdir().expect("there is room");
-        let store = LocalFileSystem::new_with_prefix(hub.path()).expect("is a folder");
+        let path = "packs/a/b.tgz";
+        let mut marks = Vec::new();
         let (small, large) = (vec![7; 1_000], vec![7; 1_000_000 + (1 << 20)]);
-        for content in [&small, &large] {
-            let location = path::Path::from("packs/a/b.tgz");
-            let put = store.put(&location, content.clone().into()).await.expect("can be written");
-            let theirs = store.head(&location).await.expect("is there");
-            let (meta, bytes) = found(hub.path(), "packs/a/b.tgz", &GetOptions::default()).await;
-            assert_eq!((&meta, &meta.e_tag), (&theirs, &put.e_tag));
+        for content in [&small, &large, &small] {
+            let put = fs::replace_durably(&hub.path().join(path), content).expect("can be written");
+            let put = mark(&put).expect("has a time");
+            let (meta, bytes) = found(hub.path(), path, &FileRequest::default()).await;
+            assert_eq!(meta.mark, put);
             assert!(bytes == *content);
+            let listed = list(hub.path(), "packs").expect("is there");
+            assert_eq!(listed, [meta]);
 
-            for range in [GetRange::Bounded(10..20), GetRange::Offset(900), GetRange::Suffix(1)] {
-                let options = GetOptions { range: Some(range), ..GetOptions::default() };
-                let theirs = store.get_opts(&location, options.clone()).await.expect("is there");
-                let theirs = theirs.bytes().await.expect("can be read");
-                assert!(found(hub.path(), "packs/a/b.tgz", &options).await.1 == theirs);
+            let end = content.len() as u64;
+            for range in [10..20, 900..end, end - 1..end] {
+                let wanted = FileRequest { range: Some(range.clone()), ..FileRequest::default() };
+                let (from, to) = (range.start as usize, range.end as usize);
+                assert!(found(hub.path(), path, &wanted).await.1 == content[from..to]);
             }
-            let options = GetOptions { if_none_match: put.e_tag, ..GetOptions::default() };
-            assert!(matches!(got(hub.path(), "packs/a/b.tgz", &options), Ok(Got::Unchanged)));
+            let wanted = FileRequest {
+                known: put.e_tag.clone().into_iter().collect(),
+                ..FileRequest::default()
+            };
+            assert!(matches!(got(hub.path(), path, &wanted), Ok(FileAnswer::Unchanged)));
+            assert!(!marks.contains(&put), "each content has another mark");
+            marks.push(put);
+        }
+    }
+
+    #[test]
+    fn files_on_their_way_and_links_are_not_listed() {
+        let hub = tempfile::tempdir().expect("there is room");
+        for path in ["a/b.jsonl", "a/b.jsonl#1", "a/.mu-staged-abc123", "a/b#x", "c.jsonl"] {
+            let path = hub.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("is below")).expect("is ours");
+            std::fs::write(path, "x").expect("is ours");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("b.jsonl", hub.path().join("a/link")).expect("is ours");
+            std::os::unix::fs::symlink("a", hub.path().join("all")).expect("is ours");
+        }
+        for (below, expected) in [
+            ("", &["a/b#x", "a/b.jsonl", "c.jsonl"][..]),
+            ("a", &["a/b#x", "a/b.jsonl"]),
+            ("none", &[]),
+        ] {
+            let listed = list(hub.path(), below).expect("can be listed");
+            let mut paths: Vec<_> = listed.iter().map(|meta| meta.path.as_str()).collect();
+            paths.sort_unstable();
+            assert_eq!(paths, expected, "{below}");
         }
     }
 
@@ -162,8 +223,8 @@ mod tests {
         std::fs::write(around.path().join("secret"), b"x").expect("is ours");
         let long = format!("index/{}", "x".repeat(300));
         for path in ["index", "index/a", "index/a/b", "b/c", &long] {
-            let got = got(&hub, path, &GetOptions::default());
-            assert!(matches!(got, Ok(Got::Absent)), "{path}: {got:?}");
+            let got = got(&hub, path, &FileRequest::default());
+            assert!(matches!(got, Ok(FileAnswer::Absent)), "{path}: {got:?}");
         }
         #[cfg(unix)]
         {
@@ -172,10 +233,10 @@ mod tests {
             symlink(around.path(), hub.join("index/all")).expect("is ours");
             symlink(&hub, around.path().join("link")).expect("is ours");
             for path in ["index/b", "index/all/secret", "index/all/hub/index/a"] {
-                assert!(got(&hub, path, &GetOptions::default()).is_err(), "{path}");
+                assert!(got(&hub, path, &FileRequest::default()).is_err(), "{path}");
             }
             let link = around.path().join("link");
-            assert!(matches!(got(&link, "none", &GetOptions::default()), Ok(Got::Absent)));
+            assert!(matches!(got(&link, "none", &FileRequest::default()), Ok(FileAnswer::Absent)));
         }
     }
 }

@@ -6,34 +6,37 @@
 //! of a folder are read. `lines.rs` handles an index file; `derived.rs`, `closures.rs`, `snapshot.rs` and
 //! `log.rs` handle the files that are derived from the index. `pending.rs` completes interrupted writes,
 //! `staging.rs` says where archives are unpacked, and `check/` finds problems. `tokens.rs` knows who may change
-//! a hub, `private.rs` protects private files, and `serve/` is the server. `mu_provider_hub::wire` defines what
-//! the files look like to readers.
+//! a hub, `private.rs` protects private files. `serving.rs` says how a hub is served, which the crate `mu-hub-server`
+//! does. `mu_provider_hub::wire` defines what the files look like to readers.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
 
-mod archive;
+pub mod archive;
+#[cfg(feature = "buckets")]
+mod bucket;
 mod check;
 mod closures;
-mod derived;
+pub mod derived;
 mod error;
-mod files;
-mod folder;
-mod lines;
-mod log;
-mod names;
-mod paths;
+pub mod file;
+pub mod files;
+pub mod folder;
+pub mod lines;
+pub mod log;
+pub mod names;
+pub mod paths;
 mod pending;
 mod place;
 mod private;
-mod root;
-pub mod serve;
-mod snapshot;
-mod staging;
-mod tokens;
-mod writer;
+pub mod root;
+mod serving;
+pub mod snapshot;
+pub mod staging;
+pub mod tokens;
+pub mod writer;
 
 use std::path::PathBuf;
 
@@ -48,6 +51,7 @@ use crate::lines::{Lines, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
 pub use crate::place::{Place, Sending};
 use crate::root::Root;
+pub use crate::serving::{Serving, WriteLog};
 use crate::staging::Staging;
 pub use crate::tokens::{Can, NewToken, Token};
 use crate::writer::{Change, Writer};

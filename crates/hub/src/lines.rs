@@ -18,11 +18,11 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// The lines of an index file.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Vec<PublishedLine>);
+pub struct Lines(Vec<PublishedLine>);
 
 /// One published version.
 #[derive(Debug, Clone)]
-pub(crate) struct PublishedLine {
+pub struct PublishedLine {
     text: String,
     map: Map<String, Value>,
 }
@@ -35,7 +35,7 @@ impl Lines {
     }
 
     /// Reads the valid lines of an index file, and describes the problem of each other line.
-    pub(crate) fn parse_all(bytes: &[u8], name: &str) -> (Self, Vec<String>) {
+    pub fn parse_all(bytes: &[u8], name: &str) -> (Self, Vec<String>) {
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());
         for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if bytes.trim_ascii().is_empty() {
@@ -57,16 +57,18 @@ impl Lines {
         lines.collect::<String>().into()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &PublishedLine> {
+    /// The lines, in the order of the file.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &PublishedLine> {
         self.0.iter()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The line of a version, as users write it (`APP-REVISION` where versions are composite).
-    pub(crate) fn find(&self, version: &str) -> Option<&PublishedLine> {
+    pub fn find(&self, version: &str) -> Option<&PublishedLine> {
         let version = without_build(version);
         let is_it = |line: &&PublishedLine| without_build(&line.full_version()) == version;
         self.iter().find(is_it).or_else(|| {
@@ -100,7 +102,7 @@ impl Lines {
 
     /// The line that represents the package: its highest version that is neither withdrawn nor a prerelease,
     /// or else the next best one.
-    pub(crate) fn latest(&self) -> Option<&PublishedLine> {
+    pub fn latest(&self) -> Option<&PublishedLine> {
         // Of equal ones, the last.
         self.0.iter().max_by_key(|line| line.standing())
     }
@@ -108,13 +110,13 @@ impl Lines {
 
 impl PublishedLine {
     /// Creates a line from `map`.
-    pub(crate) fn new(map: Map<String, Value>) -> Self {
+    pub fn new(map: Map<String, Value>) -> Self {
         let text = serde_json::to_string(&map).expect("a map of JSON values can be printed");
         Self { text, map }
     }
 
     /// Reads one line.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST_LINE {
             return Err(format!("it is longer than {LONGEST_LINE} bytes"));
         }
@@ -128,16 +130,18 @@ impl PublishedLine {
         }
     }
 
-    pub(crate) fn map(&self) -> &Map<String, Value> {
+    /// The keys and values of the line.
+    pub fn map(&self) -> &Map<String, Value> {
         &self.map
     }
 
-    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+    /// The text under a key; `None` if it has none.
+    pub fn text(&self, key: &str) -> Option<&str> {
         self.map.get(key)?.as_str()
     }
 
     /// The texts of a list; none if there is no such list.
-    pub(crate) fn texts(&self, key: &str) -> impl Iterator<Item = &str> {
+    pub fn texts(&self, key: &str) -> impl Iterator<Item = &str> {
         self.values(key).filter_map(Value::as_str)
     }
 
@@ -146,24 +150,25 @@ impl PublishedLine {
     }
 
     /// The references of its valid dependencies, as they were written.
-    pub(crate) fn references(&self) -> impl Iterator<Item = String> {
+    pub fn references(&self) -> impl Iterator<Item = String> {
         self.values("dependencies").filter_map(|value| {
             let dependency: Dependency = serde_json::from_value(value.clone()).ok()?;
             Some(dependency.reference().to_owned())
         })
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// The name of the package.
+    pub fn name(&self) -> &str {
         self.text("name").unwrap_or_default()
     }
 
     /// The key `version` alone: for composite versions, the revision.
-    pub(crate) fn version(&self) -> &str {
+    pub fn version(&self) -> &str {
         self.text("version").unwrap_or_default()
     }
 
     /// Whether the version may leave numbers out.
-    pub(crate) fn is_lenient(&self) -> bool {
+    pub fn is_lenient(&self) -> bool {
         self.text("versions") == Some("lenient") && self.composite_app().is_none()
     }
 
@@ -176,12 +181,12 @@ impl PublishedLine {
     }
 
     /// The app version, if it is a part of the version.
-    pub(crate) fn composite_app(&self) -> Option<&str> {
+    pub fn composite_app(&self) -> Option<&str> {
         self.text("appVersion").filter(|_| self.text("versioning") == Some("composite"))
     }
 
     /// The version as users write it.
-    pub(crate) fn full_version(&self) -> String {
+    pub fn full_version(&self) -> String {
         match self.composite_app() {
             Some(app) => format!("{app}-{}", self.version()),
             None => self.version().to_owned(),
@@ -189,21 +194,22 @@ impl PublishedLine {
     }
 
     /// How its archive is laid out.
-    pub(crate) fn archive_layout(&self) -> Layout {
+    pub fn archive_layout(&self) -> Layout {
         Layout::for_locator(self.text("locator"))
     }
 
     /// `NAME VERSION`, for messages.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("{} {}", names::printable(self.name()), names::printable(&self.full_version()))
     }
 
-    pub(crate) fn is_yanked(&self) -> bool {
+    /// Whether it was withdrawn.
+    pub fn is_yanked(&self) -> bool {
         !matches!(self.map.get("yanked"), None | Some(Value::Null | Value::Bool(false)))
     }
 
     /// The path of the archive below the packs folder, if the line does not give one.
-    pub(crate) fn usual_archive(&self) -> String {
+    pub fn usual_archive(&self) -> String {
         let app = self.text("appVersion").filter(|app| is_in_archive_name(app));
         match app.filter(|_| self.composite_app().is_none()) {
             Some(app) => self.archive_called(&format!("{app}-{}", self.version())),
@@ -212,7 +218,7 @@ impl PublishedLine {
     }
 
     /// The path of the archive in hubs that include the app version only if it is part of the version.
-    pub(crate) fn archive_by_version(&self) -> String {
+    pub fn archive_by_version(&self) -> String {
         self.archive_called(&self.full_version())
     }
 
@@ -222,7 +228,7 @@ impl PublishedLine {
     }
 
     /// Whether the line breaks a rule for publishing, or exceeds the limits of a new version.
-    pub(crate) fn check_new(&self) -> Result<(), HubError> {
+    pub fn check_new(&self) -> Result<(), HubError> {
         self.check()?;
         publishable::check_line(&self.map)
             .map_err(|exceeded| names::refused(&self.describe(), &exceeded.to_string()))
@@ -260,7 +266,7 @@ impl PublishedLine {
     }
 
     /// The values that decide which line represents the package.
-    pub(crate) fn standing(&self) -> Standing {
+    pub fn standing(&self) -> Standing {
         let revision = || self.number();
         let composite = self.composite_app().map(|app| Version::composite(app, self.version()));
         let number = composite.and_then(Result::ok).or_else(revision);
@@ -272,12 +278,12 @@ impl PublishedLine {
 /// The values that decide between two versions of a package: first whether they are usable, then their
 /// numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Standing {
+pub struct Standing {
     stands: bool,
     /// Whether it is not a prerelease.
-    pub(crate) is_release: bool,
+    pub is_release: bool,
     /// Its place among the others; none if it is not a version.
-    pub(crate) number: Option<Version>,
+    pub number: Option<Version>,
 }
 
 /// A version without build metadata, which does not distinguish versions.

@@ -68,12 +68,12 @@ pub(crate) async fn behind(files: &Files, root: &Root) -> Result<u64, HubError> 
         path.strip_prefix(&folder)?.strip_suffix(".txt")?.parse().ok()
     };
     let listed = files.list(&folder).await?;
-    let files = listed.iter().filter_map(|file| number(file.location.as_ref()));
+    let files = listed.iter().filter_map(|file| number(&file.path));
     Ok(files.max().map_or(0, |last| last.saturating_add(1).saturating_mul(LINES)))
 }
 
 /// The names that changed after generation `after`, up to `last`; `None` if the log does not know.
-pub(crate) async fn names(
+pub async fn names(
     files: &Files,
     root: &Root,
     after: u64,
@@ -105,11 +105,7 @@ pub(crate) async fn names(
 }
 
 /// The names that changed most recently, the newest first: at most `count`, from at most two files.
-pub(crate) async fn newest(
-    files: &Files,
-    root: &Root,
-    count: usize,
-) -> Result<Vec<String>, HubError> {
+pub async fn newest(files: &Files, root: &Root, count: usize) -> Result<Vec<String>, HubError> {
     let mut names: Vec<String> = Vec::new();
     let last = root.generation().saturating_sub(1);
     for file in [Some(last / LINES), (last / LINES).checked_sub(1)].into_iter().flatten() {

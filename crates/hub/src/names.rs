@@ -17,7 +17,7 @@ const LONGEST: usize = 512;
 const RESERVED_ENDINGS: [&str; 4] = [".git", ".json", ".jsonl", ".tgz"];
 
 /// Checks the name of a package.
-pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
+pub fn check_name(name: &str) -> Result<(), HubError> {
     let refuse = |reason: &str| refused(&format!("the name `{}`", printable(name)), reason);
     if name.is_empty() || name.len() > LONGEST {
         return Err(refuse("a name has 1 to 512 characters"));
@@ -38,7 +38,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
 }
 
 /// Checks a version number for publishing; if the package has lenient versions, numbers may be missing.
-pub(crate) fn check_version(version: &str, is_lenient: bool) -> Result<(), HubError> {
+pub fn check_version(version: &str, is_lenient: bool) -> Result<(), HubError> {
     let is_plain = version.starts_with(|first: char| first.is_ascii_digit());
     let is_version = match is_lenient {
         true => Version::parse_lenient(version).is_ok(),
@@ -56,7 +56,7 @@ pub(crate) fn check_version(version: &str, is_lenient: bool) -> Result<(), HubEr
 }
 
 /// Checks an app version, which becomes part of a file name for composite versions.
-pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
+pub fn check_app_version(version: &str) -> Result<(), HubError> {
     let fits = |character: char| character.is_ascii_alphanumeric() || "._+-".contains(character);
     if (1..=LONGEST).contains(&version.len())
         && version.chars().all(fits)
@@ -132,18 +132,18 @@ pub fn check_moved_to(name: &str, to: &str) -> Result<(), HubError> {
 }
 
 /// The path of a capability such as `compute.mu.com/v1/VM`; `None` if it is not a valid capability.
-pub(crate) fn capability_path(capability: &str) -> Option<String> {
+pub fn capability_path(capability: &str) -> Option<String> {
     let is_one = capability.len() <= LONGEST && Capability::parse(capability).is_ok();
     is_one.then(|| format!("capabilities/{capability}.json"))
 }
 
 /// The error for what breaks a rule.
-pub(crate) fn refused(what: &str, reason: &str) -> HubError {
+pub fn refused(what: &str, reason: &str) -> HubError {
     HubError::Refused { what: what.to_owned(), reason: reason.to_owned() }
 }
 
 /// A foreign text that is safe to show: short, and without control characters.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
     if text.chars().count() > 80 {
         shown.push('…');

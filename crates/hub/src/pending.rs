@@ -40,13 +40,13 @@ impl Marker {
     pub(crate) async fn broken_off(&self, files: &Files) -> Result<BrokenOff, HubError> {
         let found = files.list(FOLDER).await?;
         // Both times come from the store, so the clocks of writers need not agree.
-        let own = found.iter().find(|file| file.location.as_ref() == self.path);
-        let Some(now) = own.map(|file| file.last_modified) else { return Ok(BrokenOff::default()) };
+        let own = found.iter().find(|file| file.path == self.path);
+        let Some(now) = own.map(|file| file.modified) else { return Ok(BrokenOff::default()) };
         let mut broken_off = BrokenOff::default();
         for file in &found {
-            let age = (now - file.last_modified).to_std().unwrap_or_default();
-            if file.location.as_ref() != self.path && age >= files.broken_off_after {
-                broken_off.add(files, file.location.as_ref()).await?;
+            let age = now.duration_since(file.modified).unwrap_or_default();
+            if file.path != self.path && age >= files.broken_off_after {
+                broken_off.add(files, &file.path).await?;
             }
         }
         Ok(broken_off)
@@ -58,7 +58,7 @@ impl BrokenOff {
     pub(crate) async fn all(files: &Files) -> Result<Self, HubError> {
         let mut all = Self::default();
         for file in files.list(FOLDER).await? {
-            all.add(files, file.location.as_ref()).await?;
+            all.add(files, &file.path).await?;
         }
         Ok(all)
     }

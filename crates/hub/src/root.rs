@@ -24,7 +24,7 @@ const HIGHEST_GENERATION: u64 = 1 << 53;
 
 /// What `hub.json` says.
 #[derive(Debug, Clone)]
-pub(crate) struct Root {
+pub struct Root {
     map: Map<String, Value>,
     file: HubFile,
 }
@@ -34,7 +34,7 @@ const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
 
 /// The progress of a derived file that is not written at every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
+pub struct Progress {
     /// The file contains every change up to this generation.
     pub(crate) generation: u64,
     /// How long the file is, in bytes.
@@ -57,7 +57,7 @@ impl Root {
     }
 
     /// Reads `hub.json`.
-    pub(crate) async fn read(files: &Files) -> Result<Self, HubError> {
+    pub async fn read(files: &Files) -> Result<Self, HubError> {
         match files.read(HUB_FILE).await? {
             Some(read) => Self::parse(&read.bytes, files),
             None => Err(HubError::Missing { place: files.name.to_string() }),
@@ -105,22 +105,22 @@ impl Root {
     }
 
     /// The index file of a package.
-    pub(crate) fn index(&self, name: &str) -> String {
+    pub fn index(&self, name: &str) -> String {
         format!("{}{name}.jsonl", self.index_folder())
     }
 
     /// The folder of the index, with a slash at its end.
-    pub(crate) fn index_folder(&self) -> String {
+    pub fn index_folder(&self) -> String {
         as_folder(&self.file.index)
     }
 
     /// The folder of the archives, with a slash at its end.
-    pub(crate) fn packs_folder(&self) -> String {
+    pub fn packs_folder(&self) -> String {
         as_folder(&self.file.packs)
     }
 
     /// The folder of the log, with a slash at its end.
-    pub(crate) fn log_folder(&self) -> String {
+    pub fn log_folder(&self) -> String {
         as_folder(self.file.log.as_deref().unwrap_or(LOG))
     }
 
@@ -155,12 +155,12 @@ impl Root {
     }
 
     /// How many changes are known to be complete.
-    pub(crate) fn generation(&self) -> u64 {
+    pub fn generation(&self) -> u64 {
         self.file.generation.unwrap_or_default()
     }
 
     /// Whether the hub has a generation.
-    pub(crate) fn counts(&self) -> bool {
+    pub fn counts(&self) -> bool {
         self.file.generation.is_some() && self.file.log.is_some()
     }
 
@@ -187,7 +187,7 @@ impl Root {
     }
 
     /// The snapshot's progress; `None` if there is no snapshot yet, or if it claims to be ahead of the hub.
-    pub(crate) fn snapshot(&self) -> Option<Progress> {
+    pub fn snapshot(&self) -> Option<Progress> {
         let generation = self.map.get(SNAPSHOT_GENERATION)?.as_u64()?;
         let progress = Progress { generation, bytes: self.file.snapshot_bytes? };
         (generation <= self.generation()).then_some(progress)

@@ -22,7 +22,8 @@ use sha2::{Digest as _, Sha256};
 use crate::HubError;
 use crate::archive::hex;
 use crate::derived;
-use crate::files::{self, Files, Seen};
+use crate::file::Seen;
+use crate::files::{self, Files};
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::root::{Progress, Root};
@@ -106,7 +107,7 @@ pub(crate) async fn write(
 async fn begin(files: &Files) -> Result<Option<(Snapshot, Seen)>, HubError> {
     let (snapshot, seen) = match files.read(SNAPSHOT_FILE).await? {
         None => (Snapshot::default(), None),
-        Some(read) => (parse(files, &read.bytes).await?.unwrap_or_default(), Some(read.version)),
+        Some(read) => (parse(files, &read.bytes).await?.unwrap_or_default(), Some(read.mark)),
     };
     if files.is_folder() {
         return Ok(Some((snapshot, seen)));
@@ -123,10 +124,10 @@ async fn begin(files: &Files) -> Result<Option<(Snapshot, Seen)>, HubError> {
 async fn end(files: &Files, mark: &Seen, rows: Bytes, file: Bytes) -> Result<bool, HubError> {
     let digests = digests_path(SNAPSHOT_FILE);
     for _ in 0..MOST_EARLIER_WRITERS {
-        let seen = files.read(&digests).await?.map(|read| read.version);
+        let seen = files.read(&digests).await?.map(|read| read.mark);
         let is_marked = match files.read(SNAPSHOT_FILE).await? {
             Some(read) => {
-                read.version.e_tag.as_ref() == mark.as_ref().and_then(|mark| mark.e_tag.as_ref())
+                read.mark.e_tag.as_ref() == mark.as_ref().and_then(|mark| mark.e_tag.as_ref())
             }
             None => mark.is_none(),
         };
@@ -150,7 +151,7 @@ pub(crate) async fn read(files: &Files) -> Result<Option<Snapshot>, HubError> {
 
 /// Visits the lines of the current snapshot without keeping them. Returns the visitor and the generation;
 /// `None` if there is no snapshot, or if it cannot be read to its end.
-pub(crate) async fn visit<T: Send + 'static>(
+pub async fn visit<T: Send + 'static>(
     files: &Files,
     mut visitor: T,
     visit: fn(&mut T, PublishedLine),
@@ -259,7 +260,7 @@ fn row(line: &PublishedLine) -> [u8; SNAPSHOT_ROW] {
     row
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "buckets"))]
 mod tests {
     use std::sync::Arc;
 

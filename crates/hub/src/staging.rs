@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 /// The folders of one hub's archives.
 #[derive(Debug)]
-pub(crate) struct Staging {
+pub struct Staging {
     parent: Option<PathBuf>,
     run: Mutex<Option<RunFolder>>,
 }

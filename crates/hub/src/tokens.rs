@@ -4,12 +4,11 @@
 //! not serve the file. If another web server does, only names and namespaces are visible.
 
 use jiff::Timestamp;
-use object_store::GetOptions;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::hex;
-use crate::files::{Files, Got};
+use crate::files::Files;
 use crate::names::{self, refused};
 use crate::{Hub, HubError};
 
@@ -78,7 +77,7 @@ pub struct NewToken {
 
 /// All tokens of a hub.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Tokens {
+pub struct Tokens {
     tokens: Vec<Token>,
 }
 
@@ -94,7 +93,7 @@ impl Token {
     }
 
     /// Whether it is for this package, whatever it allows.
-    pub(crate) fn is_for(&self, name: &str) -> bool {
+    pub fn is_for(&self, name: &str) -> bool {
         let is_inside = |namespace: &String| {
             namespace == "*"
                 || name
@@ -107,7 +106,7 @@ impl Token {
 
 impl Tokens {
     /// Reads the tokens of a hub; none if there never was one.
-    pub(crate) async fn read(files: &Files) -> Result<Self, HubError> {
+    pub async fn read(files: &Files) -> Result<Self, HubError> {
         match files.read(TOKENS_FILE).await? {
             None => Ok(Self::default()),
             Some(read) => Self::parse(files, &read.bytes),
@@ -115,25 +114,19 @@ impl Tokens {
     }
 
     /// Reads the tokens of a hub with the mark of their file, unless that is still `e_tag`.
-    pub(crate) async fn read_unless(
+    pub async fn read_unless(
         files: &Files,
         e_tag: Option<String>,
     ) -> Result<Option<(Option<String>, Self)>, HubError> {
-        let options = GetOptions { if_none_match: e_tag, ..GetOptions::default() };
-        match files.get(TOKENS_FILE, options).await? {
-            Got::Unchanged => Ok(None),
-            Got::Absent => Ok(Some((None, Self::default()))),
-            Got::Found(found) => {
-                let e_tag = found.meta.e_tag.clone();
-                let bytes = found.bytes().await;
-                let bytes = bytes.map_err(|error| files.failed("read", TOKENS_FILE, error))?;
-                Ok(Some((e_tag, Self::parse(files, &bytes)?)))
-            }
-        }
+        Ok(match files.read_if_changed(TOKENS_FILE, e_tag.as_deref()).await? {
+            None => None,
+            Some(None) => Some((None, Self::default())),
+            Some(Some(read)) => Some((read.mark.e_tag, Self::parse(files, &read.bytes)?)),
+        })
     }
 
     /// The token that `secret` is.
-    pub(crate) fn find(&self, secret: &str) -> Option<&Token> {
+    pub fn find(&self, secret: &str) -> Option<&Token> {
         let hash = hash(secret);
         self.tokens.iter().find(|token| token.hash == hash)
     }

@@ -16,7 +16,8 @@ use crate::HubError;
 use crate::archive::{self, Unpacked};
 use crate::closures;
 use crate::derived;
-use crate::files::{Files, Read};
+use crate::file::Read;
+use crate::files::Files;
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
@@ -46,15 +47,15 @@ pub enum Tags {
 
 /// The changes of a published version. `None` means no change.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Change {
+pub struct Change {
     /// Whether it is withdrawn, and why; an empty reason is none, and keeps the one there is.
-    pub(crate) yanked: Option<Option<String>>,
+    pub yanked: Option<Option<String>>,
     /// Its tags.
-    pub(crate) tags: Option<Tags>,
+    pub tags: Option<Tags>,
     /// The package that replaced this one, which is recorded in every version.
-    pub(crate) moved_to: Option<Option<String>>,
+    pub moved_to: Option<Option<String>>,
     /// The ETags of index files that it was made for; with none, it is for any.
-    pub(crate) expected: Vec<String>,
+    pub expected: Vec<String>,
 }
 
 impl Change {
@@ -74,7 +75,7 @@ impl Change {
 
     /// Whether the index file is not one that it was made for.
     fn is_outdated(&self, index: Option<&Read>) -> bool {
-        let e_tag = index.and_then(|index| index.version.e_tag.as_ref());
+        let e_tag = index.and_then(|index| index.mark.e_tag.as_ref());
         let is_any = self.expected.is_empty() || self.expected.iter().any(|one| one == "*");
         !is_any && !self.expected.iter().any(|one| Some(one) == e_tag)
     }
@@ -124,8 +125,9 @@ impl Tags {
 
 /// Changes one hub.
 #[derive(Debug, Clone)]
-pub(crate) struct Writer {
-    pub(crate) files: Files,
+pub struct Writer {
+    /// The files of the hub.
+    pub files: Files,
 }
 
 impl Writer {
@@ -140,7 +142,7 @@ impl Writer {
     }
 
     /// Publishes an archive that was unpacked, with its index line.
-    pub(crate) async fn publish(
+    pub async fn publish(
         &self,
         line: PublishedLine,
         bytes: Bytes,
@@ -168,7 +170,7 @@ impl Writer {
     }
 
     /// Keeps the signed statement about the archive of a version beside it, where tools look for it.
-    pub(crate) async fn write_provenance(
+    pub async fn write_provenance(
         &self,
         name: &str,
         version: &str,
@@ -210,7 +212,7 @@ impl Writer {
     }
 
     /// Makes all changes of a version at once; returns whether that changed anything.
-    pub(crate) async fn change_version(
+    pub async fn change_version(
         &self,
         name: &str,
         version: &str,

@@ -93,6 +93,8 @@ struct Finding<'a> {
     repaired: bool,
 }
 
+pub(crate) use self::serve::run_server;
+
 pub(crate) fn run(context: &Context, command: Command) -> Ending {
     match command {
         Command::Init { place } => init(context, &place),

@@ -1,15 +1,21 @@
 //! `mu hub serve`.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
+use mu_provider::Program;
+
 use crate::cli::context::{Context, Ending};
 use crate::cli::global::within;
+use crate::env::Environment;
 use crate::ops::hub::{Serving, serve, tokens};
+use crate::ops::{Code, CommandError};
 use crate::reference::Base;
+use crate::workspace::programs::programs;
 
 /// Serve a hub over HTTP, and accept uploads
 #[derive(Debug, Args)]
@@ -80,6 +86,33 @@ fn base(text: &str) -> Result<Base, String> {
     Base::parse(host).map_err(|error| error.to_string())
 }
 
+/// The program with the server.
+const PROGRAM: &str = "mu-hub";
+
+/// Runs the program with the server, with the arguments of this one: it stands beside this one, or in a folder of `PATH`.
+pub(crate) fn run_server(environment: &Environment, arguments: &[OsString]) -> Ending {
+    let programs = programs(environment);
+    let beside = std::env::current_exe().ok().and_then(|mu| Program::named(mu.parent()?, PROGRAM));
+    let Some(program) = beside.or_else(|| programs.find(PROGRAM)) else {
+        let missing = format!(
+            "a hub is served by the program `{PROGRAM}`, which is neither beside `mu` nor in PATH"
+        );
+        let hint = "releases of mu have both; from its source, `cargo install --path . --features full` installs both";
+        return Err(CommandError::new(Code::NotFound, missing).hint(hint).into());
+    };
+    let mut command = program.command(environment.variables.iter());
+    command.args(arguments.iter().skip(1)).current_dir(&environment.current);
+    let failed = |error| {
+        let doing = format!("cannot run {}", program.path().display());
+        CommandError::from_error(Code::Io, error).while_doing(doing)
+    };
+    // Signals and the exit status are the server's own.
+    #[cfg(unix)]
+    return Err(failed(std::os::unix::process::CommandExt::exec(&mut command)).into());
+    #[cfg(not(unix))]
+    Ok(command.status().map_err(failed)?.code().and_then(|code| code.try_into().ok()).unwrap_or(1))
+}
+
 pub(super) fn run(context: &Context, arguments: Arguments) -> Ending {
     let shell = Arc::clone(&context.shell);
     let serving = Serving {
@@ -99,7 +132,10 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Ending {
     // If something is wrong with the hub, serving it reports that.
     let tokens = tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
-    serve(&context.environment, &arguments.place, serving, |address| {
+    let Some(program) = context.server else {
+        unreachable!("the program with the server runs this")
+    };
+    serve(&context.environment, &arguments.place, serving, program, &mut |address| {
         context.shell.status(&format!("serving {} at {scheme}://{address}/", arguments.place));
         if scheme == "http" && !address.ip().is_loopback() {
             context.shell.status(

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use mu_hub::{Hub, HubError, Place, Report};
 
-pub use mu_hub::serve::Serving;
-pub use mu_hub::{Can, Token};
+pub use mu_hub::{Can, Serving, Token};
 
 use crate::env::Environment;
 use crate::ops::session::error::quoted;
@@ -73,6 +72,9 @@ pub fn check(
     Ok(hub.check(repair, progress)?)
 }
 
+/// A server of hubs: serves the one at a place until the process is asked to stop, and calls the last argument with the address.
+pub type Serve = fn(&Place, Serving, &mut dyn FnMut(SocketAddr)) -> Result<(), HubError>;
+
 /// Serves a hub until the process is asked to stop; calls `started` with the address.
 ///
 /// # Errors
@@ -82,11 +84,12 @@ pub fn serve(
     environment: &Environment,
     text: &str,
     mut serving: Serving,
-    started: impl FnOnce(SocketAddr),
+    serve: Serve,
+    started: &mut dyn FnMut(SocketAddr),
 ) -> Result<(), CommandError> {
     let absolute = |path: PathBuf| environment.current.join(path);
     serving.tls = serving.tls.map(|(chain, key)| (absolute(chain), absolute(key)));
-    Ok(mu_hub::serve::serve(&place(environment, text)?, serving, started)?)
+    Ok(serve(&place(environment, text)?, serving, started)?)
 }
 
 /// Creates a token and returns it.

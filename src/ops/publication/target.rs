@@ -138,9 +138,9 @@ impl Target {
             Some("oci") => Kind::Oci(Box::new(OciRegistry::open(session, to, insecure)?)),
             _ => {
                 let events = Arc::clone(&session.events);
-                let sending = Sending(Arc::new(move |done, total| {
+                let sending: Sending = Arc::new(move |done, total| {
                     events.request(&RequestEvent::Sending { number: NO_REQUEST, done, total });
-                }));
+                });
                 let place = hub::place(&session.environment, to).map_err(|error| {
                     error.hint("packages are published to servers (`https://HOST/`) and OCI registries (`oci://HOST/PREFIX`), too")
                 })?;

@@ -11,17 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use mu_provider::{fs, with_causes};
 use mu_provider_hub::document::PROV_ENDING;
 use mu_provider_hub::wire::SNAPSHOT_FILE;
-use object_store::ObjectMeta;
 
 use crate::HubError;
 use crate::archive;
 use crate::closures::{self, Meaning};
 use crate::derived::{self, Capability};
-use crate::files::{LINK, Odd, Read};
+use crate::file::{FileMeta, Read};
+use crate::files::Odd;
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
-use crate::paths::CATALOG_FILE;
+use crate::paths::{CATALOG_FILE, LINK};
 use crate::pending::BrokenOff;
 use crate::root::{HUB_FILE, Root};
 use crate::snapshot;
@@ -287,7 +287,7 @@ impl Check<'_> {
     async fn capabilities(&mut self) -> Result<(), HubError> {
         let mut present = BTreeMap::new();
         for meta in self.writer.files.list("capabilities/").await? {
-            let path = meta.location.to_string();
+            let path = meta.path;
             let Some(read) = self.read(&path).await? else { continue };
             match serde_json::from_slice::<Capability>(&read.bytes) {
                 Ok(file) => drop(present.insert(path, file.packages)),
@@ -313,7 +313,7 @@ impl Check<'_> {
     async fn closures(&mut self) -> Result<(), HubError> {
         let Some(folder) = self.root.closures_folder() else { return Ok(()) };
         for meta in self.writer.files.list(&folder).await? {
-            let path = meta.location.to_string();
+            let path = meta.path;
             let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
             if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
                 self.leftover(&path, "it belongs to no package");
@@ -395,11 +395,11 @@ impl Check<'_> {
 
     /// Archives that no line leads to, and statements about such archives. If a package's index is broken, its archives may still belong to a
     /// line.
-    async fn orphans(&mut self) -> Result<Vec<ObjectMeta>, HubError> {
+    async fn orphans(&mut self) -> Result<Vec<FileMeta>, HubError> {
         let packs = self.root.packs_folder();
         let mut orphans = Vec::new();
         for meta in self.writer.files.list(&packs).await? {
-            let path = meta.location.as_ref();
+            let path = meta.path.as_str();
             let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
             let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
             let archive = path.strip_suffix(PROV_ENDING).unwrap_or(path);

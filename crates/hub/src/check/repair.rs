@@ -6,12 +6,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use object_store::ObjectMeta;
-
 use super::{Check, Finding};
 use crate::HubError;
 use crate::closures;
 use crate::derived;
+use crate::file::FileMeta;
 use crate::log;
 use crate::paths::{CATALOG_FILE, closure_file};
 use crate::pending::{BrokenOff, Marker};
@@ -24,22 +23,22 @@ impl Check<'_> {
     pub(super) async fn repair(
         &mut self,
         pending: BrokenOff,
-        orphans: &[ObjectMeta],
+        orphans: &[FileMeta],
     ) -> Result<(), HubError> {
         let files = &self.writer.files;
         let marker = Marker::set(files, "").await?;
-        let now = files.head(&marker.path).await?.map(|meta| meta.last_modified);
+        let now = files.head(&marker.path).await?.map(|meta| meta.modified);
         let mut kept = BTreeSet::new();
         for meta in orphans {
-            let age = now.map(|now| (now - meta.last_modified).to_std().unwrap_or_default());
+            let age = now.map(|now| now.duration_since(meta.modified).unwrap_or_default());
             if files.is_folder() || age.is_some_and(|age| age >= ORPHAN_AFTER) {
-                files.remove(meta.location.as_ref()).await?;
+                files.remove(&meta.path).await?;
             } else {
-                kept.insert(meta.location.to_string());
+                kept.insert(meta.path.clone());
             }
         }
         for meta in files.list("capabilities/").await? {
-            self.rewrite_capability(meta.location.as_ref()).await?;
+            self.rewrite_capability(&meta.path).await?;
         }
         self.rewrite_closures().await?;
         let mut names: BTreeSet<String> = std::mem::take(&mut self.wrong);
@@ -85,7 +84,7 @@ impl Check<'_> {
         root.keep_closures();
         let folder = root.closures_folder().expect("they are kept");
         for meta in files.list(&folder).await? {
-            let path = meta.location.as_ref();
+            let path = meta.path.as_str();
             let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
             if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
                 files.remove(path).await?;

@@ -1,13 +1,13 @@
 //! Writes files as a whole: readers see the old content or the new one, whatever happens in between.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use super::{AtPath as _, FileError, changing, create_folder, read, rename};
+use super::{AtPath as _, FileError, changing, create_folder, metadata, read, rename};
 use crate::tree::needs_a_copy;
 
 /// Replaces a file as a whole: readers see the old content or the new one, whatever happens in between.
@@ -73,6 +73,65 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
     // A temporary file is private from the start.
     io::Write::write_all(&mut staged, content).at("write", staged.path())?;
     put(staged, path)
+}
+
+/// Replaces a file as a whole, as [`write_atomic`] does, and returns when that is on the disk. Returns what is known of the file.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written; the old file is unchanged then.
+pub fn replace_durably(path: &Path, content: &[u8]) -> Result<Metadata, FileError> {
+    put(stage_durably(path, content)?, path)?;
+    sync_folder(path)?;
+    metadata(path)
+}
+
+/// Creates a file, and returns when that is on the disk. Returns what is known of it; `None` if a file is there already, which
+/// stays as it is.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written.
+pub fn create_durably(path: &Path, content: &[u8]) -> Result<Option<Metadata>, FileError> {
+    let staged = stage_durably(path, content)?;
+    changing();
+    match staged.persist_noclobber(path) {
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        result => result.map_err(|error| error.error).at("write", path)?,
+    };
+    sync_folder(path)?;
+    metadata(path).map(Some)
+}
+
+/// Creates a new file beside `path` with this content, and its folder if necessary, all of which is on the disk then. Others may
+/// read it as far as the user lets them read new files.
+fn stage_durably(path: &Path, content: &[u8]) -> Result<NamedTempFile, FileError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let is_new = |folder: &&Path| !folder.is_dir();
+    let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
+    create_folder(folder)?;
+    new.into_iter().try_for_each(sync_folder)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(STAGED);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut staged = builder.tempfile_in(folder).at("write a file in", folder)?;
+    let written = io::Write::write_all(&mut staged, content);
+    written.and_then(|()| staged.as_file().sync_all()).at("write", staged.path())?;
+    Ok(staged)
+}
+
+/// Brings the name of what is at `path` to the disk.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> Result<(), FileError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    File::open(folder).and_then(|folder| folder.sync_all()).at("write", folder)
+}
+
+/// This system writes names at once.
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> Result<(), FileError> {
+    Ok(())
 }
 
 /// Moves a staged file into the place of another one.

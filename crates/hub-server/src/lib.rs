@@ -1,0 +1,56 @@
+//! A hub's server: static files for everyone, and changes for those who have a token.
+//!
+//! It keeps no important state between requests: all state is in the place, so any number of servers can
+//! share one. `connection.rs` has sockets, TLS and their limits, `patience.rs` deals with slow clients,
+//! `host.rs` checks the host of a request, `routes.rs` dispatches requests and writes the access log, and
+//! `server.rs` has what requests share. `answers.rs` has common answers, `readers.rs` decides who may read,
+//! `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the catalog, and `page/`
+//! has the web pages. `unbound.rs` is the server without a socket, `uploads.rs` limits the memory for
+//! archives, `limits.rs` and `metrics.rs` do what their names say, and `problem.rs` has the errors.
+
+mod answers;
+mod catalog;
+mod connection;
+mod data;
+mod host;
+mod limits;
+mod metrics;
+mod page;
+mod patience;
+mod problem;
+mod readers;
+mod reading;
+mod routes;
+mod search;
+mod server;
+mod unbound;
+mod uploads;
+mod writing;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use self::server::Server;
+pub use self::unbound::Unbound;
+use mu_hub::{HubError, Place, Serving};
+
+/// Serves the hub at `place` until the process is asked to stop. Then requests in progress are finished.
+///
+/// `started` is called with the address once the server listens.
+///
+/// # Errors
+///
+/// When there is no hub, the server cannot listen at the address, or a TLS file cannot be used.
+pub fn serve(
+    place: &Place,
+    serving: Serving,
+    started: &mut dyn FnMut(SocketAddr),
+) -> Result<(), HubError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
+    let tls = serving.tls.as_ref().map(|(chain, key)| connection::tls(chain, key)).transpose()?;
+    let server = runtime.block_on(Server::open(place, serving))?;
+    runtime.block_on(connection::listen(Arc::new(server), tls, started))
+}

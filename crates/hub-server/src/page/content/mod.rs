@@ -1,0 +1,338 @@
+//! What pages show from a package's archive: its readme, its list of files, and each file.
+//!
+//! Archives are hostile, so they are unpacked with the same reader as everywhere, within narrow limits, and
+//! only a few at a time. The result is cached (`kept.rs`), because an archive never changes. `markdown.rs`
+//! converts Markdown to HTML, with links from `links.rs`; `highlight.rs` marks code; `kind.rs` recognizes
+//! files by their names.
+
+mod highlight;
+mod kept;
+mod kind;
+mod links;
+mod markdown;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mu_provider::{Limits, Mode};
+use tokio::sync::Semaphore;
+
+pub(super) use self::kind::picture;
+pub(super) use self::links::{escaped, repository_files};
+
+use self::kept::{Kept, Weight};
+use self::links::Links;
+use mu_hub::HubError;
+use mu_hub::archive::{self, Unpacked};
+use mu_hub::files::Files;
+use mu_hub::lines::PublishedLine;
+use mu_hub::root::Root;
+use mu_hub::staging::Staging;
+
+/// The largest archive that is unpacked for a page, in bytes.
+const LARGEST_ARCHIVE: u64 = 32 << 20;
+
+/// The largest size of an unpacked archive, in bytes.
+const LARGEST_TREE: u64 = 128 << 20;
+
+/// The largest number of files in an archive.
+const MOST_FILES: usize = 20_000;
+
+/// The longest text that is shown, in bytes.
+const LONGEST: u64 = 256 << 10;
+
+/// The largest picture that is sent, in bytes.
+const LARGEST_PICTURE: u64 = 4 << 20;
+
+/// How many archives are unpacked at the same time.
+const AT_ONCE: usize = 2;
+
+/// How much of archives, and how much of single files, is cached, in bytes.
+const KEPT: [usize; 2] = [16 << 20, 32 << 20];
+
+/// What an archive is to a page.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) readme: Readme,
+    /// Its files, sorted by path; none if it was not unpacked.
+    pub(super) files: Vec<Listed>,
+}
+
+/// A file of a package.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) path: String,
+    /// In bytes.
+    pub(super) size: u64,
+}
+
+/// The readme as a page shows it.
+#[derive(Debug, Default)]
+pub(super) enum Readme {
+    /// HTML that can do no harm.
+    Html(String),
+    /// Plain text.
+    Text(String),
+    /// The package has no readme, or none that can be read.
+    #[default]
+    None,
+    /// The readme, or the archive, is too large to be shown.
+    TooLarge,
+}
+
+/// How one file is shown.
+#[derive(Debug)]
+pub(super) enum Shown {
+    /// A picture, and its type.
+    Picture(&'static str, Vec<u8>),
+    /// Markdown, as HTML that can do no harm.
+    Html(String),
+    /// Code or other text, as HTML with its parts marked.
+    Code(String),
+    /// Anything that is not text.
+    Binary,
+    TooLarge,
+}
+
+impl Content {
+    const TOO_LARGE: Self = Self { readme: Readme::TooLarge, files: Vec::new() };
+}
+
+impl Weight for Content {
+    fn weight(&self) -> usize {
+        let text = match &self.readme {
+            Readme::Html(text) | Readme::Text(text) => text.len(),
+            Readme::None | Readme::TooLarge => 0,
+        };
+        text + self.files.iter().map(|file| file.path.len() + size_of::<Listed>()).sum::<usize>()
+    }
+}
+
+impl Weight for Shown {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Picture(_, bytes) => bytes.len(),
+            Self::Html(text) | Self::Code(text) => text.len(),
+            Self::Binary | Self::TooLarge => 0,
+        }
+    }
+}
+
+/// The cached content of archives.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    contents: Kept<Content>,
+    shown: Arc<Kept<Shown>>,
+    turns: Semaphore,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        let [contents, shown] = KEPT;
+        Self {
+            contents: Kept::new(contents),
+            shown: Arc::new(Kept::new(shown)),
+            turns: Semaphore::new(AT_ONCE),
+        }
+    }
+}
+
+impl Contents {
+    /// The content of a version's archive; `None` if it is missing or refused.
+    pub(super) async fn of(
+        &self,
+        files: &Files,
+        root: &Root,
+        line: &PublishedLine,
+    ) -> Result<Arc<Content>, HubError> {
+        let key = key(root, line);
+        if let Some(known) = self.contents.find(&key) {
+            return Ok(known);
+        }
+        let Ok(_turn) = self.turns.acquire().await else { return Ok(Arc::default()) };
+        // Another request may have loaded the same in the meantime.
+        if let Some(known) = self.contents.find(&key) {
+            return Ok(known);
+        }
+        let content = match fetch(files, root, line).await? {
+            Fetched::Absent => Content::default(),
+            Fetched::TooLarge => Content::TOO_LARGE,
+            Fetched::Whole(bytes) => {
+                let (staging, shown) = (Arc::clone(&files.staging), Arc::clone(&self.shown));
+                let (line, key) = (line.clone(), key.clone());
+                let unpacked = tokio::task::spawn_blocking(move || {
+                    Some(read(&unpack(&staging, &bytes, &line)?, &line, &key, &shown))
+                });
+                unpacked.await.ok().flatten().unwrap_or_default()
+            }
+        };
+        let content = Arc::new(content);
+        self.contents.keep(key, &content);
+        Ok(content)
+    }
+
+    /// How a file of a version is shown; `None` if the version has no such file.
+    pub(super) async fn file(
+        &self,
+        files: &Files,
+        root: &Root,
+        line: &PublishedLine,
+        path: &str,
+    ) -> Result<Option<Arc<Shown>>, HubError> {
+        let content = self.of(files, root, line).await?;
+        if content.files.binary_search_by(|file| file.path.as_str().cmp(path)).is_err() {
+            return Ok(None);
+        }
+        let key = format!("{} {path}", key(root, line));
+        if let Some(known) = self.shown.find(&key) {
+            return Ok(Some(known));
+        }
+        let Ok(_turn) = self.turns.acquire().await else { return Ok(None) };
+        if let Some(known) = self.shown.find(&key) {
+            return Ok(Some(known));
+        }
+        let Fetched::Whole(bytes) = fetch(files, root, line).await? else { return Ok(None) };
+        let staging = Arc::clone(&files.staging);
+        let (line, path) = (line.clone(), path.to_owned());
+        let shown = tokio::task::spawn_blocking(move || {
+            Some(show(&unpack(&staging, &bytes, &line)?, &line, &path))
+        });
+        let Some(shown) = shown.await.ok().flatten().map(Arc::new) else { return Ok(None) };
+        self.shown.keep(key, &shown);
+        Ok(Some(shown))
+    }
+}
+
+/// A key for an archive and for the version whose links are in its texts.
+fn key(root: &Root, line: &PublishedLine) -> String {
+    let archive = line.text("archive").unwrap_or_default();
+    format!("{} {} {archive}", line.describe(), place(root, line))
+}
+
+/// The path of a version's archive in this hub.
+pub(super) fn place(root: &Root, line: &PublishedLine) -> String {
+    let listed = line.texts("urls").find(|url| !url.contains("://")).map(str::to_owned);
+    listed.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
+}
+
+/// An archive as it was requested.
+enum Fetched {
+    Whole(Bytes),
+    Absent,
+    TooLarge,
+}
+
+async fn fetch(files: &Files, root: &Root, line: &PublishedLine) -> Result<Fetched, HubError> {
+    // Some hubs include the app version only if it is part of the version.
+    let by_version = format!("{}{}", root.packs_folder(), line.archive_by_version());
+    let mut path = place(root, line);
+    let mut meta = files.head(&path).await?;
+    if meta.is_none() && path != by_version {
+        meta = files.head(&by_version).await?;
+        path = by_version;
+    }
+    let Some(meta) = meta else { return Ok(Fetched::Absent) };
+    if meta.size > LARGEST_ARCHIVE {
+        return Ok(Fetched::TooLarge);
+    }
+    let read = files.read(&path).await?;
+    Ok(read.map_or(Fetched::Absent, |read| Fetched::Whole(read.bytes)))
+}
+
+/// Unpacks an archive; `None` for one that is refused.
+fn unpack(staging: &Staging, bytes: &Bytes, line: &PublishedLine) -> Option<Unpacked> {
+    let expected = line.text("archive");
+    if expected.is_some_and(|expected| expected != archive::digest(bytes).to_string()) {
+        return None;
+    }
+    let limits = Limits { bytes: LARGEST_TREE, entries: MOST_FILES, ..Limits::default() };
+    archive::unpack_within(staging, bytes, (&line.describe(), line.archive_layout()), limits).ok()
+}
+
+/// Reads what a page shows. The pictures in the readme are cached too, because browsers request them next.
+fn read(unpacked: &Unpacked, line: &PublishedLine, key: &str, shown: &Kept<Shown>) -> Content {
+    let files = files(unpacked);
+    let Some(path) = unpacked.readme(line) else { return Content { readme: Readme::None, files } };
+    let leaf = line.name().rsplit('/').next().unwrap_or_default();
+    let before = format!("{leaf}@{}/", escaped(&line.full_version()));
+    let readme = match show_text(unpacked, line, path, &before) {
+        Text::Markdown(html, pictures) => {
+            for path in pictures {
+                let picture = show(unpacked, line, &path);
+                shown.keep(format!("{key} {path}"), &Arc::new(picture));
+            }
+            Readme::Html(html)
+        }
+        Text::Plain(text) if text.trim().is_empty() => Readme::None,
+        Text::Plain(text) => Readme::Text(text),
+        Text::Binary => Readme::None,
+        Text::TooLarge => Readme::TooLarge,
+    };
+    Content { readme, files }
+}
+
+fn files(unpacked: &Unpacked) -> Vec<Listed> {
+    // The target of a link is listed in its own place.
+    let entries = unpacked.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink);
+    let listed = |entry: &mu_provider::Entry| Listed { path: entry.path.clone(), size: entry.size };
+    let mut files: Vec<Listed> = entries.map(listed).collect();
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    files
+}
+
+/// How one of the files is shown.
+fn show(unpacked: &Unpacked, line: &PublishedLine, path: &str) -> Shown {
+    if let Some(kind) = picture(path) {
+        return match unpacked.bytes(path, LARGEST_PICTURE) {
+            Ok(Some(bytes)) => Shown::Picture(kind, bytes),
+            Ok(None) => Shown::TooLarge,
+            Err(_) => Shown::Binary,
+        };
+    }
+    match show_text(unpacked, line, path, &"../".repeat(path.matches('/').count())) {
+        Text::Markdown(html, _) => Shown::Html(html),
+        Text::Plain(text) => {
+            let mut html = String::with_capacity(text.len() * 2);
+            highlight::write(&mut html, kind::language(path), &text)
+                .expect("a text takes what is written");
+            Shown::Code(html)
+        }
+        Text::Binary => Shown::Binary,
+        Text::TooLarge => Shown::TooLarge,
+    }
+}
+
+/// A file as text.
+enum Text {
+    /// HTML, and the pictures of the package that are in it.
+    Markdown(String, BTreeSet<String>),
+    Plain(String),
+    Binary,
+    TooLarge,
+}
+
+/// Reads a text; `before` is the prefix of the package's files on its page.
+fn show_text(unpacked: &Unpacked, line: &PublishedLine, path: &str, before: &str) -> Text {
+    let text = match unpacked.bytes(path, LONGEST) {
+        Ok(Some(bytes)) => String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
+        Ok(None) => return Text::TooLarge,
+        Err(_) => None,
+    };
+    let Some(text) = text else { return Text::Binary };
+    if !kind::is_markdown(path) || text.trim().is_empty() {
+        return Text::Plain(text);
+    }
+    let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
+    let repository = line.text("repository");
+    let links = Links {
+        files: before.to_owned(),
+        folder: folder.to_owned(),
+        paths: files(unpacked).into_iter().map(|file| file.path).collect(),
+        repository: repository.and_then(|place| repository_files(place, line.text("commit"))),
+    };
+    match markdown::markdown(&text, links) {
+        Some((html, pictures)) => Text::Markdown(html, pictures),
+        None => Text::Plain(text),
+    }
+}

@@ -1,0 +1,130 @@
+//! Packages in a list: their catalog entries, and the publication time of their newest versions.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use mu_provider::catalog::CatalogLine;
+
+use super::relations::Relations;
+use super::words::Moment;
+use mu_hub::files::Files;
+use mu_hub::root::Root;
+
+/// A package in a list.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) line: CatalogLine,
+    pub(super) published: Option<Timestamp>,
+}
+
+impl Found {
+    pub(super) fn of(line: CatalogLine) -> Self {
+        Self { line, published: None }
+    }
+
+    /// When the newest version of the package was published, as seen from now.
+    pub(super) fn moment(&self) -> Option<Moment> {
+        self.published.map(Moment::new)
+    }
+}
+
+/// The packages of a catalog for which `is_wanted` holds, by name, at most `most`; and how many there are.
+pub(super) async fn listed(
+    catalog: Bytes,
+    is_wanted: impl Fn(&str) -> bool + Send + 'static,
+    most: usize,
+) -> (Vec<Found>, usize) {
+    // A large catalog takes some milliseconds, during which other requests continue.
+    let reading = tokio::task::spawn_blocking(move || {
+        let lines = catalog.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| first_name(line).is_none_or(&is_wanted));
+        let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
+        let mut found: Vec<CatalogLine> = lines.filter(|line| is_wanted(&line.name)).collect();
+        found.sort_by(|left, right| left.name.cmp(&right.name));
+        let total = found.len();
+        (found.into_iter().take(most).map(Found::of).collect(), total)
+    });
+    reading.await.unwrap_or_default()
+}
+
+/// The names of packages that are similar to `name`, best first, at most three.
+pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
+    let comparing = tokio::task::spawn_blocking(move || {
+        let lines = catalog.split(|byte| *byte == b'\n');
+        let names = lines.filter_map(|line| match first_name(line) {
+            Some(name) => Some(name.to_owned()),
+            None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name),
+        });
+        nearest(&name, names)
+    });
+    comparing.await.unwrap_or_default()
+}
+
+/// The name at the beginning of a line. Hubs write it there, so most lines need not be parsed.
+fn first_name(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(b"{\"name\":\"")?;
+    let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
+    std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
+}
+
+fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+    let leaf = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let (asked, asked_leaf) = (name.to_lowercase(), leaf(&name.to_lowercase()));
+    let most = 1 + name.len() / 5;
+    let near = known.filter_map(|other| {
+        let lower = other.to_lowercase();
+        let has_same_leaf = leaf(&lower) == asked_leaf;
+        if !has_same_leaf && lower.len().abs_diff(asked.len()) > most {
+            return None;
+        }
+        let distance = strsim::damerau_levenshtein(&asked, &lower);
+        (has_same_leaf || distance <= most).then_some((distance, other))
+    });
+    let mut near: Vec<(usize, String)> = near.collect();
+    near.sort();
+    near.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// Adds the publication time of each package, as far as `relations` know it already.
+pub(super) async fn date(
+    relations: &Arc<Relations>,
+    files: &Files,
+    root: &Root,
+    packages: &mut [Found],
+) {
+    relations.refresh(files, root).await;
+    relations.look(|known| {
+        for package in packages {
+            package.published = known.find(&package.line.name).and_then(|brief| brief.published);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_name, nearest};
+
+    #[test]
+    fn names_are_read_where_they_stand_plainly() {
+        for (line, expected) in [
+            ("{\"name\":\"a/b\",\"latest\":\"1\"}", Some("a/b")),
+            ("{\"name\":\"a\\/b\"}", None),
+            ("{ \"name\": \"a\"}", None),
+            ("{\"name\":\"a", None),
+            ("", None),
+        ] {
+            assert_eq!(first_name(line.as_bytes()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn similar_names_are_those_that_may_have_been_meant() {
+        let known = ["web/proxy", "web/tls", "ops/proxy", "acme/proxies", "x"];
+        let near = |name: &str| nearest(name, known.iter().map(|name| (*name).to_owned()));
+        assert_eq!(near("web/prxoy"), ["web/proxy"]);
+        assert_eq!(near("Web/Proxy"), ["web/proxy", "ops/proxy"]);
+        assert_eq!(near("proxy"), ["ops/proxy", "web/proxy"]);
+        assert!(near("nothing/at-all").is_empty());
+    }
+}

@@ -1,0 +1,175 @@
+//! The first page, and the results of a search.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use mu_manifest::reference::Base;
+
+use super::found::{self, Found};
+use super::frame::{Frame, PageRequest};
+use super::pages::Pages;
+use crate::problem::Problem;
+use crate::reading::ASK_AGAIN;
+use crate::search::search as search_catalog;
+use mu_hub::root::Root;
+
+/// How many packages a search shows, and how many on the longer page.
+const SHOWN: [usize; 2] = [50, 500];
+
+/// How many results of a search can be sorted by something other than relevance.
+const SORTED: usize = 10_000;
+
+#[derive(Debug, Template)]
+#[template(path = "home.html")]
+struct Home<'asked> {
+    frame: Frame<'asked>,
+    /// How many packages there are, if that is known.
+    packages: Option<usize>,
+    guide: Guide,
+    recent: Arc<Vec<Found>>,
+}
+
+/// Answers with the first page.
+pub(super) async fn first(
+    State(pages): State<Arc<Pages>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let asked = PageRequest::of(&pages.data, &request);
+    let root = Root::read(&pages.data.files).await?;
+    let relations = &pages.relations;
+    let is_known = relations.refresh(&pages.data.files, &root).await;
+    let recent = pages.recent.read(&pages.data.files, &root).await?;
+    let packages = is_known.then(|| relations.look(|known| known.len()));
+    let guide = Guide::of(&asked, recent.first().map(|changed| changed.line.name.as_str()));
+    asked.page(ASK_AGAIN, &Home { frame: asked.frame(), packages, guide, recent })
+}
+
+/// The commands that use this hub, and publish to it.
+#[derive(Debug)]
+struct Guide {
+    /// Depends on one of its packages.
+    add: Option<String>,
+    /// Leads references without a host here.
+    registry: Option<String>,
+    login: Option<String>,
+    publish: Option<String>,
+    /// What whole names of its packages begin with.
+    base: String,
+    /// Whether a proxy shows this server below a path, so that whole names alone do not lead here.
+    is_below_path: bool,
+}
+
+impl Guide {
+    fn of(asked: &PageRequest, example: Option<&str>) -> Self {
+        let address = &asked.address;
+        let url = Some(&address.url).filter(|url| !url.is_empty());
+        let base = Base::default();
+        let is_there = address.url == format!("https://{}", base.as_str());
+        let place = url.and_then(|url| url.split("://").nth(1)).unwrap_or_default();
+        let (host, path) = place.split_once('/').unwrap_or((place, ""));
+        let is_below_path = !path.is_empty();
+        let led = if is_below_path { address.base.as_str() } else { base.as_str() };
+        Self {
+            add: address
+                .reference(example.unwrap_or("acme/tool"))
+                .map(|reference| format!("mu add {reference}")),
+            registry: url.filter(|_| !is_there).map(|url| format!("mu registry add {led} {url}")),
+            login: url.map(|_| format!("mu login {host}")),
+            publish: url.map(|url| format!("mu publish --to {url}")),
+            base: address.base.clone(),
+            is_below_path,
+        }
+    }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "search.html")]
+struct Results<'asked> {
+    frame: Frame<'asked>,
+    packages: Vec<Found>,
+    total: usize,
+    sorts: Vec<SortLink>,
+    /// The query of the page that shows more.
+    more: Option<String>,
+}
+
+/// The order of a search's results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Relevance,
+    Newest,
+    Name,
+}
+
+/// A sort order, with the link to its page unless it is the current one.
+#[derive(Debug)]
+struct SortLink {
+    name: &'static str,
+    query: Option<String>,
+}
+
+impl Sort {
+    const ALL: [Self; 3] = [Self::Relevance, Self::Newest, Self::Name];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Relevance => "relevance",
+            Self::Newest => "newest",
+            Self::Name => "name",
+        }
+    }
+
+    /// The search. Without words, sorting by relevance makes no sense.
+    fn of(asked: &PageRequest) -> Self {
+        let named = asked.query("sort");
+        Self::ALL.into_iter().find(|sort| sort.name() == named).unwrap_or(Self::Relevance)
+    }
+
+    fn sort(self, packages: &mut [Found]) {
+        match self {
+            Self::Relevance => {}
+            Self::Newest => packages.sort_by_key(|package| Reverse(package.published)),
+            Self::Name => packages.sort_by_cached_key(|package| package.line.name.clone()),
+        }
+    }
+}
+
+/// Answers with the results of a search.
+pub(super) async fn search(
+    State(pages): State<Arc<Pages>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let asked = PageRequest::of(&pages.data, &request);
+    let words = asked.query("q");
+    let sort = Sort::of(&asked);
+    let [usual, most] = SHOWN;
+    let limit = asked.query("limit").parse().unwrap_or(usual).clamp(1, most);
+    let query = |limit: usize, sort: Sort| {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("q", &words);
+        if sort != Sort::Relevance {
+            query.append_pair("sort", sort.name());
+        }
+        if limit != usual {
+            query.append_pair("limit", &limit.to_string());
+        }
+        query.finish()
+    };
+    // To find the newest, or the first by name, the server has to look at all.
+    let looked_at = if sort == Sort::Relevance { limit } else { SORTED };
+    let answer = search_catalog(&pages.data, &words, looked_at).await?;
+    let total = answer.total.unwrap_or(answer.packages.len());
+    let mut packages: Vec<Found> = answer.packages.into_iter().map(Found::of).collect();
+    let root = Root::read(&pages.data.files).await?;
+    found::date(&pages.relations, &pages.data.files, &root, &mut packages).await;
+    sort.sort(&mut packages);
+    packages.truncate(limit);
+    let more = (limit < most && packages.len() < total).then(|| query(most, sort));
+    let sorts = Sort::ALL
+        .map(|one| SortLink { name: one.name(), query: (one != sort).then(|| query(limit, one)) });
+    let frame = Frame { words: words.clone(), ..asked.frame() };
+    asked.page(ASK_AGAIN, &Results { frame, packages, total, sorts: sorts.into(), more })
+}

@@ -1,0 +1,360 @@
+//! Which packages depend on which, and which claim to replace which. No file of a hub contains this.
+//!
+//! It is computed once from the snapshot (or every index file). Then the log keeps it current: a change costs
+//! the index files that it concerns. Only a package's newest version is in memory, about a kilobyte.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use super::target::{Target, namespace};
+use super::words::published;
+use mu_hub::HubError;
+use mu_hub::derived;
+use mu_hub::files::Files;
+use mu_hub::lines::{Lines, PublishedLine, Standing};
+use mu_hub::log;
+use mu_hub::root::Root;
+use mu_hub::snapshot;
+
+/// How long a page waits for changes. After that, it shows what was known before.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the relations are cached for a hub that does not count its changes.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// Index files that are read at once.
+const AT_ONCE: usize = 32;
+
+/// The relations between the packages of a hub.
+#[derive(Debug, Default)]
+pub(crate) struct Relations {
+    known: RwLock<Known>,
+    reading: Mutex<()>,
+}
+
+/// What is known at a generation.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The generation, and when it was read; `None` before anything was.
+    read: Option<(Option<u64>, Instant)>,
+    packages: HashMap<Arc<str>, Brief>,
+    dependents: ByKey,
+    claimants: ByKey,
+}
+
+/// The packages whose references may lead to a key.
+type ByKey = HashMap<Box<str>, BTreeSet<Arc<str>>>;
+
+/// What the newest version of a package says about others.
+#[derive(Debug, Default)]
+pub(super) struct Brief {
+    /// References, as they were written.
+    pub(super) dependencies: Box<[Box<str>]>,
+    pub(super) replaces: Box<[Box<str>]>,
+    pub(super) moved_to: Option<Box<str>>,
+    requires: Box<[Box<str>]>,
+    pub(super) published: Option<Timestamp>,
+}
+
+impl Relations {
+    /// Waits a moment for the changes since the last time; returns whether anything is known.
+    pub(super) async fn refresh(self: &Arc<Self>, files: &Files, root: &Root) -> bool {
+        if !self.is_current(root) {
+            let (relations, files, root) = (Arc::clone(self), files.clone(), root.clone());
+            // Continues even if the page stops waiting.
+            let task = tokio::spawn(async move { relations.read_changes(&files, &root).await });
+            let _ = tokio::time::timeout(PATIENCE, task).await;
+        }
+        self.look(|known| known.read.is_some())
+    }
+
+    /// Calls `look` with what is known.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
+        look(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_current(&self, root: &Root) -> bool {
+        self.look(|known| match known.read {
+            Some((Some(generation), _)) => root.counts() && generation >= root.generation(),
+            Some((None, moment)) => !root.counts() && moment.elapsed() < KEPT,
+            None => false,
+        })
+    }
+
+    async fn read_changes(&self, files: &Files, root: &Root) -> Result<(), HubError> {
+        let _turn = self.reading.lock().await;
+        if self.is_current(root) {
+            return Ok(());
+        }
+        let before = self.look(|known| known.read.and_then(|(generation, _)| generation));
+        // A repaired hub may count from a lower number again.
+        let before = before.filter(|before| root.counts() && *before <= root.generation());
+        let changed = match before {
+            Some(before) => log::names(files, root, before, root.generation()).await?,
+            None => None,
+        };
+        let read = Some((root.counts().then(|| root.generation()), Instant::now()));
+        if let Some(changed) = changed {
+            let changed = indexes(files, root, changed).await?;
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            for (name, lines) in changed {
+                known.put(&name, lines.latest().map(Brief::of));
+            }
+            known.read = read;
+        } else {
+            let mut known = whole(files, root).await?;
+            known.read = read;
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the whole hub: the snapshot, and what has changed since.
+async fn whole(files: &Files, root: &Root) -> Result<Known, HubError> {
+    let mut known = Known::default();
+    let mut names = None;
+    if root.snapshot().is_some()
+        && let Some((generation, latest)) =
+            snapshot::visit(files, Latest::new(), keep_latest).await?
+    {
+        names = log::names(files, root, generation, root.generation()).await?;
+        for (name, (_, brief)) in latest {
+            known.put(&name, Some(brief));
+        }
+    }
+    let names = match names {
+        Some(names) => names,
+        None => {
+            known = Known::default();
+            derived::all_names(files, root).await?
+        }
+    };
+    for (name, lines) in indexes(files, root, names).await? {
+        known.put(&name, lines.latest().map(Brief::of));
+    }
+    Ok(known)
+}
+
+/// The newest version of each package so far.
+type Latest = HashMap<String, (Standing, Brief)>;
+
+fn keep_latest(latest: &mut Latest, line: PublishedLine) {
+    let standing = line.standing();
+    match latest.get_mut(line.name()) {
+        Some((best, _)) if *best > standing => {}
+        Some(known) => *known = (standing, Brief::of(&line)),
+        None => {
+            latest.insert(line.name().to_owned(), (standing, Brief::of(&line)));
+        }
+    }
+}
+
+/// The index files of some packages. A problem with one must not stop the others.
+async fn indexes(
+    files: &Files,
+    root: &Root,
+    names: Vec<String>,
+) -> Result<Vec<(String, Lines)>, HubError> {
+    let mut reading = futures_util::stream::iter(names)
+        .map(|name| async move {
+            let lines = derived::index(files, root, &name).await;
+            (name, lines)
+        })
+        .buffer_unordered(AT_ONCE);
+    let mut read = Vec::new();
+    while let Some((name, lines)) = reading.next().await {
+        match lines {
+            Err(HubError::Broken { .. }) => {}
+            lines => read.push((name, lines?)),
+        }
+    }
+    Ok(read)
+}
+
+impl Known {
+    /// How many packages there are.
+    pub(super) fn len(&self) -> usize {
+        self.packages.len()
+    }
+
+    /// The brief of a package's newest version.
+    pub(super) fn find(&self, name: &str) -> Option<&Brief> {
+        self.packages.get(name)
+    }
+
+    /// The package of this hub that a reference of `own` leads to; `base` is the hub's base.
+    pub(super) fn resolve(&self, own: &str, reference: &str, base: &str) -> Option<&str> {
+        let keys = Target::parse(reference)?.keys(own);
+        keys.iter().find_map(|key| {
+            let name = key.strip_prefix(base).filter(|_| !base.is_empty()).unwrap_or(key);
+            self.packages.get_key_value(name).map(|(name, _)| &**name)
+        })
+    }
+
+    /// The packages whose newest version depends on `name`, by name, each with its requirement.
+    pub(super) fn dependents(&self, name: &str, base: &str) -> Vec<(&str, &str)> {
+        let found = self.leading_to(&self.dependents, name, base);
+        let spec = |own: &&str| {
+            let references = self.find(own)?.dependencies.iter();
+            let mut leading = references
+                .filter(|reference| self.resolve(own, reference, base) == Some(name))
+                .filter_map(|reference| Target::parse(reference));
+            leading.next().map(|target| target.spec)
+        };
+        found.into_iter().filter_map(|own| Some((own, spec(&own)?))).collect()
+    }
+
+    /// The packages whose newest version claims to replace `name`, by name.
+    pub(super) fn claimants(&self, name: &str, base: &str) -> Vec<&str> {
+        let found = self.leading_to(&self.claimants, name, base);
+        let claims = |own: &&str| {
+            let mut replaces = self.find(own).into_iter().flat_map(|brief| &brief.replaces);
+            replaces.any(|reference| self.resolve(own, reference, base) == Some(name))
+        };
+        found.into_iter().filter(claims).collect()
+    }
+
+    /// The packages whose newest version requires a capability, by name, at most `most`; and their number.
+    pub(super) fn requiring(&self, capability: &str, most: usize) -> (Vec<String>, usize) {
+        let requires = |brief: &Brief| brief.requires.iter().any(|one| &**one == capability);
+        let found = self.packages.iter().filter(|(_, brief)| requires(brief));
+        let names: BTreeSet<&str> = found.map(|(name, _)| &**name).collect();
+        (names.iter().take(most).map(|name| (*name).to_owned()).collect(), names.len())
+    }
+
+    fn leading_to<'known>(
+        &'known self,
+        by_key: &'known ByKey,
+        name: &str,
+        base: &str,
+    ) -> BTreeSet<&'known str> {
+        let id = format!("{base}{name}");
+        let sets = [by_key.get(name), by_key.get(id.as_str())];
+        sets.into_iter().flatten().flatten().map(|own| &**own).filter(|own| *own != name).collect()
+    }
+
+    /// Replaces the brief of a package; with `None`, removes a package that no longer exists.
+    pub(super) fn put(&mut self, name: &str, brief: Option<Brief>) {
+        if let Some((name, old)) = self.packages.remove_entry(name) {
+            remove(&mut self.dependents, &name, &old.dependencies);
+            remove(&mut self.claimants, &name, &old.replaces);
+        }
+        let Some(brief) = brief else { return };
+        let name: Arc<str> = name.into();
+        insert(&mut self.dependents, &name, &brief.dependencies);
+        insert(&mut self.claimants, &name, &brief.replaces);
+        self.packages.insert(name, brief);
+    }
+}
+
+/// All that a package's references may be called.
+fn keys(own: &str, references: &[Box<str>]) -> impl Iterator<Item = String> {
+    let targets = references.iter().filter_map(|reference| Target::parse(reference));
+    targets.flat_map(move |target| target.keys(own))
+}
+
+fn insert(by_key: &mut ByKey, own: &Arc<str>, references: &[Box<str>]) {
+    for key in keys(own, references) {
+        by_key.entry(key.into()).or_default().insert(Arc::clone(own));
+    }
+}
+
+fn remove(by_key: &mut ByKey, own: &str, references: &[Box<str>]) {
+    for key in keys(own, references) {
+        if let Some(set) = by_key.get_mut(key.as_str()) {
+            set.remove(own);
+            if set.is_empty() {
+                by_key.remove(key.as_str());
+            }
+        }
+    }
+}
+
+impl Brief {
+    /// What a line says about other packages.
+    pub(crate) fn of(line: &PublishedLine) -> Self {
+        Self {
+            dependencies: line.references().map(Into::into).collect(),
+            replaces: line.texts("replaces").map(Into::into).collect(),
+            moved_to: line.text("movedTo").map(Into::into),
+            requires: line.texts("requires").map(Into::into).collect(),
+            published: published(line),
+        }
+    }
+
+    /// Whether the package says that it moved to `id`.
+    pub(super) fn has_moved_to(&self, own: &str, name: &str, base: &str) -> bool {
+        let target = self.moved_to.as_deref().and_then(Target::parse);
+        target.is_some_and(|target| {
+            let keys = target.keys(own);
+            keys.iter().any(|key| key == name || *key == format!("{base}{name}"))
+        })
+    }
+}
+
+/// Whether two packages of one hub are in the same namespace, and so have the same owner. Names of one
+/// segment have no namespace.
+pub(super) fn are_neighbours(left: &str, right: &str) -> bool {
+    !namespace(left).is_empty() && namespace(left) == namespace(right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Brief {
+        Brief::of(&PublishedLine::parse(text).expect("is a line"))
+    }
+
+    fn known(lines: &[&str]) -> Known {
+        let mut known = Known::default();
+        for text in lines {
+            let name = PublishedLine::parse(text).expect("is a line").name().to_owned();
+            known.put(&name, Some(line(text)));
+        }
+        known
+    }
+
+    #[test]
+    fn dependents_are_found_however_they_write_it() {
+        let mut known = known(&[
+            r#"{"name":"web/tls","version":"1.0.0"}"#,
+            r#"{"name":"tls","version":"1.0.0"}"#,
+            r#"{"name":"web/proxy","version":"1.0.0","dependencies":["tls#^1"]}"#,
+            r#"{"name":"ops/a","version":"1.0.0","dependencies":["tls"]}"#,
+            r#"{"name":"ops/b","version":"1.0.0","dependencies":[{"ref":"hub.co/web/tls#~1"}, 7]}"#,
+            r#"{"name":"ops/c","version":"1.0.0","dependencies":["other.co/web/tls"]}"#,
+        ]);
+        let web = known.dependents("web/tls", "hub.co/");
+        assert_eq!(web, [("ops/b", "~1"), ("web/proxy", "^1")]);
+        assert_eq!(known.dependents("tls", "hub.co/"), [("ops/a", "")]);
+        assert_eq!(known.dependents("web/tls", ""), [("web/proxy", "^1")]);
+
+        known.put("ops/b", Some(line(r#"{"name":"ops/b","version":"2.0.0"}"#)));
+        known.put("web/proxy", None);
+        assert_eq!(known.dependents("web/tls", "hub.co/"), []);
+        known.put("web/tls", None);
+        assert_eq!((known.len(), known.dependents.len()), (4, 3));
+    }
+
+    #[test]
+    fn claims_and_moves_find_each_other() {
+        let known = known(&[
+            r#"{"name":"a/old","version":"1.0.0","movedTo":"hub.co/b/new"}"#,
+            r#"{"name":"b/new","version":"1.0.0","replaces":["hub.co/a/old"]}"#,
+            r#"{"name":"c/thief","version":"1.0.0","replaces":["a/old"]}"#,
+        ]);
+        assert_eq!(known.claimants("a/old", "hub.co/"), ["b/new", "c/thief"]);
+        let old = known.find("a/old").expect("is there");
+        assert!(old.has_moved_to("a/old", "b/new", "hub.co/"));
+        assert!(!old.has_moved_to("a/old", "c/thief", "hub.co/"));
+        assert!(!old.has_moved_to("a/old", "b/new", "other.co/"));
+        assert!(are_neighbours("a/old", "a/new") && !are_neighbours("a/old", "b/new"));
+    }
+}

@@ -1,0 +1,214 @@
+//! Serves the static files: whole, in part, or only if they have changed.
+//!
+//! It serves only files of the hub, and no others in the same folder: no tokens, and no markers of writers.
+
+use std::io;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use mu_provider_hub::document::PROV_ENDING;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::data::Data;
+use super::problem::Problem;
+
+use mu_hub::archive::hex;
+use mu_hub::file::{FileAnswer, FileMeta, FileRequest};
+use mu_hub::folder::SMALL;
+use mu_hub::paths::HUB_FILE;
+
+/// What never changes, as an archive: nobody needs to request it twice.
+pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// Changing content may be cached, but is revalidated.
+pub(super) const ASK_AGAIN: &str = "no-cache";
+
+/// What may not be cached at all.
+pub(super) const NEVER: &str = "no-store";
+
+/// The path for changes, as in `hub.json`.
+pub(super) const API: &str = "api/v1/";
+
+/// Answers with the file at `path`, which is slash-separated and relative to the hub.
+pub(super) async fn file(
+    data: &Data,
+    method: &Method,
+    headers: &HeaderMap,
+    path: &str,
+) -> Result<Response, Problem> {
+    if path == HUB_FILE {
+        return hub_file(data, method, headers).await;
+    }
+    let Some(caching) = caching(data, path) else { return Err(Problem::not_found()) };
+    let mut wanted = FileRequest { is_head: method == Method::HEAD, ..FileRequest::default() };
+    let mut part = None;
+    if let Some(range) = text(headers, header::RANGE).filter(|_| method == Method::GET) {
+        let Some(meta) = data.files.head(path).await? else { return Err(Problem::not_found()) };
+        if let Some((start, end)) = range_of(range, headers, &meta) {
+            if start >= end {
+                return Ok(nothing_of(meta.size));
+            }
+            wanted.range = Some(start..end);
+            part = Some((start, end, meta.size));
+        }
+    }
+    wanted.known = known(headers);
+    let has = |meta: &FileMeta| wanted.has(meta.mark.e_tag.as_deref());
+    let found = match data.files.get(path, wanted.clone()).await? {
+        FileAnswer::Absent => return Err(Problem::not_found()),
+        FileAnswer::Unchanged => return Ok(unchanged(headers, caching)),
+        // Not every bucket supports conditional reads.
+        FileAnswer::Found(found) if has(&found.meta) => {
+            return Ok(unchanged(headers, caching));
+        }
+        FileAnswer::Found(found) => *found,
+    };
+    let length = found.range.end - found.range.start;
+    let meta = found.meta.clone();
+    let body = if method == Method::HEAD {
+        Body::empty()
+    } else if length <= SMALL {
+        let read = found.bytes().await;
+        Body::from(read.map_err(|error| data.files.failed("read", path, error))?)
+    } else {
+        Body::from_stream(found.content.map_err(io::Error::other))
+    };
+    let mut response = Response::new(body);
+    let answer = response.headers_mut();
+    if let Some((start, end, size)) = part {
+        let range = format!("bytes {start}-{}/{size}", end - 1);
+        answer.insert(header::CONTENT_RANGE, value(&range));
+    }
+    let length = if method == Method::HEAD && part.is_none() { meta.size } else { length };
+    answer.insert(header::CONTENT_LENGTH, length.into());
+    answer.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(path)));
+    answer.insert(header::LAST_MODIFIED, value(&httpdate::fmt_http_date(meta.modified)));
+    if let Some(e_tag) = &meta.mark.e_tag {
+        answer.insert(header::ETAG, value(e_tag));
+    }
+    if part.is_some() {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
+    Ok(response)
+}
+
+/// `hub.json` with the path for changes. The files alone do not know that a server serves them.
+async fn hub_file(data: &Data, method: &Method, headers: &HeaderMap) -> Result<Response, Problem> {
+    let Some(read) = data.files.read(HUB_FILE).await? else { return Err(Problem::not_found()) };
+    let mut map: Map<String, Value> = serde_json::from_slice(&read.bytes)
+        .map_err(|error| data.files.broken(HUB_FILE, error.to_string()))?;
+    map.insert("api".to_owned(), API.into());
+    let text = format!("{}\n", Value::Object(map));
+    let digest = Sha256::digest(text.as_bytes());
+    let e_tag = format!("\"{}\"", hex(&digest[..12]));
+    if (FileRequest { known: known(headers), ..FileRequest::default() }).has(Some(&e_tag)) {
+        return Ok(unchanged(headers, ASK_AGAIN));
+    }
+    let length = text.len();
+    let body = if method == Method::HEAD { Body::empty() } else { Body::from(Bytes::from(text)) };
+    let mut response = Response::new(body);
+    let answer = response.headers_mut();
+    answer.insert(header::CONTENT_LENGTH, length.into());
+    answer.insert(header::ETAG, value(&e_tag));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(ASK_AGAIN));
+    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(HUB_FILE)));
+    Ok(response)
+}
+
+/// How long the file at `path` may be cached; `None` if it does not belong to the hub.
+fn caching(data: &Data, path: &str) -> Option<&'static str> {
+    let is_segment = |segment: &str| {
+        let fits =
+            |character: char| character.is_ascii_alphanumeric() || "._-+~".contains(character);
+        segment.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+            && segment.chars().all(fits)
+    };
+    if !path.split('/').all(is_segment) {
+        return None;
+    }
+    let root = &data.root;
+    if path.starts_with(&root.packs_folder()) {
+        let archive = path.strip_suffix(PROV_ENDING).unwrap_or(path);
+        return archive.ends_with(".tgz").then_some(FOREVER);
+    }
+    let is_file = ["catalog.jsonl", "snapshot.jsonl.gz", "snapshot.digests"].contains(&path);
+    let folders = [root.index_folder(), root.log_folder()];
+    let is_inside = folders.iter().any(|folder| path.starts_with(folder))
+        || ["capabilities/", "closures/"].iter().any(|folder| path.starts_with(folder));
+    (is_file || is_inside).then_some(ASK_AGAIN)
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("json") => "application/json",
+        Some("jsonl") => "application/x-ndjson",
+        Some("tgz" | "gz") => "application/gzip",
+        Some("txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+/// What a `Range` header requests: from the first position to behind the last, which is nothing if that lies
+/// behind the end. `None` means the whole file: the header is not a byte range, has several, or is for other
+/// content.
+fn range_of(range: &str, headers: &HeaderMap, meta: &FileMeta) -> Option<(u64, u64)> {
+    if text(headers, header::IF_RANGE).is_some_and(|tag| Some(tag) != meta.mark.e_tag.as_deref()) {
+        return None;
+    }
+    let (first, last) = range.strip_prefix("bytes=")?.trim().split_once('-')?;
+    let size = meta.size;
+    match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => Some((first, last.saturating_add(1).min(size))),
+        (Ok(first), _) if last.is_empty() => Some((first, size)),
+        (_, Ok(last)) if first.is_empty() => Some((size.saturating_sub(last), size)),
+        _ => None,
+    }
+}
+
+fn nothing_of(size: u64) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    response.headers_mut().insert(header::CONTENT_RANGE, value(&format!("bytes */{size}")));
+    response
+}
+
+fn unchanged(headers: &HeaderMap, caching: &'static str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    let answer = response.headers_mut();
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    // If the client has only one version, that one has not changed.
+    if let [known] = &known(headers)[..]
+        && known != "*"
+    {
+        answer.insert(header::ETAG, value(known));
+    }
+    response
+}
+
+/// The ETags that the client has.
+fn known(headers: &HeaderMap) -> Vec<String> {
+    let known = e_tags(headers, header::IF_NONE_MATCH).unwrap_or_default();
+    known.into_iter().map(str::to_owned).collect()
+}
+
+/// The ETags in a header. Proxies that compress an answer mark its ETag as weak, which makes no difference
+/// here.
+pub(super) fn e_tags(headers: &HeaderMap, name: header::HeaderName) -> Option<Vec<&str>> {
+    let tags = text(headers, name)?.split(',').map(str::trim);
+    Some(tags.map(|tag| tag.strip_prefix("W/").unwrap_or(tag)).collect())
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}

@@ -1,0 +1,171 @@
+//! Dispatches requests, and writes a line in the access log for each.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get};
+use serde_json::{Map, Value};
+
+use super::answers::{Asker, answer_file, json, only_read, too_many};
+use super::connection::Peer;
+use super::metrics::count;
+use super::problem::Problem;
+use super::server::{Server, Shared};
+use super::{host, page, readers, search, writing};
+
+/// The longest part of a client's text that is logged, in characters.
+const LOGGED: usize = 300;
+
+/// The longest error that is logged, in characters. It may contain text from the request.
+const LOGGED_ERROR: usize = 1_000;
+
+/// All requests that the server answers.
+pub(super) fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/healthz", get(healthy))
+        .route("/metrics", get(metrics))
+        .route("/api/v1/search", get(answer_search))
+        .route("/api/v1/whoami", get(writing::whose))
+        .route("/api/{*path}", any(writing::answer))
+        .merge(page::routes())
+        .fallback(answer_file)
+        .method_not_allowed_fallback(only_read)
+        .layer(from_fn_with_state(Arc::clone(&server), observe))
+        .with_state(Shared(server))
+}
+
+/// Whether the server can read the hub.
+async fn healthy(State(server): State<Arc<Server>>) -> Result<&'static str, Problem> {
+    match server.data.files.head(mu_hub::paths::HUB_FILE).await? {
+        Some(_) => Ok("ok\n"),
+        None => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the hub is gone")),
+    }
+}
+
+/// The headers in which a proxy says that it asks for somebody else.
+const FORWARDED: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
+
+async fn metrics(
+    State(server): State<Arc<Server>>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let is_for_another = FORWARDED.iter().any(|name| headers.contains_key(*name));
+    let is_here = peer.address.to_canonical().is_loopback() && !is_for_another;
+    if !is_here && !server.serving.public_metrics {
+        let detail = "the counters are for programs of this machine; with `--public-metrics` the \
+                      server shows them to everybody";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, kind)], server.metrics.render()).into_response())
+}
+
+async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Response, Problem> {
+    let found = search::answer(&server.data, uri.query().unwrap_or_default()).await?;
+    Ok(json(StatusCode::OK, &found))
+}
+
+/// Limits, counts and logs a request.
+async fn observe(
+    State(server): State<Arc<Server>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let begin = Instant::now();
+    peer.asks();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let agent = request.headers().get(header::USER_AGENT).cloned();
+    let person = page::PageRequest::of_person(&server.data, &request);
+    server.metrics.open.fetch_add(1, Ordering::Relaxed);
+    let shown = readers::Shown::of(&server, &request);
+    let refused = host::check(&request).err().or_else(|| limited(&server, peer.address));
+    let mut response = match refused {
+        Some(problem) => problem.into_response(),
+        None => match readers::check(&server, shown).await {
+            Ok(None) => next.run(request).await,
+            Ok(Some(reader)) => readers::kept_apart(reader, next.run(request).await),
+            Err(problem) => {
+                count(&server.metrics.unauthorized);
+                problem.into_response()
+            }
+        },
+    };
+    if let Some(asked) = person {
+        response = readers::ask_people(&server, page::for_people(&asked, response));
+    }
+    server.metrics.open.fetch_sub(1, Ordering::Relaxed);
+    let took = begin.elapsed();
+    server.metrics.answered(response.status().as_u16(), took);
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+    let mut line = Map::new();
+    let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
+    put("time", jiff::Timestamp::now().to_string().into());
+    put("client", peer.address.to_string().into());
+    put("method", method.as_str().into());
+    put("path", shortened(&path).into());
+    put("status", response.status().as_u16().into());
+    let length = response.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    put("bytes", length.into());
+    put("milliseconds", (took.as_micros() as f64 / 1_000.0).into());
+    if let Some(agent) = agent.as_ref().and_then(|agent| agent.to_str().ok()) {
+        put("agent", shortened(agent).into());
+    }
+    if let Some(Asker(name)) = response.extensions().get() {
+        put("token", name.as_str().into());
+    }
+    if let Some(Problem { cause: Some(cause), .. }) = response.extensions().get() {
+        put("error", cause.chars().take(LOGGED_ERROR).collect::<String>().into());
+    }
+    (server.serving.log)(&printed(&Value::Object(line)));
+    response
+}
+
+fn limited(server: &Server, address: IpAddr) -> Option<Problem> {
+    let wait = server.requests.as_ref()?.take(address, Instant::now()).err()?;
+    count(&server.metrics.limited);
+    Some(too_many(wait))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(LOGGED).collect()
+}
+
+/// A JSON document without control characters: JSON allows some in strings, and terminals interpret them.
+fn printed(value: &Value) -> String {
+    let mut printed = String::new();
+    for character in value.to_string().chars() {
+        if character.is_control() {
+            printed.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            printed.push(character);
+        }
+    }
+    printed
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::printed;
+
+    #[test]
+    fn logs_hold_no_control_characters() {
+        let value = json!({ "path": "/a\u{9b}31m\u{7f}\u{85}\n\u{1b}ä" });
+        let line = printed(&value);
+        assert_eq!(line, "{\"path\":\"/a\\u009b31m\\u007f\\u0085\\n\\u001bä\"}");
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("is JSON"), value);
+    }
+}

@@ -1,0 +1,455 @@
+//! Changes: `PUT` publishes a version, and `PATCH` changes its mutable properties. Each needs a token that
+//! allows it.
+//!
+//! Before anything is written, the archive is unpacked and read as every client would. The index line is made
+//! from the manifest in it, not from what the client says.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use mu_formats::{FORMATS, GIT, helm};
+use mu_manifest::reference::Name;
+use mu_manifest::rename::Rename;
+use mu_provider::Commit;
+use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE, LONGEST_PROVENANCE};
+use mu_provider_hub::archive::Layout;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
+
+use super::answers::{Asker, decoded, json, too_many};
+use super::connection::Peer;
+use super::metrics::count;
+use super::problem::Problem;
+use super::readers::known;
+use super::reading::e_tags;
+use super::server::Server;
+use super::uploads::{Room, patience};
+use mu_hub::archive::{self, Unpacked};
+use mu_hub::lines::PublishedLine;
+use mu_hub::tokens::{Can, Token, Tokens};
+use mu_hub::writer::{Change, Published, Tags, Writer};
+use mu_hub::{HubError, names};
+
+/// The longest index line that comes with an archive, in bytes.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// The largest body of a `PATCH`, in bytes.
+const LARGEST_CHANGE: u64 = 64 << 10;
+
+/// Answers a request to `api/…`.
+pub(super) async fn answer(
+    State(server): State<Arc<Server>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+) -> Response {
+    if !request.uri().path().starts_with("/api/v1/packages/") {
+        return unknown_path().into_response();
+    }
+    if !matches!(*request.method(), Method::PUT | Method::PATCH) {
+        let detail = "expected PUT with an archive, or PATCH with what to change";
+        return Problem::method("PUT, PATCH", detail).into_response();
+    }
+    if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
+        count(&server.metrics.limited);
+        return too_many(wait).into_response();
+    }
+    let token = match token(&server, request.headers()).await {
+        Ok(token) => token,
+        Err(problem) => {
+            count(&server.metrics.unauthorized);
+            return problem.into_response();
+        }
+    };
+    let asker = Asker(token.name.clone());
+    let mut response = change(server, token, request).await.unwrap_or_else(Problem::into_response);
+    response.extensions_mut().insert(asker);
+    response
+}
+
+/// Answers whose token a request shows, and what it allows.
+pub(crate) async fn whose(
+    State(server): State<Arc<Server>>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
+        count(&server.metrics.limited);
+        return Ok(too_many(wait).into_response());
+    }
+    let token =
+        token(&server, &headers).await.inspect_err(|_| count(&server.metrics.unauthorized))?;
+    let Token { name, namespaces, can, expires, .. } = &token;
+    let mut answer = json!({ "name": name, "namespaces": namespaces, "can": can });
+    if let Some(expires) = expires {
+        answer["expires"] = json!(expires);
+    }
+    let mut response = json(StatusCode::OK, &answer);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.extensions_mut().insert(Asker(name.clone()));
+    Ok(response)
+}
+
+/// The token of a request, which is known and has not ended.
+async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
+    let refuse = |detail| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return refuse("this needs a token: `Authorization: Bearer TOKEN`");
+    };
+    let secret = value.to_str().ok().and_then(|value| {
+        let (scheme, secret) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+    });
+    let Some(secret) = secret else { return refuse("expected `Authorization: Bearer TOKEN`") };
+    Ok(known(&Tokens::read(&server.data.files).await?, secret)?.clone())
+}
+
+async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<Response, Problem> {
+    let path = decoded(request.uri().path()).ok_or_else(Problem::not_found)?;
+    let package = path.strip_prefix("/api/v1/packages/").and_then(|rest| rest.rsplit_once('/'));
+    let Some((name, version)) = package else { return Err(unknown_path()) };
+    names::check_name(name)?;
+    match *request.method() {
+        Method::PUT => {
+            allow(&server, &token, name, Can::Publish)?;
+            match request.headers().get(header::CONTENT_TYPE) {
+                Some(kind) if kind == helm::PROVENANCE => {
+                    add_provenance(&server, name, version, request).await
+                }
+                _ => publish(server, &token, name, version, request).await,
+            }
+        }
+        _ => patch(server, token, name, version, request).await,
+    }
+}
+
+fn unknown_path() -> Problem {
+    let detail = "expected `api/v1/packages/NAME/VERSION` or `api/v1/search`";
+    Problem::new(StatusCode::NOT_FOUND, detail)
+}
+
+/// Whether a token is for this package and this kind of change.
+fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Problem> {
+    if token.allows(name, can) {
+        return Ok(());
+    }
+    count(&server.metrics.unauthorized);
+    let namespace = name.rsplit_once('/').map_or(name, |(namespace, _)| namespace);
+    let detail = if token.is_for(name) {
+        let words: Vec<&str> = token.can.iter().map(|can| can.as_str()).collect();
+        format!(
+            "the token `{}` may {}, but not {can} `{name}`; request one: `mu hub token add PLACE NAME --namespace {namespace} --can {can}`",
+            token.name,
+            words.join(" and "),
+            can = can.as_str()
+        )
+    } else {
+        format!(
+            "the token `{}` is for `{}`, not `{namespace}`; request one: `mu hub token add PLACE NAME --namespace {namespace}`",
+            token.name,
+            token.namespaces.join("`, `"),
+        )
+    };
+    Err(Problem::new(StatusCode::FORBIDDEN, detail))
+}
+
+async fn publish(
+    server: Arc<Server>,
+    token: &Token,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    let query = request.uri().query().map(str::to_owned);
+    let largest = server.serving.largest_archive;
+    let length = announced(request.headers());
+    too_large(length, largest)?;
+    let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
+    let commit = commit.and_then(|text| text.parse::<Commit>().ok());
+    let is_copy = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == COPY_TYPE);
+    // Archives are in memory, so their number at the same time is limited by the room for them.
+    let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
+    let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
+    let (stated, bytes) = match is_copy {
+        true => stated(&bytes).map(|(line, archive)| (Some(line), archive))?,
+        false => (None, bytes),
+    };
+    let described = format!("{} {}", names::printable(name), names::printable(version));
+    let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
+    let (archive, what) = (bytes.clone(), described.clone());
+    let staging = Arc::clone(&server.data.files.staging);
+    let most_entries = server.serving.most_entries;
+    let unpacking =
+        tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
+            let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
+            let locator = stated.as_ref().and_then(|line| line.get("locator")?.as_str());
+            let layout = Layout::for_locator(locator);
+            let unpacked = archive::unpack_new(
+                &staging,
+                &archive,
+                (&what, layout),
+                most_entries,
+                !is_foreign,
+            )?;
+            let mut map = match stated {
+                Some(line) => line,
+                None => unpacked.manifest(&what)?.index_line(),
+            };
+            let published = jiff::Timestamp::now().round(jiff::Unit::Second);
+            if let Ok(published) = published {
+                map.insert("published".to_owned(), published.to_string().into());
+            }
+            map.extend(commit.map(|commit| ("commit".to_owned(), commit.as_str().into())));
+            if let Some(copied) = copied {
+                copied.apply(&mut map);
+            }
+            let line = PublishedLine::new(map);
+            line.check_new()?;
+            unpacked.check(&line)?;
+            unpacked.agrees(&line)?;
+            Ok((line, unpacked))
+        });
+    let (line, unpacked) = match unpacking.await {
+        Ok(result) => result?,
+        Err(_) => {
+            let detail = "the archive could not be read";
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        }
+    };
+    let is_it = line.name() == name && line.full_version() == version;
+    if !is_it {
+        let reason = format!("its manifest is for {}", line.describe());
+        return Err(names::refused(&described, &reason).into());
+    }
+    let answer = json!({
+        "name": name,
+        "version": version,
+        "digest": unpacked.content.to_string(),
+        "archive": unpacked.archive.to_string(),
+        "size": unpacked.size,
+    });
+    let published =
+        write(&server, async move |writer| writer.publish(line, bytes, &unpacked).await).await?;
+    let status = match published {
+        Published::New => {
+            count(&server.metrics.published);
+            StatusCode::CREATED
+        }
+        Published::Same => StatusCode::OK,
+    };
+    Ok(json(status, &answer))
+}
+
+/// Keeps the signed statement about the archive of a version that is there.
+async fn add_provenance(
+    server: &Server,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    too_large(announced(request.headers()), LONGEST_PROVENANCE)?;
+    let bytes = body(request.into_body(), LONGEST_PROVENANCE, None).await?;
+    let answer = json!({ "name": name, "version": version, "size": bytes.len() });
+    let (name, version) = (name.to_owned(), version.to_owned());
+    let kept =
+        write(server, async move |writer| writer.write_provenance(&name, &version, bytes).await);
+    let status = match kept.await? {
+        Published::New => StatusCode::CREATED,
+        Published::Same => StatusCode::OK,
+    };
+    Ok(json(status, &answer))
+}
+
+/// The index line and the archive of a package of another format. What can change of a version later is left out.
+fn stated(bytes: &Bytes) -> Result<(Map<String, Value>, Bytes), Problem> {
+    let refuse = |detail: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    let end = bytes.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n');
+    let (line, archive) = end
+        .and_then(|end| Some((bytes.get(..end)?, bytes.slice(end + 1..))))
+        .ok_or_else(|| refuse("expected an index line, a line break, and the archive"))?;
+    let mut line: Map<String, Value> = serde_json::from_slice(line)
+        .map_err(|error| refuse(&format!("the index line before the archive is wrong: {error}")))?;
+    let format = line.get("format").and_then(Value::as_str);
+    let is_known = |name: &str| name == GIT || FORMATS.iter().any(|format| format.name == name);
+    if !format.is_some_and(is_known) {
+        return Err(refuse("only the line of a package of another format is taken as it is sent"));
+    }
+    for key in ["urls", "tags", "yanked", "movedTo", "published", "commit"] {
+        line.shift_remove(key);
+    }
+    Ok((line, archive))
+}
+
+/// A package that is published under another name: `?origin=OLD/NAME&from=OLD`.
+struct Copied {
+    name: String,
+    origin: Name,
+    renamed: Rename,
+}
+
+impl Copied {
+    /// Reads a query; `None` if it has no such keys.
+    fn read(query: &str, name: &str) -> Result<Option<Self>, Problem> {
+        let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
+        let value = |key: &str| pairs().find(|(other, _)| *other == key).map(|(_, value)| value);
+        let Some(origin) = value("origin") else { return Ok(None) };
+        let parsed = |text: &str| {
+            names::check_name(text)?;
+            let wrong = |_| names::refused(&names::printable(text), "it is not a valid name");
+            Name::parse(text).map_err(wrong)
+        };
+        let (origin, now) = (parsed(origin)?, parsed(name)?);
+        let mut renamed = Rename::between(&origin, &now);
+        // The rename may cover more than the shortest difference between the names.
+        if let Some(from) = value("from").map(parsed).transpose()?
+            && let Some(rest) = origin.strip_prefix(&from)
+            && let Some(to) = name.strip_suffix(&format!("/{rest}"))
+        {
+            renamed = Rename { from: Some(from), to: Some(parsed(to)?) };
+        }
+        Ok(Some(Self { name: name.to_owned(), origin, renamed }))
+    }
+
+    fn apply(&self, line: &mut Map<String, Value>) {
+        line.insert("name".to_owned(), self.name.as_str().into());
+        line.insert("origin".to_owned(), self.origin.as_str().into());
+        self.renamed.apply(line);
+    }
+}
+
+/// What `PATCH` changes. A missing key changes nothing.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Patch {
+    yanked: Option<Value>,
+    tags: Option<Vec<String>>,
+    /// `null` takes back that the package moved.
+    #[serde(default, deserialize_with = "present")]
+    moved_to: Option<Option<String>>,
+}
+
+/// Distinguishes `null` from a missing key.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+async fn patch(
+    server: Arc<Server>,
+    token: Token,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    too_large(announced(request.headers()), LARGEST_CHANGE)?;
+    // The ETag of the index file in which a client that changes tags has seen the old ones.
+    let expected = e_tags(request.headers(), header::IF_MATCH).unwrap_or_default();
+    let expected = expected.into_iter().map(str::to_owned).collect();
+    let bytes = body(request.into_body(), LARGEST_CHANGE, None).await?;
+    let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
+        Problem::new(StatusCode::BAD_REQUEST, format!("the body is not a valid change: {error}"))
+    })?;
+    if patch.yanked.is_none() && patch.tags.is_none() && patch.moved_to.is_none() {
+        let detail = "the body changes nothing: expected `yanked`, `tags` or `movedTo`";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    if patch.yanked.is_some() {
+        allow(&server, &token, name, Can::Yank)?;
+    }
+    if patch.tags.is_some() || patch.moved_to.is_some() {
+        allow(&server, &token, name, Can::Publish)?;
+    }
+    let yanked = match patch.yanked {
+        None => None,
+        Some(Value::Bool(false)) => Some(None),
+        Some(Value::Bool(true)) => Some(Some(String::new())),
+        Some(Value::String(reason)) => Some(Some(reason)),
+        Some(_) => {
+            let detail = "`yanked` is false, true or a reason";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        }
+    };
+    let tags = patch.tags.map(Tags::Set);
+    let change = Change { yanked, tags, moved_to: patch.moved_to, expected };
+    let (name, version) = (name.to_owned(), version.to_owned());
+    let changed =
+        write(&server, async move |writer| writer.change_version(&name, &version, &change).await)
+            .await?;
+    if changed {
+        count(&server.metrics.changed);
+    }
+    Ok(json(StatusCode::OK, &json!({ "changed": changed })))
+}
+
+/// Changes the hub on a separate thread. The change is completed even if the client disconnects.
+async fn write<T: Send + 'static>(
+    server: &Server,
+    change: impl AsyncFnOnce(Writer) -> Result<T, HubError> + Send + 'static,
+) -> Result<T, Problem> {
+    let (writer, runtime) = (Writer { files: server.data.files.clone() }, Handle::current());
+    let writing = tokio::task::spawn_blocking(move || runtime.block_on(change(writer)));
+    match writing.await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the change was interrupted; try again",
+        )),
+    }
+}
+
+/// The length of the body, if the client gives it.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(length: Option<u64>, largest: u64) -> Result<(), Problem> {
+    if length.is_some_and(|length| length > largest) { Err(larger_than(largest)) } else { Ok(()) }
+}
+
+fn larger_than(largest: u64) -> Problem {
+    let detail = format!("the body is larger than the {largest} bytes that are accepted");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+/// Reads a body of at most `largest` bytes from a client that keeps sending; takes `room` as it arrives.
+async fn body(
+    mut body: Body,
+    largest: u64,
+    mut room: Option<&mut Room<'_>>,
+) -> Result<Bytes, Problem> {
+    let mut bytes = BytesMut::new();
+    // Only the client's time counts, not the time that it waits for room.
+    let mut spent = Duration::ZERO;
+    loop {
+        let Some(patience) = patience(spent, bytes.len() as u64) else { return Err(slow()) };
+        let begin = Instant::now();
+        let frame = match tokio::time::timeout(patience, body.frame()).await {
+            Err(_) => return Err(slow()),
+            Ok(None) => return Ok(bytes.freeze()),
+            Ok(Some(Err(_))) => {
+                let detail = "the body ended early";
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+            }
+            Ok(Some(Ok(frame))) => frame,
+        };
+        spent += begin.elapsed();
+        let Ok(data) = frame.into_data() else { continue };
+        let length = (bytes.len() + data.len()) as u64;
+        if length > largest {
+            return Err(larger_than(largest));
+        }
+        if let Some(room) = &mut room {
+            room.grow(length).await;
+        }
+        bytes.extend_from_slice(&data);
+    }
+}
+
+fn slow() -> Problem {
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body arrived too slowly")
+}

@@ -1,0 +1,155 @@
+//! Where a hub is: a folder of this machine, or a bucket of an object store.
+//!
+//! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `mu-bucket`
+//! knows the object stores.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::HubError;
+
+/// After how long a write counts as interrupted if its marker is still in a bucket.
+const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);
+
+/// A place that can hold a hub.
+#[derive(Clone)]
+pub struct Place {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) broken_off_after: Duration,
+    pub(crate) staging: Option<PathBuf>,
+}
+
+/// What kind of place it is.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    /// A folder of this machine, where writers take turns.
+    Folder(PathBuf),
+    /// A bucket, which refuses a write if the file to replace has changed.
+    #[cfg(feature = "buckets")]
+    Bucket(Opening),
+}
+
+/// How a bucket is opened.
+#[cfg(feature = "buckets")]
+#[derive(Clone)]
+pub(crate) enum Opening {
+    /// It is opened when it is needed, because a client's connections belong to one asynchronous runtime.
+    Named(Box<mu_bucket::Bucket>),
+    /// The caller has opened it.
+    Opened(Arc<dyn object_store::ObjectStore>),
+}
+
+/// Takes how many bytes of how many of a large file are on their way. It is called by many threads, so it must be quick.
+pub type Sending = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// How the texts begin that name buckets.
+const BUCKETS: [&str; 3] = ["s3", "gs", "az"];
+
+impl fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Place").field(&self.name).finish()
+    }
+}
+
+impl Place {
+    /// The place that `text` names: a bucket (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
+    /// `az://CONTAINER/PREFIX`), `file:///FOLDER`, or a folder, relative to `current`.
+    ///
+    /// `variables` are those of the environment. Only those are used that begin with `AWS_`, `GOOGLE_` or
+    /// `AZURE_`, depending on the store: credentials, account, region, endpoint, and so on.
+    ///
+    /// # Errors
+    ///
+    /// When the text names no such place.
+    pub fn parse<'variable>(
+        text: &str,
+        current: &Path,
+        variables: impl IntoIterator<Item = (&'variable str, &'variable str)>,
+    ) -> Result<Self, HubError> {
+        let wrong =
+            |reason: &str| HubError::Place { place: text.to_owned(), reason: reason.into() };
+        #[cfg(feature = "buckets")]
+        if let Some(bucket) =
+            mu_bucket::Bucket::parse(text, variables).map_err(|reason| wrong(&reason))?
+        {
+            let name = text.trim_end_matches('/').to_owned();
+            return Ok(Self::new(Kind::Bucket(Opening::Named(Box::new(bucket))), name));
+        }
+        #[cfg(not(feature = "buckets"))]
+        drop(variables.into_iter());
+        match text.split_once("://") {
+            Some(("file", _)) => {
+                let url = url::Url::parse(text).map_err(|_| wrong("it is not a URL"))?;
+                let path =
+                    url.to_file_path().map_err(|()| wrong("it does not name a local folder"))?;
+                Ok(Self::folder(path))
+            }
+            Some((scheme, _)) if BUCKETS.contains(&scheme) => Err(wrong(
+                "this mu was built without buckets; the released one has them, and so has one that is installed with `--features buckets`",
+            )),
+            Some(_) => Err(wrong(
+                "expected a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX",
+            )),
+            None if text.is_empty() => Err(wrong("it is empty")),
+            // Messages show it, so without `.` in the middle.
+            None => Ok(Self::folder(current.join(text).components().collect::<PathBuf>())),
+        }
+    }
+
+    /// A folder of this machine, which need not be there yet.
+    pub fn folder(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let name = path.display().to_string();
+        Self::new(Kind::Folder(path), name)
+    }
+
+    /// An object store that the caller has opened. It must support conditional writes.
+    #[cfg(feature = "buckets")]
+    pub fn store(store: Arc<dyn object_store::ObjectStore>, name: impl Into<String>) -> Self {
+        Self::new(Kind::Bucket(Opening::Opened(store)), name.into())
+    }
+
+    fn new(kind: Kind, name: String) -> Self {
+        let is_folder = matches!(kind, Kind::Folder(_));
+        let broken_off_after = if is_folder { Duration::ZERO } else { BROKEN_OFF_AFTER };
+        Self { kind, name, broken_off_after, staging: None }
+    }
+
+    /// Sets the folder of this machine in which archives are unpacked for checking. It is created when
+    /// needed. If a process is killed, the next one removes its files. The default is the system's folder for
+    /// temporary files.
+    #[must_use]
+    pub fn staged_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.staging = Some(folder.into());
+        self
+    }
+
+    /// Sets what reports how much of a large file is on its way to a bucket.
+    #[must_use]
+    #[cfg_attr(
+        not(feature = "buckets"),
+        expect(unused_variables, reason = "a folder is written at once")
+    )]
+    pub fn telling(self, sending: Sending) -> Self {
+        #[cfg(feature = "buckets")]
+        if let Kind::Bucket(Opening::Named(bucket)) = self.kind {
+            let bucket = bucket.telling(mu_bucket::Sending(sending));
+            return Self { kind: Kind::Bucket(Opening::Named(Box::new(bucket))), ..self };
+        }
+        self
+    }
+
+    /// Sets after how long a write counts as interrupted if its marker is still in an object store, so that
+    /// the next write completes it. In a folder, nobody else writes at the same time, so a marker always
+    /// belongs to an interrupted write.
+    #[must_use]
+    pub fn broken_off_after(mut self, age: Duration) -> Self {
+        if !matches!(self.kind, Kind::Folder(_)) {
+            self.broken_off_after = age;
+        }
+        self
+    }
+}
