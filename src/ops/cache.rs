@@ -68,6 +68,8 @@ pub fn prune(
     let _lock = if dry_run { None } else { Some(alone(store, events)?) };
     events.progress(Stage::Removing, 0, 0);
     let mut pruned = Pruned::default();
+    // Two kinds of packs use a tree: links to it, which are noted in the store, and files that they share with it,
+    // which have more than one name then.
     let linked = store.linked()?;
     for digest in store.digests()? {
         if linked.binary_search(&digest).is_ok() {

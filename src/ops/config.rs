@@ -58,6 +58,7 @@ const MAPS: [&str; 8] = [
 pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
     let mut all: BTreeMap<String, Setting> = BTreeMap::new();
     let mut add = |setting: Setting| drop(all.insert(setting.key.clone(), setting));
+    // Later ones take the place of earlier ones: the defaults, the user's, the workspace's, and variables.
     for (key, value) in DEFAULTS {
         add(Setting { key: key.into(), value: value.into(), from: "default".into() });
     }
@@ -241,6 +242,7 @@ pub fn variables(environment: &Environment) -> Vec<Setting> {
         if value.is_empty() || !is_named(name) {
             continue;
         }
+        // Proxies are URLs, which may have passwords.
         let value = match name.to_ascii_lowercase() {
             _ if name.starts_with(TOKEN_PREFIX) => "****".to_owned(),
             lower if lower.ends_with("_proxy") && lower != "no_proxy" => SafeUrl::parse(value)

@@ -128,6 +128,7 @@ fn links(environment: &Environment) -> Finding {
 }
 
 fn program(programs: &Programs, name: &str, advice: &str) -> Finding {
+    // `ssh` knows no `--version`, and prints what it says as an error.
     let version = if name == "ssh" { "-V" } else { "--version" };
     let found = programs.find(name);
     match found.and_then(|found| found.command(programs.variables()).arg(version).output().ok()) {
@@ -287,6 +288,7 @@ fn ask(session: &Session, registry: &Registry, behind: &mut Option<i64>) -> Find
     if !route.provider.facts().is_hub {
         return probed(session, subject, &route);
     }
+    // A hub has this file in its root, in a folder as on a server.
     let Ok(url) = root.as_folder().join("hub.json") else {
         let found = format!("{root} is not a valid place for a registry");
         return Finding { ok: false, ..Finding::new(subject, found) };
@@ -298,6 +300,7 @@ fn ask(session: &Session, registry: &Registry, behind: &mut Option<i64>) -> Find
         let found = format!("{root} is not a hub: there is no hub.json");
         return Finding::failed(subject, found, "`mu hub init DIR` creates a hub");
     }
+    // Asked without the index, which would remember the answer, and would not say when it came.
     let begin = Instant::now();
     let http = session.http();
     let insecure = registry.insecure || session.options.allow_insecure;

@@ -95,6 +95,7 @@ fn get_noting(
     if target.is_none() && session.options.frozen {
         check_locked(session, &dependencies, &previous)?;
     }
+    // What `mu get` is given replaces what it was given for the same package before.
     let mut extra =
         named.iter().fold(previous.extra.clone(), |extra, id| without(session, &extra, id));
     let mut plan = Plan::default();
@@ -104,6 +105,7 @@ fn get_noting(
     };
     let by = member.map(|member| Requester::of(&session.workspace.members[member]));
     let by = by.unwrap_or(Requester::CommandLine);
+    // `ready` can be written as it is. For `open`, versions have to be chosen first.
     let (ready, open) = begin(session, &*plan.collect(session, &extra)?, dependencies, &by)?;
     let is_kept = target.is_none() && session.scope == Scope::Workspace;
     let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
@@ -122,6 +124,7 @@ fn get_noting(
             plan.adding = Some(Adding { member, section, dependencies: open });
         }
     }
+    // Two people who run the same commands in another order get the same lock.
     extra.sort();
     extra.dedup();
     plan.extra = extra;
@@ -150,6 +153,8 @@ fn read(
     for text in &request.references {
         let reference = Reference::parse(text)?;
         let member = target.map(|target| &session.workspace.members[target]);
+        // What a person types is seen from the current folder. What is written is seen from the file that it is written
+        // into, and a package of the workspace has its name there.
         let reference = match (reference.local(), target) {
             (None, _) => find_package(session, member, &reference, notes)?,
             (Some(folder), Some(target)) => {
@@ -212,6 +217,7 @@ fn each_once(
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));
         }
+        // Each entry is for one package, so the second one would replace the first, and nobody would see it.
         if let Some(first) = named.get(&id).filter(|first| **first != reference) {
             let message = format!("the command names `{id}` twice: `{first}` and `{reference}`");
             let verb = if target.is_some() { "add" } else { "get" };
@@ -327,6 +333,7 @@ fn seen_from(
     folder: &str,
     from: &Path,
 ) -> Result<Reference, CommandError> {
+    // An absolute path stays what its author wants it to be.
     let is_anywhere = folder.starts_with('/') || session.environment.current == from;
     let folder = local_folder(session, folder)?;
     if has_workspace(session, &folder) {
@@ -340,6 +347,7 @@ fn seen_from(
         return Ok(reference.clone());
     }
     let relative = relative(from, &folder);
+    // Without `./`, `lib` would be the name of a package.
     let prefix = if relative.starts_with('.') { "" } else { "./" };
     let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
     Ok(Reference::parse(&format!("{prefix}{relative}{version}"))?)

@@ -63,6 +63,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
     let Environment { current: folder, home, mu_home, users, .. } = environment;
     let mut begun = Begun::default();
     let (mut files, mut schemas) = (Vec::new(), Vec::new());
+    // Inside of a workspace, the schemas and `.gitignore` of its root are enough.
     let around = find_root(folder, home, mu_home);
     let is_inside = !request.workspace && around.join(MU_FOLDER).is_dir();
     let root = if is_inside { &around } else { folder };
@@ -136,10 +137,12 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
             files.push((path, format!("{schema:#}\n")));
         }
     }
+    // Also a link that leads nowhere is somebody's, and stays.
     let ignored = root.join(".gitignore");
     if !is_inside && fs::symlink_metadata(&ignored).is_err() {
         files.push((ignored, IGNORED.to_owned()));
     }
+    // Nothing was written so far, so an error above leaves the folder as it was.
     for (path, text) in &files {
         fs::write_atomic(path, text.as_bytes())?;
     }

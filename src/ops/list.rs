@@ -90,6 +90,7 @@ pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
             ..Listed::new(&package.id, Some(package))
         }
     });
+    // Its version is that of the pack, so without the pack it has none.
     let replaced = lock.replaced.iter().map(|replaced| {
         let kept = replaced.kept.as_deref();
         let path = kept.map(|kept| packs.pack_path(&folder_of(&kept.id)));

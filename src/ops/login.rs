@@ -91,6 +91,7 @@ pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<LoggedIn,
     }
     let account = accepted(session, host, token)?;
     let home = &session.environment.mu_home;
+    // Docker's registry has three names and one token: an old one must not stay stored under another name.
     for name in names_of(&host.host).into_iter().filter(|name| *name != host.host) {
         credentials::remove(home, name)?;
     }

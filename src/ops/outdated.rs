@@ -65,6 +65,8 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
     if supposed.is_empty() {
         check_chosen(session, &requirements)?;
     } else {
+        // The supposed installation is what is in use now. What of it nothing requires is asked for, or it would be
+        // left out.
         requirements.installed = installed(session, supposed)?;
         lock = Arc::new(Lockfile::default());
         let packages = &mut Arc::make_mut(&mut lock).packages;
@@ -95,6 +97,8 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         let others = asking(package).into_iter().filter(|(by, _)| !roots.contains(by.as_str()));
         own.chain(others).collect::<Vec<Asking>>()
     };
+    // Three versions of each: `current` is locked, `allowed` is where `mu update` would go, and `newest` is what there
+    // is.
     let mut found = Vec::new();
     for package in lock.packages.iter().filter(|package| !package.source.is_own()) {
         let releases =

@@ -88,6 +88,7 @@ pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandE
         version: package.version.clone(),
         folder: folder.display().to_string(),
     };
+    // A copy that is there is used again, if it is of what is locked: nobody's changes are written over.
     if root.look_at(&place)?.is_some() {
         root.inner(&place)?;
         let draft = Draft::open(&folder).map_err(failed)?;
@@ -102,6 +103,7 @@ pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandE
         Some(patch) => changes(session, package, patch, &read(session, patch)?.0, &stored)?,
         None => Vec::new(),
     };
+    // First this, so that Git never sees the files of a working copy.
     root.write(
         &InnerPath::own(".mu/patch/.gitignore").into(),
         b"# Working copies of `mu patch`.\n*\n",
@@ -132,6 +134,8 @@ fn make(
         let file = file_of(session, stored, &entry.path)?;
         Ok((entry.path.clone(), file))
     });
+    // The package is the first commit, and an earlier patch lies on it as changes. So what Git says has changed is all
+    // of the patch, and not what was added to it.
     write(staging, &files.collect::<Result<Changes, CommandError>>()?)?;
     let digest = stored.digest;
     Draft::create(staging.path(), &format!("{id} {}\n\n{digest}\n", package.version))
@@ -200,11 +204,14 @@ pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
     let versions = reference.version().cloned();
     let patch =
         PatchFile { key: key.clone(), id: package.id.clone(), versions, file: file.clone() };
+    // Tried on the package before anything is written.
     changes(session, package, &patch, &text, &stored)?;
     let (path, settings) = settings(session)?;
     let settings = set_patch(&path, &settings, &key, file.as_str())?;
+    // The patch before the settings that name it: a run that is killed in between leaves a file that nobody uses.
     session.workspace.opened()?.write(&file, &text)?;
     fs::write_through_links(&path, settings.as_bytes())?;
+    // From here on, this session sees the settings as they are now on disk.
     let patches = &mut session.workspace.settings.patches;
     patches.retain(|other| other.key != key);
     patches.push(patch);
@@ -251,6 +258,7 @@ pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, Com
             dropped.push(patch);
         }
     }
+    // Here, the settings come first: they must not name a file that is gone.
     fs::write_through_links(&path, text.as_bytes())?;
     session.workspace.settings.patches.retain(|patch| !dropped.contains(patch));
     for patch in &dropped {
@@ -268,6 +276,7 @@ pub fn list(session: &Session) -> Result<Patches, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let mut patches = Vec::new();
     for patch in &session.workspace.settings.patches {
+        // Of several majors that it is for, the highest is told.
         let mut package = None;
         for locked in lock.find(&patch.id) {
             if patch_of(session, locked)? == Some(patch) {
@@ -283,6 +292,7 @@ pub fn list(session: &Session) -> Result<Patches, CommandError> {
                 .is_some_and(|package| package.patch == Some(now) && package.patched.is_some()),
         });
     }
+    // A folder there that is no working copy of mu's is passed over.
     let mut found = Vec::new();
     let root = session.workspace.opened()?;
     let drafts = match root.look_at(&DRAFTS.into())? {
@@ -345,6 +355,7 @@ fn described<'l>(
     let Some((id, version, digest)) = read_message(message) else {
         return Err(failed(DraftError::Not(folder.to_owned())));
     };
+    // By its content: changes to another content under the same version would be changes to something else.
     let found = lock.find(&id).find(|package| package.digest == Some(digest));
     found.ok_or_else(|| {
         let message = format!(

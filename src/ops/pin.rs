@@ -42,6 +42,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
     let named = request.packages.iter().map(|text| PackageName::with_version(text));
     let (names, versions): (Vec<PackageName>, Vec<Option<VersionSpec>>) =
         named.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    // The note keeps what was there before the first pin: pinning twice must not lose it.
     let before = |dependency: &Dependency| {
         let written = || dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
         Some(dependency.note.clone().unwrap_or_else(written))
@@ -54,6 +55,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
             let version = Some(named_pin(session, dependency, wanted)?);
             return Ok(Some(NewVersion { version, note: before(dependency) }));
         }
+        // It is exact already, unless it is the name of a branch, which only looks like that of a tag.
         if dependency.reference.spec().is_pinned() && !branches.contains(&dependency.id) {
             return Ok(None);
         }
@@ -71,6 +73,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
             )
             .hint("run `mu get` first"));
         };
+        // A folder is used as it is, whatever its version.
         if package.source.is_own() {
             return Ok(None);
         }

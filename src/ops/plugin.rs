@@ -164,6 +164,7 @@ pub fn check(session: &mut Session, request: &CheckRequest) -> Result<Vec<Check>
 /// The name of a plugin that is named, or whose program is; that program is then used in this run.
 fn named(session: &mut Session, text: &str) -> Result<String, CommandError> {
     let path = Path::new(text);
+    // A word is a name, and anything with a folder in it the path of a program.
     if path.components().count() < 2 {
         return Ok(text.strip_prefix(PREFIX).unwrap_or(text).to_owned());
     }
@@ -257,6 +258,8 @@ impl Checks {
                 }
             });
         let Some(Listing::Found(found)) = listing else { return };
+        // With the validator of its first answer, it may say that nothing has changed. Without one, both answers have
+        // to be the same.
         let validator = found.validator.as_deref();
         self.note(
             "lists it again",
@@ -267,6 +270,7 @@ impl Checks {
                 _ => Err("something else than before".to_owned()),
             },
         );
+        // A plugin that finds everything would never let mu say that a name is misspelt.
         let nowhere =
             Location { path: format!("{}-that-is-not-there", location.path), ..location.clone() };
         self.note("knows what is not there", plugin.list(&nowhere, None, &Silent), |listing| {
@@ -276,6 +280,7 @@ impl Checks {
             }
         });
         let all = releases(&found.lines, location.lenient).unwrap_or_default();
+        // A plugin may have commits alone, which have no version.
         let newest = all.iter().rev().find(|release| !release.version.is_empty());
         let Some(release) = newest.or(all.last()) else { return };
         let version = Some(&release.version).filter(|version| !version.is_empty());
@@ -376,6 +381,7 @@ fn fetched(
     location: &Location,
     release: &Release,
 ) -> Result<(Digest, usize), ProviderError> {
+    // Not in the store: what a plugin is checked with is verified by nothing.
     let around = std::env::temp_dir();
     let folder = private_folder().tempdir_in(&around).at("make a folder in", &around)?;
     let open = Folder::open(folder.path()).at("open", folder.path())?;

@@ -50,12 +50,14 @@ pub fn add(
     let url = registry.url.as_deref().map(|url| from_file(session, url, global));
     let registry = NewRegistry { url, ..registry.clone() };
     let Set { text, before, now } = set_registry(&path, &text, prefix, &registry)?;
+    // Before it is written: a registry that nothing can ask would make every later command fail.
     check(session, &now)?;
     let url = now.url.as_ref().map(|url| url.as_url().as_str());
     let rest = url.and_then(|url| url.split_once("file://"));
     let rest = rest.filter(|(format, _)| format.is_empty() || format.ends_with('+'));
     let folder = rest.and_then(|(_, rest)| SafeUrl::parse(&format!("file://{rest}")).ok());
     let folder = folder.and_then(|url| url.as_url().to_file_path().ok());
+    // Only a warning: it may be a share that is not mounted, or a hub that is made next.
     if let Some(folder) = folder.filter(|folder| !folder.exists()) {
         session
             .events

@@ -106,6 +106,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {
         session.events.warning(&warning);
     }
+    // What the manifests require now, and what the lock has: after a change of one, they differ.
     let mut placed: Vec<Placed> =
         requirements
             .asked

@@ -196,6 +196,8 @@ fn run(
         plan.move_everything(session)?;
         return plan.conclude(session, Update::Everything, dry_run);
     }
+    // Those without a version go as far as they can, one after the other. Those with one come last, so that nothing
+    // moves them again; if they cannot all be met, `check_met` says so.
     let mut newest = Vec::new();
     let mut wishes: Vec<Asked> = Vec::new();
     for Target { id, reference, .. } in targets {
@@ -306,6 +308,7 @@ pub fn downgrade(
         }
         *version = Some(to);
     }
+    // A plan lowers the requirements by itself.
     if !rewrites(session, session.strategy()) {
         retarget(session, &mut plan, &wanted(&targets), false)?;
     }

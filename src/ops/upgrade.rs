@@ -177,6 +177,7 @@ fn tell(
     if replaced.is_empty() {
         return Ok(());
     }
+    // Which entries the names mean; nothing is changed.
     let upgraded = RefCell::new(BTreeSet::new());
     dependencies::suppose(session, &mut Editing::default(), names, |dependency| {
         upgraded.borrow_mut().insert(dependency.id.clone());

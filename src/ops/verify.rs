@@ -91,6 +91,8 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
         let problem = if !folder.exists() {
             Some("it is not installed".to_owned())
         } else {
+            // What a pack leaves out for packs inside it is no fault, and neither is what was built of it in its place.
+            // If the content is right, its label may still be wrong.
             let omitted = packs.omitted(&state, &record, wanted, &asked);
             let found = packs.digest_of(&wanted.place, &places, &omitted, &wanted.digest);
             let is_built = found.as_ref().is_ok_and(|found| wanted.accepts(found));

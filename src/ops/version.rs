@@ -63,6 +63,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     if !request.dry_run && found.from.as_ref() != Some(&to) {
         let text = fs::read_text(&found.file)?;
         let text = formats::with_version(&found.file, &text, &to, session.short_names())?;
+        // What an edit of the text has made is read again before it is written.
         formats::parse_own(&found.file, &text, session.short_names())?;
         fs::write_through_links(&found.file, text.as_bytes())?;
     }
@@ -82,6 +83,7 @@ fn raised(
     };
     let (major, minor, patch) = (current.major, current.minor, current.patch);
     let is_released = current.pre.is_empty();
+    // Raised by `major`, `2.0.0-rc.1` is 2.0.0, and `2.1.0-rc.1` is 3.0.0.
     let (major, minor, patch) = match part {
         "major" if is_released || minor > 0 || patch > 0 => (major + 1, 0, 0),
         "major" => (major, 0, 0),

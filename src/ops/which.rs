@@ -91,6 +91,8 @@ fn find(
     reference: &Reference,
     wanted: &Query,
 ) -> Result<Result<Found, SearchError>, CommandError> {
+    // A folder is the package in it, wherever its name leads. What replaces a package comes before the eight places,
+    // where a pack of the replaced one may still be.
     if let Some(found) = member_at(session, reference, wanted)? {
         return Ok(Ok(found));
     }

@@ -30,6 +30,8 @@ pub(super) fn describe(
     let barred = wanted.without(&package.allowed).intersection(&all);
     let tried = releases.tried().map(<[String]>::to_vec);
     let mut rejected = rejections(world, package, &barred);
+    // Nothing that was asked for is excluded, and yet there is nothing to choose from: then it is worth knowing why all
+    // others are excluded.
     if rejected.is_empty() && available.is_empty() {
         rejected = rejections(world, package, &all.without(&package.allowed));
     }
@@ -62,11 +64,13 @@ fn narrowed(
     available: &PositionSet,
     asked: &[Vec<String>],
 ) -> Vec<(String, FoldedVersions)> {
+    // Only for one requirement in one wording: of several, each may have another channel.
     let [asked] = asked else { return Vec::new() };
     let [asked] = &asked[..] else { return Vec::new() };
     let Some(wish) = Requirement::parse(package.id.clone(), asked) else { return Vec::new() };
     let mut groups: Vec<(String, Vec<Position>)> = Vec::new();
     for position in available.iter() {
+        // A version may be in several channels, and is then in the group of each.
         let mut words: Vec<String> = Vec::new();
         if wish.channel.is_some() {
             let channels = package.details(position).map(|details| &details.channels[..]);
@@ -87,6 +91,7 @@ fn narrowed(
             }
         }
     }
+    // Positions ascend, so the groups that were found last have the newest versions.
     let older = groups.len().saturating_sub(GROUPS);
     let newest = groups.into_iter().skip(older);
     let fold =
@@ -102,6 +107,7 @@ fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>])
     }
     let [asked] = &asked[..] else { return Vec::new() };
     let Some(wish) = Requirement::parse(package.id.clone(), asked) else { return Vec::new() };
+    // `>2 <1` has no place among the versions.
     if matches!(&wish.spec, VersionSpec::Range(range) if range.is_empty()) {
         return Vec::new();
     }
@@ -131,6 +137,7 @@ pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Positio
 
 /// The version that a specification names first.
 pub(super) fn named_first(spec: &VersionSpec) -> Option<Version> {
+    // Of `>=1.2 <2`, that is `1.2`; of `^1.x`, it is `1`. Enough to say what is near, also for what no version matches.
     let text = spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
     let first = text.split([' ', ',', '|']).next().unwrap_or_default();
     let first = first.trim_end_matches(['x', 'X', '*', '.']);

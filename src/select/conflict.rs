@@ -49,6 +49,8 @@ impl Conflict {
     /// The first package of which several packages or roots need different versions.
     pub(super) fn pulled_apart(&self) -> Option<&Clash> {
         // A command's requirement is meant to replace the one in the manifest, so the two do not count as two.
+        // Whether two who cannot agree are to blame: then it helps to choose the package once for each major. One root
+        // that contradicts itself would be told to change the settings where a typing error is all.
         let is_of_several = |id: &PackageId| {
             let mut roots: BTreeSet<&String> = BTreeSet::new();
             self.facts.iter().any(|fact| match fact {

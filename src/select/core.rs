@@ -45,6 +45,8 @@ type Key = (Node, Node, Option<PositionSet>);
 
 impl Link {
     fn key(&self) -> Key {
+        // What `a` requires of `b` is one group for all versions of `a`, because that is how it is told. Of the root,
+        // each set is a group of its own, since different roots may have asked for it.
         (self.from, self.to, (self.from == Node::ROOT).then(|| self.set.clone()))
     }
 }
@@ -53,6 +55,9 @@ impl Link {
 /// trials together look at no more than `effort` facts.
 pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<Group> {
     let effort = Cell::new(effort);
+    // Which smallest set is found depends on what is dropped first, and neither order is always better. If the deepest
+    // go first, what is left is most often near the root, where the user can do something: of two equally small sets,
+    // it is that one.
     let groups = by_depth(facts(proof));
     let kept = shrink(groups.clone(), &effort);
     let other = shrink(groups.into_iter().rev().collect(), &effort);
@@ -67,6 +72,16 @@ pub(super) fn contradict(groups: &[Group]) -> bool {
 /// Drops one part after another, the last first, in ever smaller parts, and keeps the groups without which
 /// the rest can hold.
 fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
+    // `open` is what may still be dropped, `needed` what may not. Together they always contradict each other. Each
+    // round either drops a part, cuts it in two, or moves a single group to `needed`, so the rounds end. With two parts
+    // instead of PARTS:
+    //
+    //     open  [a b c d] [e f g h]    needed []      without e f g h: still a contradiction, dropped
+    //     open  [a b c d]              needed []      without a b c d: holds, so cut in two
+    //     open  [a b] [c d]            needed []      without c d: holds, so cut in two
+    //     open  [a b] [c] [d]          needed []      without d: holds, so d is needed
+    //
+    // Large parts first: most facts of a long refutation have nothing to do with the clash, and go many at a time.
     let size = groups.len().div_ceil(PARTS).max(1);
     let mut open: Vec<Vec<Group>> = groups.chunks(size).map(<[Group]>::to_vec).collect();
     let mut needed: Vec<Group> = Vec::new();
@@ -74,6 +89,8 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
         let rest = open.iter().flatten().chain(&needed).flatten();
         match refute(rest, effort) {
             Attempt::Refuted(mut smaller) => {
+                // The new refutation most often uses only a few of the facts that were left. All others go at once.
+                // `remove` leaves each group at one place, and with only those of its facts that are used.
                 let mut narrow = |groups: &mut Vec<Group>| {
                     let left = groups.iter().filter_map(|group| smaller.remove(&group[0].key()));
                     *groups = left.collect();
@@ -89,6 +106,8 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
             Attempt::Holds => needed.append(&mut tried),
             Attempt::TooMuch => {
                 needed.append(&mut tried);
+                // Whatever was not tried stays. It contradicts itself still, so the explanation is right, only longer
+                // than necessary.
                 needed.extend(open.drain(..).flatten());
             }
         }
@@ -99,6 +118,8 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
 /// The facts that a refutation rests on.
 fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
     let mut facts: FxHashMap<Key, Group> = FxHashMap::default();
+    // A refutation is a graph in which large parts are shared, often thousands of times. Each node is visited once, by
+    // its address; without that this would take time exponential in its depth.
     let (mut seen, mut found) = (FxHashSet::default(), FxHashSet::default());
     let mut open = vec![proof];
     while let Some(tree) = open.pop() {
@@ -117,6 +138,7 @@ fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
                     facts.entry(link.key()).or_default().push(link);
                 }
             }
+            // That there is no version in a set, or that the root is needed, follows from the facts about edges.
             DerivationTree::External(_) => {}
         }
     }
@@ -138,7 +160,10 @@ fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
     let mut ordered = Vec::new();
     let mut queue = VecDeque::from([Node::ROOT]);
     while let Some(node) = queue.pop_front() {
+        // A node is in the queue once for each way to it. Its groups are there the first time only, so the walk ends.
         let mut groups = by_node.remove(&node).unwrap_or_default();
+        // They come from a hash map: without an order of their own, the same conflict would read differently in each
+        // run.
         groups.sort_by_cached_key(|group| (group[0].to, group[0].set.to_string()));
         for group in groups {
             queue.push_back(group[0].to);
@@ -164,6 +189,8 @@ fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> At
     for link in facts {
         by_node.entry(link.from).or_default().push(link);
     }
+    // The same search as that over the world, over edges that are all known. Where a fact was left out, a candidate
+    // simply needs less.
     let facts = Facts { by_node, left: effort, effort: RefCell::default() };
     match pubgrub::resolve(&facts, Node::ROOT, 0u32) {
         Ok(_) => Attempt::Holds,
@@ -208,10 +235,12 @@ impl DependencyProvider for Facts<'_> {
     ) -> Self::Priority {
         let conflicts = conflicts.conflict_count();
         self.effort.borrow_mut().note(*node, conflicts);
+        // What is in most conflicts first: here nobody cares which versions are found, only whether there are any.
         (conflicts, Reverse(set.len()))
     }
 
     fn choose_version(&self, _: &Node, set: &PositionSet) -> Result<Option<Position>, TooMuch> {
+        // Facts and choices are paid from one purse, because either can be what a trial is long of.
         self.spend(self.effort.borrow_mut().step())?;
         Ok(set.last())
     }

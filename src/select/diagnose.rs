@@ -33,6 +33,8 @@ const HARD: usize = 10 * PATIENCE;
 
 /// Finds the smallest conflict that `proof` rests on.
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
+    // First the facts, in the order of the chains; `nodes` are what they lead to, each once. Of these, the ones that
+    // nothing is left of are then described as clashes. That is most often one, at the end of two chains.
     let groups = in_order(smallest(world, proof)?);
     let mut conflict = Conflict::within(world);
     let mut nodes: Vec<Node> = Vec::new();
@@ -58,6 +60,8 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
 fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavailable> {
     let effort = PATIENCE + world.budget.steps().min(HARD);
     let mut groups = core::smallest(proof, effort);
+    // The first `needed` roots were tried and cannot be left out. Ends: a trial that is refuted leaves fewer roots, and
+    // one that is not raises `needed`.
     let mut needed = 0;
     loop {
         let links = groups.iter().map(|group| &group[0]);
@@ -68,6 +72,8 @@ fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavaila
         if needed >= roots.len() || roots.len() > ROOTS {
             return Ok(groups);
         }
+        // The new refutation may need other roots than the old one, and lists them in another order. So all that are
+        // left are tried again.
         roots.remove(needed);
         world.narrow_root(roots);
         match search::solve(world, effort / ROOTS)? {
@@ -89,6 +95,8 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
     for groups in by_node.values_mut() {
         groups.make_contiguous().sort_by_key(|group| group[0].to);
     }
+    // Depth first, so that each line goes on where the one before ended: the workspace requires `a`, `a` requires `b`.
+    // A group leaves its node when it is told, so packages that require each other do not go round for ever.
     let mut ordered = Vec::new();
     let mut open = vec![Node::ROOT];
     while let Some(&node) = open.last() {
@@ -109,6 +117,7 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
 fn left_over(node: Node, groups: &[Group]) -> PositionSet {
     let into = groups.iter().filter(|group| group[0].to == node);
     into.fold(PositionSet::full(), |left, group| {
+        // Which candidate of the group is chosen is open, so the group allows what any of its links does.
         let one: PositionSet = group.iter().map(|link| &link.set).collect();
         left.intersection(&one)
     })
@@ -122,6 +131,8 @@ fn wordings(
     group: &Group,
     groups: &[Group],
 ) -> Result<Wordings, Unavailable> {
+    // If `app` requires `a ^2`, what `a 1.0` requires of `b` has no place in the explanation, although pubgrub's fact
+    // may be about both. If nothing of `a` is left, that is the clash, and all of its versions are named.
     let left = left_over(group[0].from, groups);
     let mut wordings = Wordings::new();
     for link in group {
@@ -150,6 +161,7 @@ fn requirements_of(
     if let NodeKind::ReplacementChoice(need) = world.kind(link.from) {
         return Ok(vec![Arc::clone(world.requirement(*need))]);
     }
+    // An edge does not say which requirement it came from. So all are turned into edges once more, and compared.
     for requirement in required_by(world, link.from, position)? {
         let edge = world.edge(&requirement)?;
         if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {
@@ -178,6 +190,8 @@ fn required_by(
 
 /// The facts of a group as a person would state them: a line for each wording, or one for many.
 fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fact>, Unavailable> {
+    // Nodes that are no package have facts of their own kind. Whatever reaches the lines below is about a package that
+    // something requires.
     if let Some(facts) = stand_ins::tell(world, group) {
         return Ok(facts);
     }
@@ -197,6 +211,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
         }
         _ => {}
     }
+    // Nothing but the root has no package here.
     let Some(by) = world.place(from) else {
         let asked = wordings(world, group, groups)?.into_keys().collect();
         let by = Requirer::Roots(roots(world, &group[0])?);
@@ -212,6 +227,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
                 && matches!(world.kind(other), NodeKind::Versions(_))
         })
         .collect();
+    // The first of them tells for all.
     if !std::ptr::eq(alike[0], group) {
         return Ok(Vec::new());
     }
@@ -226,6 +242,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
         let by = Requirer::versions(package, &positions.into_iter().collect());
         Fact::Requires { by, id: id.clone(), asked }
     };
+    // Fifty versions of `a` may each require another range of `b`. That is one line, not fifty.
     if all.len() > WORDINGS {
         let positions = all.values().flatten().copied().collect();
         return Ok(vec![requires(all.into_keys().collect(), positions)]);
@@ -266,6 +283,7 @@ fn clash(
     node: Node,
     groups: &[Group],
 ) -> Result<Option<Clash>, Unavailable> {
+    // Choices and namers only pass on what clashes behind them.
     let Some(place) = world.place(node) else { return Ok(None) };
     let kind = world.kind(node);
     if matches!(
@@ -280,6 +298,8 @@ fn clash(
     if !left_over(node, groups).is_empty() {
         return Ok(None);
     }
+    // `asked` is what each requirer says, in its words, and `wanted` what all of them would take together if no rule
+    // excluded anything.
     let mut asked: Vec<Vec<String>> = Vec::new();
     let mut wanted = PositionSet::full();
     for group in groups.iter().filter(|group| group[0].to == node) {
@@ -294,6 +314,7 @@ fn clash(
         }
         let mut matching = PositionSet::empty();
         for link in group {
+            // All candidates of a link need the same set, so the first one speaks for them.
             for requirement in requirements_of(world, link, link.positions.first().unwrap_or(0))? {
                 matching = matching.union(&world.packages.matching(place, &requirement)?);
             }
@@ -301,6 +322,8 @@ fn clash(
         wanted = wanted.intersection(&matching);
     }
     let mut clash = clash::describe(world, place, asked, &wanted);
+    // Excluded versions are named only if the facts could hold together with them. Otherwise the user would lift the
+    // rule, and read the next conflict.
     let barred = wanted.without(&world.package(place).allowed);
     if !clash.available.is_empty() && !would_help(node, &barred, groups) {
         clash.rejected.clear();
@@ -310,6 +333,7 @@ fn clash(
 
 /// Whether the facts could hold together if the candidates of `node` in `barred` were allowed.
 fn would_help(node: Node, barred: &PositionSet, groups: &[Group]) -> bool {
+    // The same facts, but each that leads to `node` also takes what the rules bar.
     let mut groups = groups.to_vec();
     for link in groups.iter_mut().flatten().filter(|link| link.to == node) {
         link.set = link.set.union(barred);

@@ -48,10 +48,12 @@ impl Effort {
             return;
         }
         let index = node.0 as usize;
+        // Both lists grow together, and have a place for each node that was ever in a conflict.
         if self.by_node.len() <= index {
             self.by_node.resize(index + 1, 0);
             self.in_all.resize(index + 1, 0);
         }
+        // pubgrub tells the number so far, not each conflict; so what is new is the difference to what it told before.
         let more = conflicts.saturating_sub(self.by_node[index]) as usize;
         self.by_node[index] = conflicts;
         self.in_all[index] += more;

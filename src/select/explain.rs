@@ -29,6 +29,8 @@ impl Conflict {
     /// What went wrong, in a few words.
     pub fn headline(&self) -> String {
         let names = Names { base: &self.base };
+        // One clash about which one requirement decides can be said in a line. For everything else the lines below are
+        // needed.
         match self.clashes.as_slice() {
             [clash] if clash.tried.is_some() => {
                 format!("there is no package {}", names.name(&clash.id))
@@ -43,6 +45,8 @@ impl Conflict {
 impl fmt::Display for Conflict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Names { base: &self.base };
+        // The middle of a long chain is left out. Its beginning is what the user wrote and can change, its end is where
+        // it clashes.
         let mut lines: Vec<String> = self.facts.iter().map(|fact| names.fact(fact)).collect();
         if lines.len() > LINES {
             let cut = lines.len() - LINES;
@@ -95,6 +99,7 @@ impl Newer {
                 let does = plural(versions.count(), "does", "do");
                 let names = Names { base };
                 let mut lines = vec![format!("{versions} {does} not fit:")];
+                // Many packages may be explained one below the other, so each gets half the lines of a failure.
                 let facts = conflict.facts.iter().take(LINES / 2);
                 lines.extend(facts.map(|fact| format!("  {}", names.fact(fact))));
                 lines
@@ -123,6 +128,8 @@ impl Newer {
                 asked.join(", ")
             }
             Obstacle::Conflict(conflict) => {
+                // What the user wrote comes first, because that can be changed; other facts stand in only if there is
+                // none.
                 let roots = conflict.facts.iter().filter_map(|fact| match fact {
                     Fact::Requires { by: Requirer::Roots(names), id, asked } => {
                         let name = id.short(base);
@@ -166,6 +173,8 @@ impl Names<'_> {
                 let requires = self.doing(by, "require");
                 let name = self.name(id);
                 match (asked.as_slice(), is_root) {
+                    // Nobody has to write `latest`, so no message says it: `app requires a`, and `app requires a in
+                    // channel fast`.
                     ([one], _) if one == ANY => format!("{requires} {name}"),
                     ([one], _) if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
                         format!("{requires} {name} {narrowed}")
@@ -219,6 +228,8 @@ impl Names<'_> {
 
     /// The packages that do something, and the verb for it, which is given in the plural.
     fn doing(&self, by: &Requirer, verb: &str) -> String {
+        // English: one package `requires`, several `require`. So the verb comes without an end, which all of these
+        // verbs form alike.
         let (by, count) = match by {
             Requirer::Roots(names) => (join(names, "and"), names.len()),
             Requirer::Package(id, versions) => {
@@ -246,6 +257,7 @@ impl Names<'_> {
 
     fn capability(&self, clash: &CapabilityClash) -> Vec<String> {
         let capability = &clash.capability;
+        // Several would have to provide it. That some versions are excluded is no reason for that.
         if clash.is_provided {
             return vec![format!("only one package at a time can provide {capability}")];
         }
@@ -266,10 +278,12 @@ impl Names<'_> {
         let telling = clash.asked.iter().filter(|words| !several || *words != &[ANY]);
         let asked: Vec<String> = telling
             .map(|words| match words.as_slice() {
+                // `no version of b is both (^1 or ^2) and ^3`: without the parentheses, this could be read in two ways.
                 [_, _, ..] if several => format!("({})", alternatives(words)),
                 words => alternatives(words),
             })
             .collect();
+        // With the minimal strategy, one version decides, not what all accept.
         if let Some(needed) = &clash.needed {
             if asked.is_empty() {
                 return format!("at least {name} {needed} is needed");
@@ -279,6 +293,7 @@ impl Names<'_> {
                 join(&asked, "and")
             );
         }
+        // The first form that fits. What is special comes before `no version of b is ^2`, which fits any single word.
         match asked.as_slice() {
             [one, two] => format!("no version of {name} is both {one} and {two}"),
             [one] if one == ANY && clash.rejected.is_empty() => format!("{name} has no release"),
@@ -298,6 +313,7 @@ impl Names<'_> {
 
     fn clash(&self, clash: &Clash) -> Vec<String> {
         let name = self.name(&clash.id);
+        // There is no such package: where it was looked for, and what it may be called.
         if let Some(tried) = &clash.tried {
             let mut lines = vec![format!("there is no package {name}")];
             lines.extend(few(tried.iter().map(|place| format!("  looked at {place}")).collect()));
@@ -317,6 +333,8 @@ impl Names<'_> {
             }
             return lines;
         }
+        // There is one. First what is missing, then what was probably meant, then what rules exclude, and at last what
+        // there is to choose from.
         let mut lines = vec![self.verdict(clash)];
         if let [one] = clash.asked.as_slice()
             && let [one] = one.as_slice()
@@ -339,6 +357,7 @@ impl Names<'_> {
             // Other versions would not help.
         } else if clash.available.is_empty() && clash.rejected.is_empty() {
             lines.push(format!("  {name} has no version that can be used"));
+        // If several disagree, a list of versions says nothing: each of them may be there.
         } else if clash.asked.len() == 1 && !clash.available.is_empty() {
             if !clash.narrowed.is_empty() {
                 let groups = clash.narrowed.iter();
@@ -378,6 +397,7 @@ fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
     match VersionSpec::parse(asked).ok()? {
         VersionSpec::Commit(_) if is_git => Some("commit"),
         VersionSpec::Tag(_) if is_git => Some("tag or branch"),
+        // In an OCI registry, `1234567` is a tag, although it reads like a commit.
         VersionSpec::Commit(_) | VersionSpec::Tag(_) => Some("tag"),
         VersionSpec::Digest(_) => Some("content with the digest"),
         _ => None,
@@ -406,6 +426,8 @@ fn reason(rejection: &Rejection, versions: &FoldedVersions) -> String {
         Rejection::NoUpgrade { from, follows, .. } if follows.is_empty() => {
             format!("cannot be reached from {from}, or from any other version")
         }
+        // `can be reached only from 1.4.0, not from 1.2.0; the step 1.4.0 is yanked`: without the last part, nobody
+        // would see why the way over 1.4.0 does not count.
         Rejection::NoUpgrade { from, follows, missing } => {
             let missing = missing.as_ref().map(|(step, rejection)| {
                 let one = FoldedVersions { runs: vec![Run::of(step)] };
@@ -451,6 +473,7 @@ fn alternatives(words: &[String]) -> String {
 
 /// The first lines of many, and how many more there are.
 fn few(mut lines: Vec<String>) -> Vec<String> {
+    // One line more is shown, because a line that counts it takes as much room.
     let more = lines.len().saturating_sub(REASONS);
     if more > 1 {
         lines.truncate(REASONS);
@@ -461,6 +484,7 @@ fn few(mut lines: Vec<String>) -> Vec<String> {
 
 /// `a`, `a and b`, `a, b and c`, `a, b, c and 97 others`.
 fn join(words: &[String], last: &str) -> String {
+    // As above: `and 1 others` is never said.
     if words.len() > LIST + 1 {
         let (named, rest) = words.split_at(LIST);
         return format!("{} {last} {} others", named.join(", "), rest.len());

@@ -31,14 +31,18 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
     if count < 2 {
         return Ok(chosen);
     }
+    // A lower bound without a search, which most often is what there is already: then the loop below has no round.
     let fewest = world.packages.fewest_providers(known.required, |place| {
         known.fixed.iter().any(|(fixed, _)| *fixed == place)
     });
+    // To find out that no fewer will do must not take much longer than the answer did. If it is given up, the answer is
+    // right, and has a package more.
     let limit = 2 * world.budget.steps() + STEPS;
     for fewer in fewest..count {
         let steps = limit.saturating_sub(world.budget.steps());
         world.allow_providers(&known.fixed, fewer as Position)?;
         let answer = search::solve(world, steps);
+        // Whatever the answer is, later searches of this world have no such limit.
         world.slots = None;
         match answer? {
             Verdict::Chosen(better) => return Ok(better),
@@ -91,6 +95,7 @@ impl Brought {
                 is_core = false;
             }
             let Some(name) = open.pop() else { break };
+            // Each capability has one provider, so it is followed once.
             if !met.insert(name.clone()) {
                 continue;
             }

@@ -85,6 +85,8 @@ pub(super) fn rejection(
     id: &PackageId,
     looks: &Looks<'_>,
 ) -> Option<Rejection> {
+    // What the user says comes first, then what the authors say, then what is a question of time: the first reason is
+    // the one that is shown.
     if excludes(settings, id, looks.version.as_ref()) {
         return Some(Rejection::Excluded);
     }
@@ -115,6 +117,7 @@ fn excludes(settings: &Settings, id: &PackageId, version: Option<&Version>) -> b
     exclusions.any(|exclusion| match (&exclusion.spec, version) {
         (None, _) => true,
         (Some(spec), Some(version)) => spec.accepts(version, true),
+        // A revision without a version is in no range.
         (Some(_), None) => false,
     })
 }
@@ -128,6 +131,7 @@ pub fn incompatibilities<'a>(
     runtime: &'a BTreeMap<String, String>,
     own: Option<&'a Version>,
 ) -> impl Iterator<Item = Rejection> + 'a {
+    // What can never be mended is said first.
     let broken = details.broken.iter().cloned().map(Rejection::Broken);
     let format = details.api_version.iter();
     let is_known = |text: &str| API_VERSIONS.contains(&text) || kudo::is_api_version(text);
@@ -153,6 +157,7 @@ const KUBERNETES: &str = "kubernetes";
 
 /// Whether a fact meets a constraint: the same word, or a version within the range.
 fn meets(fact: &str, wanted: &str, actual: &str) -> bool {
+    // `>=1.25` holds for `1.29`, which is two numbers; `linux` is no version, and compared as a word.
     let version = Version::parse_lenient(actual).ok();
     let version = version.map(|version| match version.as_semver() {
         Some(full) if fact == KUBERNETES => {

@@ -34,6 +34,9 @@ impl FoldedVersions {
         let mut versions = Self::default();
         let mut previous: Option<Position> = None;
         for position in positions.iter() {
+            // With 1.0, 1.1, 1.2-rc, 1.2 and 1.3, of which 1.1 is yanked, the versions 1.0, 1.2 and 1.3 are `1.0 to 1.3
+            // (3 versions)`: what lies between could not be chosen anyway, or only if somebody asks for prereleases.
+            // Revisions are in no order that a reader knows.
             let joined = previous.is_some_and(|previous| {
                 (previous + 1..position).all(|between| is_silent(package, between))
                     && package.revision(position).is_none()
@@ -87,6 +90,7 @@ impl fmt::Display for Run {
 
 impl fmt::Display for FoldedVersions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A single run more is named: that it is counted takes no less room.
         let named = if self.runs.len() > RUNS + 1 { RUNS } else { self.runs.len() };
         for (index, run) in self.runs[..named].iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };

@@ -62,6 +62,8 @@ impl Namers {
         if known.holds(candidate) {
             return false;
         }
+        // A further candidate of a node that is known makes no new position. But the edge to that node lacks the
+        // candidate, so it is too late for that as well.
         *known = known.union(&PositionSet::singleton(candidate));
         self.handed_out.contains(&topic)
     }
@@ -89,6 +91,8 @@ impl Namers {
         let namers = self.known.get(&topic);
         let root = Namer::by_name(Node::ROOT);
         let is_named_by_root = namers.is_some_and(|namers| namers.contains_key(&root));
+        // The position of a namer is its place in the map. That may change while namers are added, and then the answer
+        // was given too early in any case.
         let count = namers.map_or(0, BTreeMap::len) as Position;
         (!is_named_by_root).then(|| PositionSet::between(0, count))
     }
@@ -126,6 +130,7 @@ impl Namers {
         let mut forgot = false;
         for (topic, namers) in &mut self.known {
             let Topic::Package(place) = topic else { continue };
+            // What it requires by a capability stays: only names were narrowed.
             forgot |= !places.contains(place) && namers.remove(&Namer::by_name(by)).is_some();
         }
         if forgot {

@@ -92,6 +92,8 @@ impl<'a> Ceiling<'a> {
         if self.trial.world.package(place).releases.tried().is_some() {
             return Ok(None);
         }
+        // What each requirement would take if no rule excluded it. So a version that both a rule and a requirement
+        // prevent is told as one that the requirement prevents: lifting the rule would not help.
         let mut accepted = Vec::new();
         for (by, requirement) in asking {
             let matching = self.trial.world.packages.matching(place, requirement)?;

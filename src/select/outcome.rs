@@ -68,6 +68,8 @@ struct Gathering<'g, 'w> {
 impl Gathering<'_, '_> {
     /// Follows requirements from the roots to everything that is needed.
     fn walk(&mut self, besides: &[Claim]) -> Result<(), Unavailable> {
+        // First everything that is required from outside, then from draft to draft what those require. Ends, because a
+        // chosen package has one draft, which is opened when it is made.
         for root in &self.world.roots.to_vec() {
             for requirement in &root.requirements {
                 let need = self.world.packages.need_for(requirement);
@@ -79,6 +81,8 @@ impl Gathering<'_, '_> {
                 self.follow_capability(Asker::Root(root.clone()), own, name);
             }
         }
+        // With the minimal strategy, versions that were visited and not chosen have requirements, too. They are told as
+        // requirers, but nothing of theirs is a dependency.
         for Claim { by, need } in besides {
             self.follow(by.clone(), *need)?;
         }
@@ -91,6 +95,7 @@ impl Gathering<'_, '_> {
             for &need in self.world.packages.needs_of(place, position)?.iter() {
                 let dependency = self.follow(Asker::Package(by.clone()), need)?;
                 // A package may require what it replaces.
+                // `b` replaces `a` and requires `a`: that is met by `b` itself, which is no dependency of `b`.
                 if *self.id(dependency) != by || self.world.requirement(need).id == by {
                     dependencies.push(dependency);
                 }
@@ -113,6 +118,7 @@ impl Gathering<'_, '_> {
 
     /// Notes that `by` requires something; returns the draft that meets it.
     fn follow(&mut self, by: Asker, need: RequirementIndex) -> Result<usize, Unavailable> {
+        // Many packages have the same requirement. What meets it, and how it is written, is found out once.
         let (draft, what) = match self.followed.get(&need) {
             Some(known) => known.clone(),
             None => {
@@ -121,6 +127,7 @@ impl Gathering<'_, '_> {
                 found
             }
         };
+        // A package of the workspace is used whatever its version is. That it does not fit is said, and no failure.
         if matches!(self.drafts[draft].target, ChosenPackage::Local(_)) {
             self.check_local(&by, need);
         }
@@ -178,6 +185,7 @@ impl Gathering<'_, '_> {
             return known;
         }
         let draft = self.drafts.len();
+        // The number of a draft never changes: dependencies hold it until `finish` puts the drafts in order.
         self.places.insert(target.clone(), draft);
         self.open.push(draft);
         self.drafts.push(Draft {
@@ -234,6 +242,8 @@ impl Gathering<'_, '_> {
         });
         let replaced = replaced.collect();
         // This sorts places, because drafts are large.
+        // Three steps: the order of the drafts by id, the new place of each, and the drafts in that order with
+        // dependencies that are new places.
         let mut sorted: Vec<usize> = (0..drafts.len()).collect();
         sorted.sort_by_key(|&draft| key(world, &drafts[draft].target));
         let mut order = vec![0; drafts.len()];

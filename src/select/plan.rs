@@ -42,6 +42,8 @@ impl Change {
     /// The request of manifests with these changes: the roots that are not lists of indirect dependencies, and
     /// after them one that is.
     pub(in crate::select) fn rewritten(&self, request: &Request) -> Request {
+        // `asked` has an entry for each root that is no list, and these come first. So `zip` leaves the old lists out,
+        // and the new list takes their place.
         let own = request.roots.iter().zip(&self.asked).map(|(root, asked)| Root {
             by: root.by.clone(),
             requirements: asked.iter().flatten().cloned().collect(),
@@ -53,6 +55,9 @@ impl Change {
     /// The answer to a request that differs from [`Self::request`] only in who lists what is required indirectly; `None` if
     /// more differs. Neither has a lock.
     pub(super) fn answer(&self, request: &Request) -> Option<Selection> {
+        // The manifests that were written are read again, and what they ask for is compared with what was selected for.
+        // The rest of a request stays the same within a command. Who lists an indirect dependency does not, but is told
+        // as its requirer.
         let is_alike = self.request.update == request.update
             && self.request.installed == request.installed
             && self.request.local == request.local;
@@ -68,6 +73,7 @@ impl Change {
                 |demand: &&mut Demand| matches!(&demand.by, Asker::Root(by) if by == IN_USE);
             for demand in requested.iter_mut().filter(in_use) {
                 // In several majors, a package is in several lists.
+                // The list that says exactly this, or, if none does, one that has the package.
                 let says_it = |one: &Requirement| match &demand.what {
                     Demanded::Version { spec, .. } => *one.to_string() == **spec,
                     Demanded::Capability(_) => false,
@@ -87,6 +93,8 @@ impl Change {
     /// Both plans in one, this one first.
     pub(super) fn then(self, next: Self) -> Self {
         let asked = self.asked.into_iter().zip(next.asked).map(|(asked, next)| {
+            // The second plan began with what the first had left: it has no entry for what the first one dropped
+            // (`None`), so an entry is taken only where there is one.
             let mut next = next.into_iter();
             asked.into_iter().map(|asked| asked.and_then(|_| next.next().flatten())).collect()
         });
@@ -147,6 +155,8 @@ pub enum Because {
 /// its revision counts.
 pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
     match before {
+        // A pin stays a pin, and what names content becomes one. A range keeps its form, and anything else gets a lower
+        // bound.
         Some(pin @ VersionSpec::Pin(_)) => pin.moved_to(version),
         Some(VersionSpec::Commit(_) | VersionSpec::Digest(_)) => VersionSpec::exactly(version),
         _ if version.as_semver().is_none() => VersionSpec::exactly(version),

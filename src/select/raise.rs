@@ -24,12 +24,15 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         return Ok(chosen);
     }
     let limit = PATIENCE + 4 * world.budget.steps();
+    // Each round raises a direct dependency and lowers none, so there are no more rounds than versions above the first
+    // answer.
     let roots = world.edges(Node::ROOT, 0)?;
     loop {
         let mut narrowed = Vec::new();
         for edge in roots.iter() {
             let Edge { node, set } = &met(world, edge, &chosen, &mut narrowed)?;
             let Some(&current) = chosen.get(node) else { continue };
+            // It is met by a replacement, which is not raised here: `met` has only seen to it that there still is one.
             if matches!(world.kind(*node), NodeKind::ReplacementChoice(_)) {
                 continue;
             }
@@ -102,6 +105,7 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
             }
         }
         // A higher major may be in another channel.
+        // Then a higher number does not mean a better version, so this node is left as it is.
         NodeKind::MajorChoice(place, _) if world.package(*place).preference.is_any() => {
             PositionSet::default()
         }
@@ -137,7 +141,9 @@ impl<'w> Possible<'w> {
             needed.insert(edge.node);
             possible.keep(edge.node, &edge.set);
         }
+        // Sets only get smaller, and a node comes back only when its set did, so this ends.
         while let Some(node) = possible.changed.pop_front() {
+            // Upwards: whoever needs what is gone is gone. Downwards: what all that are left need is needed.
             possible.exclude_dependents(node);
             if needed.contains(&node) {
                 for Edge { node, set } in possible.needed_by(node) {
@@ -179,10 +185,13 @@ impl<'w> Possible<'w> {
         let left = self.of(node);
         let Some(known) = self.edges.get(&node) else { return Vec::new() };
         let mut candidates = left.iter().map(|position| known.get(&position));
+        // Of a version that was not read, nothing is known, so it may need nothing at all.
         let Some(Some(first)) = candidates.next() else { return Vec::new() };
         let mut common: Vec<Edge> = first.to_vec();
         for edges in candidates {
             let Some(edges) = edges else { return Vec::new() };
+            // `a 1.0` needs `b {0, 1}` and `c {3}`, and `a 1.1` needs `b {2}`: whichever is chosen, one of `b {0, 1,
+            // 2}` is needed.
             common.retain_mut(|one| {
                 let Some(other) = edges.iter().find(|other| other.node == one.node) else {
                     return false;

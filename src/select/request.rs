@@ -42,6 +42,8 @@ impl Request {
     /// Whether a root lists this only because others need it.
     pub fn lists(&self, by: &str, requirement: &Requirement) -> bool {
         let asks = |root: &Root| root.by == by && root.requirements.contains(requirement);
+        // The lists are the last roots. A root of the same name among the first means that the manifest asks for the
+        // package itself, too.
         let (own, lists) = self.roots.split_at(self.roots.len().saturating_sub(self.indirect));
         lists.iter().any(asks) && !own.iter().any(asks)
     }

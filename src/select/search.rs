@@ -52,11 +52,15 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Verdict, Unav
     let ranks = Ranks::new(world.request());
     let limit = world.budget.steps().saturating_add(steps).min(world.budget.most);
     loop {
+        // Nothing of an earlier run is of use: pubgrub learned from edges that lacked something. But the world has kept
+        // what it read, so the next run only walks again. This ends, because each new start comes from something that
+        // was read or named for the first time (`Namers`).
         world.budget.effort.begin();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
         let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
             Ok(choices) => return Ok(Verdict::Chosen(choices)),
             Err(PubGrubError::NoSolution(proof)) => return Ok(Verdict::Refuted(proof)),
+            // Whatever stopped the search, our own reason is in it.
             Err(PubGrubError::ErrorRetrievingDependencies { source, .. }) => source,
             Err(PubGrubError::ErrorChoosingVersion { source, .. }) => source,
             Err(PubGrubError::ErrorInShouldCancel(source)) => source,
@@ -90,6 +94,9 @@ struct Search<'s, 'w> {
 /// The priority of a node; later variants come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
+    // What follows from the rest (`Idle`) last, what must be proven first (`Raised`) first. Each choice that is made
+    // late sees more of the others' needs, so what may be chosen freely, such as providers, comes after what has few
+    // ways.
     /// Its choice follows from all others.
     Idle,
     /// Nobody misses it: whatever needs it accepts any other choice.
@@ -129,6 +136,9 @@ impl Ranks {
                 dependents.entry(dependency).or_default().push(&locked.id);
             }
         }
+        // Everything above what moves, from the lock: if `app` depends on `lib`, and `lib` is to move, `app` is decided
+        // before it, and stays at its locked version as long as that leaves any version of `lib`. If `lib` came first,
+        // its newest version could push `app` away. Ends, because a package enters `above` once.
         let mut above = BTreeSet::new();
         let mut wave: Vec<&PackageId> = moving.iter().collect();
         while let Some(below) = wave.pop() {
@@ -142,9 +152,12 @@ impl Ranks {
     }
 
     fn turn(&self, world: &World<'_>, node: Node, set: &PositionSet) -> Turn {
+        // The order of these questions is part of the answer: the first that applies says how urgent the node is.
         if world.is_raised(node, set) {
             return Turn::Raised;
         }
+        // With one candidate left, all of them are `Forced` below. Deciding what is forced costs nothing and shows
+        // conflicts early.
         if set.len() > 1 {
             match world.kind(node) {
                 NodeKind::Occupant(_) | NodeKind::Opponent(_) => return Turn::Idle,
@@ -161,6 +174,7 @@ impl Ranks {
         {
             // Its possible replacements move first, and are not held back for it.
             Turn::Last
+        // From here on the order is that of `Turn`, from late variants to early ones.
         } else if self.above.contains(&package.id) {
             Turn::AboveMoving
         } else if self.moving.contains(&package.id) {
@@ -187,6 +201,8 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         | NodeKind::Opponent(_)
         | NodeKind::SlotChoice(_)
         | NodeKind::ProviderSlot(_) => None,
+        // The package itself stays if the lock has a version of it that fits. A locked replacement is kept at its own
+        // node.
         NodeKind::ReplacementChoice(need) => {
             let package = world.package(world.place(node)?);
             let is_kept = set.holds(0) && package.keeps(world.requirement(*need));
@@ -196,6 +212,8 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         NodeKind::MajorChoice(place, versions) => {
             let package = world.package(*place);
             let major = package.major(package.kept(versions)?);
+            // The candidates of this node are indices into the ascending majors of its set, so a major is looked up
+            // there.
             let majors = package.majors(versions);
             let choice = majors.binary_search(&major).ok()? as Position;
             set.holds(choice).then_some(choice)
@@ -210,6 +228,8 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
             let package = world.package(*place);
             let majors = package.majors(versions);
             // The major of the preferred version; that is the highest, unless channels decide otherwise.
+            // `a` has 1.4.0 in the channel `stable` and 2.0.0 in `fast`. Then `a >=1` means 1.4.0 first, and so its
+            // major.
             let within = || {
                 let major = |at: &Position| {
                     let choice = majors.binary_search(&package.major(*at)).unwrap_or_default();
@@ -226,6 +246,7 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
         | NodeKind::PackageRequirer(_) => set.last(),
         NodeKind::ProviderChoice(capability) => world.packages.preferred_provider(*capability, set),
         NodeKind::ReplacementChoice(need) => world.preferred_way(*need, set),
+        // These follow from what was chosen by now: of what is left, any will do.
         NodeKind::Occupant(_)
         | NodeKind::Opponent(_)
         | NodeKind::SlotChoice(_)
@@ -252,6 +273,8 @@ impl DependencyProvider for Search<'_, '_> {
         let mut world = self.world.borrow_mut();
         world.budget.effort.note(*node, conflicts);
         let turn = self.ranks.turn(&world, *node, set);
+        // pubgrub decides the highest first. Between nodes of the same turn, the conflict count is its own rule of
+        // thumb: what was often in the way is decided before what it is in the way of.
         (turn, conflicts, Reverse(set.len()))
     }
 
@@ -261,6 +284,7 @@ impl DependencyProvider for Search<'_, '_> {
         set: &PositionSet,
     ) -> Result<Option<Position>, Interruption> {
         let mut world = self.world.borrow_mut();
+        // Each choice is counted, also one that is undone later, so a search that goes back and forth ends here.
         if world.budget.step() > self.limit {
             return Err(Interruption::GivenUp);
         }
@@ -273,6 +297,7 @@ impl DependencyProvider for Search<'_, '_> {
         position: &Position,
     ) -> Result<Dependencies<Node, PositionSet, Infallible>, Interruption> {
         let mut world = self.world.borrow_mut();
+        // What these edges read may make edges outdated that pubgrub was given before. It cannot take those back.
         let edges = world.edges(*node, *position)?;
         if world.take_outdated() {
             return Err(Interruption::Outdated);

@@ -23,6 +23,7 @@ pub struct Selection {
 impl Selection {
     /// The version that was chosen of a package, the highest if there are several.
     pub fn find(&self, id: &PackageId) -> Option<&Chosen> {
+        // Sorted by id and then version, so the last one with the id is the highest.
         let after = self.packages.partition_point(|chosen| chosen.id <= *id);
         self.packages[..after].last().filter(|chosen| chosen.id == *id)
     }

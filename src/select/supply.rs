@@ -15,6 +15,7 @@ use crate::select::world::{Provider, World, is_opponent};
 
 /// The fact of a group that starts or ends at a node without a package; `None` if it does neither.
 pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
+    // Which nodes the group leads from and to decides what it says. Some say nothing, because another fact says it.
     let Link { from, to, .. } = group[0];
     let versions_of = |node: Node, positions: &PositionSet| {
         let package = world.package(world.place(node)?);
@@ -38,8 +39,10 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             vec![stated_by_root(world, *capability, &group[0].set)]
         }
         (_, NodeKind::Opponent(name)) => {
+            // The same node is reached by what wants it absent and by what is it, so the group may have both.
             let (opposing, being): (Vec<&Link>, Vec<&Link>) =
                 group.iter().partition(|link| is_opponent(&link.set));
+            // Their versions; a line names them all at once.
             let [opposing, being] = [opposing, being].map(|links| -> PositionSet {
                 links.into_iter().map(|link| &link.positions).collect()
             });
@@ -69,6 +72,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             };
             for link in group {
                 let is_own = link.set.iter().all(is_own_place);
+                // An empty set is a requirement that nothing provides: all of nothing would be the package itself.
                 let into =
                     if is_own && !link.set.is_empty() { &mut providing } else { &mut requiring };
                 *into = into.union(&link.positions);
@@ -86,6 +90,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
 
 /// The fact that something conflicts with a package or a capability.
 pub(super) fn opposes(world: &World<'_>, by: Requirer, name: &str) -> Fact {
+    // `c/v1/N` also reads like the id of a package. It is a capability if anything provides or requires it.
     let is_capability = world.packages.capabilities.find(name).is_some()
         || world.request().own.provides.contains_key(name);
     match PackageId::parse(name) {
@@ -107,6 +112,7 @@ pub(super) fn opposed_by_own(world: &World<'_>, name: &str) -> Fact {
 fn stated_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) -> Fact {
     let name = world.packages.capabilities.name(capability).to_owned();
     let providers = world.packages.capabilities.providers(capability);
+    // With one provider alone, "requires it" and "is it" lead to the same set. Then it is told as a requirement.
     if let Some(Provider::Local(id)) = set.first().and_then(|index| providers.get(index as usize))
         && set.len() == 1
         && providers.len() > 1

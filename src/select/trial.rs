@@ -61,6 +61,7 @@ impl<'a> Trial<'a> {
         let new = if self.is_minimal { Trial::minimal } else { Trial::new };
         let mut trial = new(universe, request, self.cost);
         trial.steps = self.steps;
+        // What was chosen here may have been found only thanks to what this world has read.
         if !self.world.packages.may_have_met() {
             trial.world.packages.suggest(self.world.packages.suggested.clone());
         }
@@ -87,6 +88,7 @@ impl<'a> Trial<'a> {
         if self.world.packages.may_have_met() {
             return Ok(None);
         }
+        // Edges depend on how many majors there may be, and are made again; what was read is not.
         let before = self.world.majors();
         self.world.allow(majors);
         let holds = self.holds()?;
@@ -100,6 +102,7 @@ impl<'a> Trial<'a> {
         roots: Vec<Root>,
         sets: &[(PackageIndex, PositionSet)],
     ) -> Result<Verdict, Unavailable> {
+        // Ends: each round but the last takes versions out of `sets`, and none comes back.
         let mut sets = sets.to_vec();
         loop {
             self.leave_out_refused(&mut sets);
@@ -133,12 +136,15 @@ impl<'a> Trial<'a> {
         if !sets.is_empty() {
             let mut edges = world.root_edges()?;
             edges.extend(sets.iter().map(|(place, set)| world.edge_to(*place, set.clone())));
+            // The root needs all that it needs, and in addition something of each set.
             world.narrow_root(edges);
         }
+        // What is asked for is that the newest of the set is found, not what an earlier trial had.
         for (place, _) in sets {
             world.packages.known[place.0].suggest(&[]);
         }
         let before = world.budget.steps();
+        // A fraction of what is left: a search without an end costs a third, and those after it still have steps.
         let answer = search::solve(world, self.steps / SHARE)?;
         self.steps = self.steps.saturating_sub(world.budget.steps() - before);
         if let Verdict::Chosen(choices) = &answer {
@@ -158,6 +164,7 @@ impl<'a> Trial<'a> {
                 continue;
             };
             let package = self.world.package(*place);
+            // The number of a revision is that of this world: in another one it may be another revision.
             if position < package.releases.len() {
                 suggested.entry(package.id.clone()).or_default().push(position);
             }
@@ -171,6 +178,7 @@ impl<'a> Trial<'a> {
         roots: Vec<Root>,
     ) -> Result<(BuildList, Option<Conflict>), Unavailable> {
         self.world.ask(roots);
+        // Without steps, nothing is known to help; a conflict about nothing says so.
         if self.steps == 0 {
             return Ok((BuildList::default(), Some(Conflict::default())));
         }

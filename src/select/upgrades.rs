@@ -41,12 +41,20 @@ impl Upgrades {
         if edges.is_empty() || installed.is_empty() {
             return None;
         }
+        // Steps of an OLM catalog, for example, are those of one channel: a version may follow another one in `fast`
+        // only.
         edges.retain(|(_, upgrade)| is_in(upgrade, channels.as_deref()));
         let installed: Vec<Version> =
             installed.iter().map(|version| as_listed(releases, version)).collect();
         let mut steps: FxHashMap<Position, Option<Position>> = FxHashMap::default();
         let mut queue: VecDeque<(Version, Option<Position>)> =
             installed.iter().map(|version| (version.clone(), None)).collect();
+        // Breadth first, so that `steps` has a shortest way to each version. It is a tree: each version has the step
+        // before it, and the first of a way has none.
+        //
+        //     installed 1.0 ──> 1.1 ──> 1.3      steps: 1.1 → None, 1.2 → None, 1.3 → 1.1
+        //                   └─> 1.2
+        //
         while let Some((version, from)) = queue.pop_front() {
             for &(position, upgrade) in &edges {
                 let leads = follows(upgrade, &version) && allowed.holds(position);
@@ -56,6 +64,7 @@ impl Upgrades {
                 }
             }
         }
+        // To stay is always possible, even if a rule now excludes the installed version as a step.
         let stays = installed.iter().filter_map(|version| releases.position(version));
         let reachable = steps
             .keys()
@@ -75,6 +84,7 @@ impl Upgrades {
     pub(super) fn way(&self, releases: &Releases, position: Position) -> Vec<Version> {
         let mut way = Vec::new();
         let mut at = self.steps.get(&position).copied().flatten();
+        // From the version back to the installed one. Ends: each step was reached before the one that it leads to.
         while let Some(step) = at {
             way.push(releases.version(step));
             at = self.steps.get(&step).copied().flatten();
@@ -96,6 +106,8 @@ impl Upgrades {
         }
         let installed: Vec<String> = self.installed.iter().map(ToString::to_string).collect();
         let upgrades = releases.details(position).map(|details| &details.upgrade[..]);
+        // Perhaps there is a way over a version that is yanked or excluded. If it is named, the user knows what to
+        // change.
         let missing = self
             .missing(releases, position)
             .and_then(|step| Some((releases.version(step).to_string(), Box::new(unusable(step)?))));
@@ -115,6 +127,8 @@ impl Upgrades {
         };
         let mut seen = PositionSet::singleton(position);
         let mut queue = VecDeque::from([(position, None)]);
+        // Backwards from the version that is wanted, over all that were published. `missing` is the version on the way
+        // so far that is nearest to the installed one and not reachable.
         while let Some((at, missing)) = queue.pop_front() {
             let is_start = self.installed.iter().any(|version| follow(at, version));
             if is_start || self.reachable.holds(at) {
@@ -171,6 +185,7 @@ fn as_listed(releases: &Releases, version: &Version) -> Version {
 }
 
 fn follows(upgrade: &Upgrade, version: &Version) -> bool {
+    // The three forms that OLM has: `replaces`, `skips` and `skipRange`.
     upgrade.replaces.as_ref() == Some(version)
         || upgrade.skips.contains(version)
         || upgrade.skip_range.as_ref().is_some_and(|range| range.accepts(version, true))

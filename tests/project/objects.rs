@@ -46,7 +46,8 @@ fn no_object_has_too_many_methods() {
             if let Some(name) = implemented(line) {
                 object = Some(name).filter(|_| !line.ends_with('}'));
             }
-            if let Some(name) = object {
+            // What explains the code makes no object too large.
+            if let Some(name) = object.filter(|_| !line.trim_start().starts_with("//")) {
                 *objects.entry((module.clone(), name.to_owned())).or_default() += 1;
             }
             if line == "}" {

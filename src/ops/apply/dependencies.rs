@@ -73,6 +73,7 @@ pub(crate) fn change(
             is_noted = editor.set_note_at(section, dependency.number, MARK, note)?;
             Ok(changed)
         })?;
+        // JSON has no comments, and some places in YAML have none: the caller tells what could not be noted.
         if let Some(before) = new.note.filter(|_| is_changed && !is_noted) {
             let name = dependency.reference.with_version(None).to_string();
             unnoted.push(Unnoted { name, before, member: index });
@@ -109,12 +110,15 @@ fn each(
     names: &[PackageName],
     mut visit: impl FnMut(&mut Editing, (usize, Section), Dependency) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
+    // Names that no entry has had yet. What is left at the end is misspelt, or required by no manifest.
     let mut unseen: Vec<&str> = names.iter().map(PackageName::text).collect();
     let named = named(session, names)?;
     for index in 0..session.workspace.members.len() {
         for section in [Section::Dependencies, Section::DevDependencies] {
             let changed = &editing.changed;
             let place = (index, section);
+            // All entries of a list are read before one is visited. A visit changes an entry where it is, so the
+            // numbers of the others stay.
             for dependency in listed(session, changed, place, names, &named, &mut unseen)? {
                 visit(editing, place, dependency)?;
             }
@@ -148,9 +152,11 @@ pub(crate) fn named(
     let named = |name: &PackageName| {
         let reference = name.reference();
         let id = session.id_of(reference);
+        // A whole name means what it says, even if no manifest has it: the error then names the right package.
         if known.contains(&id) || reference.base().is_some() || reference.local().is_some() {
             return Ok(id);
         }
+        // `ec2` means `aws/ec2`, if only one dependency ends so.
         let end = format!("/{}", reference.name());
         let alike: Vec<&PackageId> =
             known.iter().filter(|id| id.as_str().ends_with(&end)).collect();

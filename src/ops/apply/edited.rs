@@ -38,6 +38,8 @@ pub(super) fn install(
     edits: &[Edit],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    // The team's view comes first: what would be refused for everybody is refused here, too, and Mu.lock gets the
+    // digests that everybody needs, also of packages that an edit hides here.
     let unagreed = examine(session, requirements, &resolved, dry_run)?;
     let known = Lockfile::read_edits(&session.workspace.root)?;
     let previous = known.clone().or_else(|| Some(Lockfile::clone(&resolved.previous)));
@@ -45,6 +47,7 @@ pub(super) fn install(
         complete(session, requirements, &mut resolved)?;
         check_held(session, &resolved)?;
     }
+    // From here on, the view of this machine. Its first run begins at Mu.lock, later ones at `.mu/edits.lock`.
     let before = previous.clone().unwrap_or_default();
     let here = session.with_edits(requirements.changed.iter(), previous);
     let (needs, mut used) =
@@ -61,6 +64,8 @@ pub(super) fn install(
         let is_vendored = session.packs().is_vendored();
         let also = if is_vendored { named(&resolved.lock) } else { Vec::new() };
         check_vendored(session, &also, &used.lock)?;
+        // As without edits: packs, locks, manifests. A run that is killed between the two locks leaves an old
+        // `.mu/edits.lock`, which the next one derives anew from Mu.lock.
         let made = make_packs(&here, &needs, &mut used, &also)?;
         record(session, requirements, &mut resolved)?;
         if known.as_ref() != Some(&*used.lock) {
@@ -148,6 +153,9 @@ fn with_edits(
     let before = here.lockfile()?.unwrap_or_default();
     // Mu.lock may be another one than last time, such as after a change of branch: so what only this machine has is added to it.
     let added = overlaid(team, known, false);
+    // If the lock holds as it is, nothing moves. First without what edits had moved before (an edit required `db ^2`,
+    // and Mu.lock has 1.9), so that a move that is no longer needed ends; then with it; and only then are versions
+    // chosen.
     let resolved = if needs.strategy().follows_lock() {
         let moved = overlaid(team, known, true);
         own_conflicts::check(here, &needs.changed)?;
@@ -164,6 +172,8 @@ fn with_edits(
             None => resolve_from(here, &needs, Update::Nothing, moved)?,
         }
     } else {
+        // With the minimal strategy, no lock is followed: the manifests are the state, those of the edits among them. The lock only
+        // says where upgrades go from.
         resolve_from(here, &needs, Update::Nothing, added)?
     };
     let mut resolved = Resolved { previous: before, ..resolved };
@@ -195,6 +205,7 @@ fn take_patched(used: &mut Arc<Lockfile>, team: &Lockfile) {
 fn overlaid(team: &Arc<Lockfile>, known: Option<&Lockfile>, moves: bool) -> Arc<Lockfile> {
     let Some(known) = known else { return Arc::clone(team) };
     let others = known.packages.iter().filter(|package| !package.source.is_workspace());
+    // All versions of a package come from one side. A package that the team has replaced is not brought back.
     let is_other = |package: &&LockedPackage| match team.find(&package.id).next() {
         None => team.replacement(&package.id).is_none(),
         Some(_) => {

@@ -24,6 +24,7 @@ pub(crate) fn find_package(
     reference: &Reference,
     notes: &mut Vec<String>,
 ) -> Result<Reference, CommandError> {
+    // Who writes `git+file://` on the command line names this folder, so it may be read.
     if reference.protocol() == Some(&Protocol::GitFile) {
         session.folders.name(&Path::new("/").join(reference.path()));
     }
@@ -32,6 +33,9 @@ pub(crate) fn find_package(
         session.index().declare(&id, reference, &session.environment.current);
         is_published(session, &id)
     };
+    // A manifest may mean something else by one word than the command line does: `k8s` in a `kcl.mod` is a module of
+    // KCL's registry. Where the manifest knows no such place, the word counts as its own package if that is in use, and
+    // else as what it means here.
     let here = match member {
         None => as_here(session, reference.clone()),
         Some(member) => match as_in(session, member, reference) {
@@ -42,6 +46,8 @@ pub(crate) fn find_package(
         },
     };
     let reference = &here;
+    // In a manifest, `db` is first a package of its own namespace, and else one without: in this order, the first one
+    // that exists counts.
     let mut candidates = vec![reference.clone()];
     if let Some(member) = member.filter(|_| reference.base().is_none()) {
         let Meant { first, otherwise } = meant(member, reference);
@@ -65,6 +71,8 @@ pub(crate) fn find_package(
         Some((place, version)) => (place, format!("#{version}")),
         None => (reference.as_str(), String::new()),
     };
+    // From `acme/net/vpc/subnet`, this looks for `acme/net/vpc`, `acme/net` and `acme`. At least one segment stays, so
+    // it ends.
     for _ in 1..reference.name().segments().count() {
         let Some((shorter, _)) = place.rsplit_once('/') else { break };
         place = shorter;
@@ -77,6 +85,7 @@ pub(crate) fn find_package(
         if exports.iter().any(|export| export == element.as_str()) {
             return by_own_name(session, member, &package);
         }
+        // Only of the longest package: that one was probably meant.
         if notes.is_empty() {
             notes.push(no_such_element(&package, element.as_str(), &exports));
         }
@@ -165,6 +174,7 @@ fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, Comman
     let index = session.index();
     let releases = index.releases(&id).map_err(|error| unavailable(session, error))?;
     let spec = package.spec();
+    // The version in use comes first: what it does not export is not there after this command either.
     let lock = session.lockfile()?.unwrap_or_default();
     let locked = lock.find(&id).filter_map(LockedPackage::parsed_version);
     let locked = locked.filter(|version| spec.accepts(version, true));
@@ -177,6 +187,7 @@ fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, Comman
     let (route, release) = index
         .release(&id, Candidate::Release(newest))
         .map_err(|error| unavailable(session, error))?;
+    // Nothing else holds the store yet, and `mu cache prune` must not take the tree away while it is read.
     let _store = session.use_store()?;
     let stored = fetch_release(session, &id, &route, &release)?;
     Ok(exported(Manifest::load_head(&stored.folder)?))

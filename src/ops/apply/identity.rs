@@ -63,6 +63,8 @@ impl<'a> Content<'a> {
     ///
     /// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
     pub(crate) fn check(&self) -> Result<(), CommandError> {
+        // Repositories and folders were read themselves, so nothing else could have been mixed up. What can be wrong is
+        // the version that a lock claims for a commit.
         if !is_checked(self.session, self.package) {
             return self.check_commit();
         }
@@ -70,6 +72,9 @@ impl<'a> Content<'a> {
             self.check_kind()?;
         }
         match self.line {
+            // A lock chose it, and its digest was compared. What selection used was compared when the lock was made.
+            // What is open is the label: somebody may have merged two locks line by line, so that one package has the
+            // other one's digest.
             None => match self.head().map_err(|error| self.unreadable(error))? {
                 Some(head) => {
                     self.check_name(head.name.as_ref())?;
@@ -77,6 +82,8 @@ impl<'a> Content<'a> {
                 }
                 None => Ok(()),
             },
+            // An index line chose it in this run. If the archive has other dependencies than its line, versions were
+            // chosen for a package that does not exist.
             Some(line) => {
                 let loaded = self.load().map_err(|error| self.unreadable(error))?;
                 let Some(mut manifest) = loaded else { return self.check_absence(line) };
@@ -111,6 +118,8 @@ impl<'a> Content<'a> {
     /// The line, with what its place gave as the manifest when versions were chosen, if the line leaves its dependencies to that.
     fn with_its_manifest(&self, line: &'a Release) -> Result<Cow<'a, Release>, CommandError> {
         let route = self.route()?;
+        // A line that lists dependencies is compared as it is. One that leaves them to the manifest was completed by
+        // what the same place returned for it, so this is compared.
         if line.dependencies.is_some() || !route.provider.facts().has_revisions {
             return Ok(Cow::Borrowed(line));
         }
@@ -203,17 +212,22 @@ impl<'a> Content<'a> {
     /// Refuses a package with another name in its manifest: its archive was mixed up, or somebody wants it to
     /// be mistaken for something else. The base in that name does not matter: a mirror has another base.
     fn check_name(&self, name: Option<&Reference>) -> Result<(), CommandError> {
+        // An archive without a name claims nothing that could be wrong.
         let Some(name) = name.map(|name| name.name().as_str()) else { return Ok(()) };
         if name == self.package.id.name_str() {
             return Ok(());
         }
+        // Only some places promise names, as hubs do. In others, an archive may be called anything.
         let route = self.route()?;
         if !route.provider.facts().names_are_binding {
             return Ok(());
         }
+        // Two names are right beside its own. A mirror lists a package under another name, and its line keeps the first
+        // one as `origin`. A commit that was copied into a hub has a manifest as its author wrote it.
         let is_origin = |line: &Release| {
             line.origin.as_deref() == Some(name) || line.format.as_deref() == Some(GIT)
         };
+        // A registry of the settings may serve what is below a prefix: `acme/tools/x` is `x` there.
         let is_right = name == route.location.path
             || match self.line {
                 Some(line) => is_origin(line),
@@ -227,6 +241,7 @@ impl<'a> Content<'a> {
     }
 
     fn check_version(&self, version: Option<&Version>) -> Result<(), CommandError> {
+        // Without a version of its own, it is the one under which it is listed.
         let Some(version) = version else { return Ok(()) };
         let package = self.package;
         if package.parsed_version().as_ref() == Some(version)
@@ -234,11 +249,14 @@ impl<'a> Content<'a> {
         {
             return Ok(());
         }
+        // The manifest of a copied commit may say the version of the last release, where the lock says that of the
+        // commit.
         let is_commit = |line: Arc<Release>| line.format.as_deref() == Some(GIT);
         if self.line.is_none() && self.listed().is_some_and(is_commit) {
             return Ok(());
         }
         let place = self.route()?.location.describe();
+        // Whose mistake it is: a lock's, which this workspace can restore, or a publisher's.
         if self.line.is_none() {
             let said = format!("its manifest says {version}, from {place}");
             return Err(self.mislabelled(&said, &version.to_string()));
@@ -249,10 +267,14 @@ impl<'a> Content<'a> {
 
     /// Refuses a locked commit with another version than the lock says, as far as tags and manifest tell.
     fn check_commit(&self) -> Result<(), CommandError> {
+        // What was chosen in this run was read at its commit just now.
         let (None, Some(commit)) = (self.line, &self.package.commit) else { return Ok(()) };
+        // A manifest that mu has generated repeats the lock, so it proves nothing.
         let head = self.head().ok().flatten().filter(|head| !head.generated);
         let claimed = head.and_then(|head| head.version);
         let copied = self.package.version_of_copy();
+        // Three ways to write the version of a commit: as it was parsed, as it is written, and as a hub has called its
+        // copy.
         let is_locked = |version: &Version| {
             self.package.parsed_version().as_ref() == Some(version)
                 || version.to_string() == self.package.version
@@ -263,6 +285,8 @@ impl<'a> Content<'a> {
         }
         // The tag takes precedence. A tag that was moved later says nothing about its earlier commit.
         let route = self.route()?;
+        // An installed pack is checked by many runs, which stay without requests: there, what the last listing says is
+        // enough.
         let is_asked = self.is_fetched && !self.session.options.offline;
         let version = self.package.version.as_str();
         let here = route.provider.releases_of(&route.location, commit, version).or_else(|| {
@@ -275,6 +299,7 @@ impl<'a> Content<'a> {
         let here = here.unwrap_or_default().into_iter();
         let tagged: Vec<Version> =
             here.filter_map(|release| Version::parse_lenient(&release.version).ok()).collect();
+        // Without a tag, nothing contradicts the lock. Of several tags, one that agrees is enough.
         let Some(first) = tagged.first().filter(|_| !tagged.iter().any(is_locked)) else {
             return Ok(());
         };
@@ -305,6 +330,8 @@ impl<'a> Content<'a> {
     /// The current index line of a version for which the lock only has the digest.
     fn listed(&self) -> Option<Arc<Release>> {
         let index = self.session.index();
+        // By version, and by digest if the listing has one. A version that was published anew with other content is not
+        // the locked one.
         let releases = index.published(&self.package.id).ok()?;
         let digest = self.package.digest?.to_string();
         let mut positions = (0..releases.len())

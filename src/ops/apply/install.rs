@@ -52,13 +52,19 @@ pub fn install(
     if session.leaves_out_edits() && has_lock {
         return edited::install(session, requirements, resolved, edits, dry_run);
     }
+    // First, what may end the run before anything is fetched: a manifest with a wrong name, a replacement that nobody
+    // has agreed to.
     let unagreed = examine(session, requirements, &resolved, dry_run)?;
     if dry_run {
         return would_be(session, requirements, resolved, edits, unagreed);
     }
+    // Everything stays in the lock, also what is not installed: the lock is the same for everybody.
     if session.options.no_dev {
         resolved.left_out = development::only(requirements, &resolved.lock);
     }
+    // From here on, files change, in this order: the store, the packs, Mu.lock, the manifests. A run that is killed
+    // leaves packs that are ahead of an old lock; mu's record in the cache names them as its own, so the next run goes
+    // on from there. The other way round, a lock would name what was never fetched.
     let made = match has_lock {
         true => make_packs(session, requirements, &mut resolved, &[])?,
         false => Made::default(),
@@ -71,6 +77,7 @@ pub fn install(
     record(session, requirements, &mut resolved)?;
     let edited = write(&of_view(session, edits))?;
     session.save_index();
+    // The last edit has ended: nothing reads `.mu/edits.lock` any more, and the next edit must not begin at it.
     if session.scope == Scope::Workspace && session.edited.is_empty() {
         Lockfile::remove_edits(&session.workspace.root)?;
     }
@@ -131,6 +138,8 @@ pub(super) fn check_held(session: &Session, resolved: &Resolved) -> Result<(), C
     if !session.options.locked || resolved.is_unchanged() {
         return Ok(());
     }
+    // Resolving refuses what it can know. What a folder holds is known only now that it was read: if a locked one is
+    // among the changes, it is the likely reason, and the error names it.
     let before = &resolved.previous.packages;
     let mut folders = resolved.lock.packages.iter().filter(|package| package.source.is_folder());
     let changed = folders.find(|package| !before.contains(package));
@@ -150,6 +159,8 @@ pub(super) fn record(
     resolved: &mut Resolved,
 ) -> Result<(), CommandError> {
     check_held(session, resolved)?;
+    // `lock_lags`: somebody has raised the version of a package of the workspace in its manifest. The lock repeats it,
+    // so it is written, unless it must not change. It is no change of the selection.
     let is_held = session.options.locked || session.options.frozen;
     if !resolved.is_unchanged() || session.lock_lags() && !is_held {
         say_where(session, requirements, Arc::make_mut(&mut resolved.lock));
@@ -175,6 +186,7 @@ fn of_view(session: &Session, edits: &[Edit]) -> Vec<Edit> {
 pub(super) fn write(edits: &[Edit]) -> Result<Vec<PathBuf>, CommandError> {
     let mut edited = Vec::new();
     for edit in changed(edits)? {
+        // A manifest may be a link to a file that several folders share. The file is written, and the link stays.
         fs::write_through_links(&edit.path, edit.text.as_bytes())?;
         edited.push(edit.path.clone());
         edit.path.parent().into_iter().for_each(fs::remove_left_behind);
@@ -203,6 +215,8 @@ pub(super) fn answer(
     outcome.frozen = session.options.frozen;
     outcome.edited = edited;
     let packs = session.packs();
+    // Where everything is, for programs that read the answer: packs, then what is used where it is (members, and packs
+    // that somebody has put into the workspace).
     for (index, wanted) in wanted(&outcome.lock).filter(|(index, _)| !left_out.contains(index)) {
         outcome.folders.insert(index, packs.pack_path(&wanted.place));
     }
@@ -267,6 +281,9 @@ pub(super) fn make_packs(
     let (state, is_news) = packs.recognize(|| named(&resolved.previous))?;
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     fetch::check_placed(session, &resolved.lock)?;
+    // `is_known`: the digests of everything are known before anything is fetched. Then each pack can be built as soon
+    // as its tree arrives. Otherwise the digests come first, because the plan compares them with the packs that are
+    // there.
     let is_known = !has_folders
         && resolved
             .lock
@@ -274,6 +291,8 @@ pub(super) fn make_packs(
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
     let is_known = is_known && !patched::is_unknown(&resolved.lock);
+    // The usual run in a workspace that is up to date: one or two small files of each pack are read, nothing is hashed,
+    // and neither the index nor the store's lock is needed.
     if resolved.is_unchanged() && is_known {
         let wanted = packs_of(session, resolved, also)?;
         if is_news {
@@ -291,16 +310,22 @@ pub(super) fn make_packs(
             return Ok(Made { counts, ..Made::default() });
         }
     }
+    // Only now places are needed. The lock of the store keeps `mu cache prune` from removing a tree between its arrival
+    // and the pack that is made of it.
     requirements.declare(session);
     let events = &session.events;
     let _store = session.use_store()?;
     let is_known = is_known && !patched::is_missing(session, &resolved.lock);
     let names = |wanted: &WantedPack| generated_manifest(&wanted.id, Some(&wanted.version));
+    // After the cache was cleaned, mu has no record of packs that are there. One with exactly the content that a
+    // registry has published is nobody's own work, and may be replaced.
     let published = |wanted: &WantedPack, found: &Digest| {
         let id = PackageId::parse(&wanted.id).ok()?;
         version_in(session, &id, &packs.pack_path(&wanted.place), found)
     };
     let mut counts = Fetched::default();
+    // Twice at most: the second time only if a tree of the store turned out to be corrupt, which has removed it, so
+    // that it is missing now and is fetched.
     for attempt in 0.. {
         if !is_known {
             counts = counts.and(fetch(session, resolved)?);
@@ -310,6 +335,8 @@ pub(super) fn make_packs(
         let fetching = is_known.then(|| Fetching::begin(session, resolved));
         let wanted = packs_of(session, resolved, also)?;
         let mut plan = Installation::plan(&packs, wanted, link, &published)?;
+        // A replaced package's pack is never fetched again. One that cannot be made again, although packs around it
+        // change, is not wanted any more: the second plan removes it.
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
             let mut wanted = packs_of(session, resolved, also)?;
@@ -318,7 +345,10 @@ pub(super) fn make_packs(
         }
         let (made, removed) = (plan.installs().len(), plan.removals().count());
         let threads = session.disk_jobs(made + removed);
+        // The last question before anything changes: whether all that is replaced or removed was made by mu.
         plan.check_own(&session.store, &named(&resolved.previous), threads)?;
+        // The installation knows no errors of commands, so the first of these waits here, and is returned in place of
+        // `Refused`.
         let refused = Mutex::new(None);
         let check = |wanted: &WantedPack, stored: &Stored| {
             fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
@@ -330,6 +360,7 @@ pub(super) fn make_packs(
         if let Some(fetching) = fetching {
             match fetch_and_build(session, &resolved.lock, fetching, &building) {
                 Ok(fetched) => counts = counts.and(fetched),
+                // Nothing but the staging folder exists so far.
                 Err(error) => {
                     building.give_up();
                     return Err(error);
@@ -363,12 +394,14 @@ fn fetch_and_build(
     fetching: Fetching<'_>,
     building: &Building<'_>,
 ) -> Result<Fetched, CommandError> {
+    // The number of each locked package in the plan; `None` for packs that stay as they are.
     let numbers: Vec<Option<usize>> =
         (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
     let brought = fetching.finish(&|index, stored| match numbers[index] {
         // Trees that were already in the store are checked once more, after all others were built.
         Some(number) if stored.checked.is_none() => {
             building.build(number, stored)?;
+            // Nothing asks for its files again. Kept, the lists of all packages of a large lock would fill the memory.
             session.store.forget(&stored.digest);
             Ok(())
         }
@@ -396,6 +429,8 @@ fn packs_of(
     let others = also.iter().filter(|also| !all.iter().any(|wanted| wanted.place == also.place));
     let others: Vec<WantedPack> = others.cloned().collect();
     all.extend(others);
+    // Files may name the path of a pack whose package was replaced since, so it stays as long as it is there. It is not
+    // made if it is missing: nobody needs a new one.
     if lock.replaced.is_empty() {
         return Ok(all);
     }

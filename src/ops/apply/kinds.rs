@@ -31,6 +31,8 @@ pub(crate) fn check_kinds(
     changed: &ChangedManifests,
     resolved: &Resolved,
 ) -> Result<(), CommandError> {
+    // First, what the command adds. Of an operator in a `Chart.yaml`, Helm would say only much later that it is no
+    // chart.
     for (index, manifest) in changed.iter() {
         let member = &session.workspace.members[index];
         let Some(format) = formats::format_of(&member.manifest_path) else { continue };
@@ -48,6 +50,7 @@ pub(crate) fn check_kinds(
             }
         }
     }
+    // Then, what KCL modules require from Git, whether the command has added it or a person has written it.
     for (index, member) in session.workspace.members.iter().enumerate() {
         let format = formats::format_of(&member.manifest_path);
         let Some(format) = format.filter(|format| format.name == kcl::FORMAT.name) else {
@@ -103,6 +106,8 @@ pub(crate) fn describe(
             let Some(release) = chosen(session, resolved, &id) else { continue };
             let reference = release.reference.as_deref();
             let tag = reference.map(|name| name.strip_prefix("refs/tags/").unwrap_or(name));
+            // Where the tag is not known, it is the version. Tags of OCI registries cannot have a `+`; Helm and others
+            // write `_` in its place.
             let tag = tag.map_or_else(|| release.version.replace('+', "_"), str::to_owned);
             let known = Known {
                 tag: Some(tag),
@@ -165,6 +170,7 @@ fn refused(
 
 /// The format of the version of a package that was chosen, `Some(None)` if it is mu's own; `None` if that is not known.
 fn kind(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Option<String>> {
+    // Of several majors, the highest: it comes last.
     let mut all = resolved.lock.packages.iter().enumerate().filter(|(_, one)| one.id == *id);
     let (place, package) = all.next_back()?;
     if package.source.is_workspace() {

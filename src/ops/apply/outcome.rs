@@ -158,6 +158,7 @@ impl Change {
         let label = |version: &Option<String>, name: &Option<String>, commit: &Option<String>| {
             let version = version.as_ref()?;
             let short = commit.as_ref().map(|commit| commit.get(..7).unwrap_or(commit));
+            // `main 4446f1b` for a branch or a tag, `4446f1b` for a commit without a version, else the version.
             Some(match (name, short) {
                 (Some(name), Some(short)) => format!("{name} {short}"),
                 (None, Some(short)) if version.starts_with(LockedPackage::NO_VERSION) => {
@@ -167,6 +168,7 @@ impl Change {
             })
         };
         let from = label(&self.from, &git.from_ref, &git.from_commit);
+        // A branch that moved is named once: from `main 4446f1b` to `06c436d`.
         let is_same = git.from_ref == git.to_ref;
         let to_ref = if is_same && from.is_some() { &None } else { &git.to_ref };
         let to = match (&git.to_commit, to_ref) {
@@ -185,6 +187,7 @@ impl Outcome {
         let mut asked: Vec<String> = requirements
             .asked
             .iter()
+            // `mu update 'db#2.0.0'` asks for it in this run only: nobody requires it afterwards.
             .filter(|asked| !asked.by.is_move())
             .map(|asked| format!("{}#{}", asked.requirement.id, asked.requirement.spec))
             .collect();
@@ -197,6 +200,7 @@ impl Outcome {
             asked.map(|asked| &asked.requirement.id).collect()
         };
         let indirect = ids(true).difference(&ids(false)).map(|id| (*id).clone()).collect();
+        // Also a package that is replaced by another one than before.
         let new = lock.replaced.iter().filter(|replaced| {
             previous.replacement(&replaced.id).is_none_or(|before| before.by != replaced.by)
         });
@@ -239,6 +243,7 @@ impl Outcome {
                 None => {}
             }
         }
+        // A package that the lock moves, and that was installed like this already, has not changed.
         self.changes.retain(|change| change.from != change.to || change.git.is_some());
         self.changes.sort();
     }
@@ -260,11 +265,13 @@ impl Outcome {
 /// The packages that moved to another minor version of their app. App versions that are not numbers have no
 /// minor version.
 fn app_moves(before: &Lockfile, after: &Lockfile) -> Vec<AppMove> {
+    // A composite version has the app's in itself. For others, a manifest or a listing says it.
     let app = |package: &LockedPackage| {
         let composite =
             package.parsed_version().and_then(|version| version.app().map(str::to_owned));
         composite.or_else(|| package.app_version.clone())
     };
+    // The minor line of an app: 8.4.3 and 8.4.9 are in the same one.
     let line = |app: &str| {
         let version = Version::parse_lenient(app).ok()?;
         let version = version.as_semver()?;
@@ -285,6 +292,8 @@ fn app_moves(before: &Lockfile, after: &Lockfile) -> Vec<AppMove> {
 /// The differences between two locks, by id.
 pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     let mut changes = Vec::new();
+    // Both locks are sorted by id. They are walked together, as two sorted lists are merged: the smaller id of both
+    // fronts is next. Each round takes away at least one package, so this ends.
     let (mut before, mut after) = (before.packages.as_slice(), after.packages.as_slice());
     while let Some(id) = before.first().into_iter().chain(after.first()).map(|one| &one.id).min() {
         let (old, new) = (take(&mut before, id), take(&mut after, id));
@@ -292,8 +301,12 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
             old.iter().filter(|old| !new.iter().any(|new| is_same(old, new))).collect();
         let come: Vec<&LockedPackage> =
             new.iter().filter(|new| !old.iter().any(|old| is_same(old, new))).collect();
+        // Of a package in several majors, those that went are paired with those that came, in the order of versions.
+        // Without a partner, one was removed or added: 1.4 and 2.0 become 1.5 and 2.0, told as one change from 1.4 to
+        // 1.5.
         for index in 0..gone.len().max(come.len()) {
             let (from, to) = (gone.get(index), come.get(index));
+            // Same version, other content: a branch that moved without a release, told as `1.2.0 (4446f1b)`.
             let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
             let text =
                 |package: &&LockedPackage| match same_version.then(|| content(package)).flatten() {
@@ -346,5 +359,6 @@ fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
         && (left.archive == right.archive || !left.source.is_archive())
         // Which registry or repository it comes from does not matter, because the content is the locked one.
         && (left.source == right.source || !left.source.is_own() && !right.source.is_own())
+        // A digest that is missing on one side was only not known yet: filling it in is no change.
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
 }

@@ -42,6 +42,7 @@ pub(crate) fn apply(session: &Session, resolved: &mut Resolved) -> Result<(), Co
             continue;
         }
         let stored = one(session, package)?;
+        // A lock without the result gets it here. One that has it was compared with it, in `one`.
         if package.patched != Some(stored.digest) {
             Arc::make_mut(&mut resolved.lock).packages[index].patched = Some(stored.digest);
         }
@@ -56,6 +57,8 @@ fn one(session: &Session, package: &LockedPackage) -> Result<Stored, CommandErro
         return Err(CommandError::new(Code::LockOutdated, message)
             .hint("run `mu get` without --frozen, and commit Mu.lock"));
     };
+    // :read: Two digests: that of the patch, so that everybody applies the same text, and below that of the result, so
+    // that everybody gets the same files, whatever their Git makes of it.
     let (text, digest) = patches::read(session, patch)?;
     if package.patch != Some(digest) {
         let message =
@@ -63,6 +66,7 @@ fn one(session: &Session, package: &LockedPackage) -> Result<Stored, CommandErro
         return Err(CommandError::new(Code::LockOutdated, message)
             .hint("run `mu get` without --frozen, and commit Mu.lock"));
     }
+    // `fetch` has brought it a moment ago.
     let original = package.digest.map(|digest| session.store.find(&digest)).transpose()?.flatten();
     let original =
         original.ok_or_else(|| StoreError::Corrupt { path: session.store.folder().to_owned() })?;
@@ -160,6 +164,8 @@ pub(crate) fn file_of(
         return Ok(None);
     };
     let entry = &entries[found];
+    // The tree was checked when it came, perhaps weeks ago. What a patch is applied to is read again, so it is hashed
+    // again.
     let file = session.store.tree_path(&stored.digest).join(path);
     let content = content(&file, entry.mode)?;
     if sha256(&content) != entry.sha256 {
@@ -191,6 +197,8 @@ fn fill(
     original: &Stored,
     changes: &Changes,
 ) -> Result<(), ProviderError> {
+    // What the patch leaves alone comes from the package, everything else from the patch. A file that it deletes has no
+    // content there.
     let is_changed = |path: &str| changes.iter().any(|(changed, _)| changed == path);
     for entry in original.tree.entries().iter().filter(|entry| !is_changed(&entry.path)) {
         if let Some((mode, content)) = file_of(session, original, &entry.path)? {

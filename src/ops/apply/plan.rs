@@ -91,6 +91,8 @@ impl Plan {
     ///
     /// When the lock cannot be read.
     pub(crate) fn new(session: &Session) -> Result<Self, CommandError> {
+        // What earlier `mu get REF` runs were given is in no manifest. A plan that began without it would drop it from
+        // the lock.
         let extra = session.lockfile()?.unwrap_or_default().extra.clone();
         Ok(Self { extra, ..Self::default() })
     }
@@ -129,12 +131,15 @@ impl Plan {
         if !rewrites(session, session.strategy()) {
             return Ok(session.lockfile()?.unwrap_or_default());
         }
+        // Only the state before the plan is meant, so the first answer stays, whatever the plan changes afterwards.
         if let Some(known) = &self.in_use {
             return Ok(Arc::clone(known));
         }
         let requirements = self.collect(session, &self.extra.clone())?;
         let known = match resolve(session, &requirements, Update::Nothing) {
             Ok(resolved) => resolved.lock,
+            // Two people pinned the same package differently, and their branches were merged: such manifests have no
+            // result, and the lock has what is in use. Everything else (a registry that is down) is an error.
             Err(error) => match session.lockfile()? {
                 Some(lock) if error.code == Code::NoSolution => lock,
                 _ => return Err(error),
@@ -166,6 +171,8 @@ impl Plan {
     /// When the current requirements cannot be met, or a registry cannot be reached.
     pub(crate) fn move_everything(&mut self, session: &Session) -> Result<(), CommandError> {
         self.tidy(session, Move::Clear)?;
+        // The move has to begin at the fewest requirements: a line that nothing needs any more would hold its package
+        // back, or keep it.
         self.step(session, &Update::Everything, None, Move::Everything)?;
         Ok(())
     }
@@ -201,6 +208,7 @@ impl Plan {
         requirements: &Requirements,
         change: Change,
     ) -> Result<Rc<Change>, CommandError> {
+        // `settle` judges the manifests as `rewrite` has left them, so it comes second.
         self.extra = rewrite(session, &mut self.editing, requirements, &change, |_| true)?;
         self.lowered.extend(change.lowered.iter().cloned());
         let change = Rc::new(change);
@@ -220,6 +228,8 @@ impl Plan {
         update: Update,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
+        // What is asked: the manifests as the plan leaves them, and what holds for this run alone. `resolve` is handed
+        // all of it as one value, so what the plan had of it is taken out.
         let requirements = self.collect(session, &self.extra.clone())?;
         self.collected = None;
         let mut requirements = Rc::unwrap_or_clone(requirements);
@@ -235,7 +245,11 @@ impl Plan {
             true => Resolved::default(),
             false => resolve(session, &requirements, update.clone())?,
         };
+        // Refused while everything on disk is as before.
         check_required(&requirements, &resolved)?;
+        // `mu add db` was selected as if any version would do. The manifest gets the one that was found, as a lower
+        // bound. In most cases, that changes nothing of the selection, and `restate` only puts the new words into the
+        // lock.
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
             let before = std::mem::take(&mut requirements);
@@ -284,6 +298,8 @@ impl Plan {
         update: &Update,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
+        // What can still refuse comes before `install`, which is the first to change something, and writes the
+        // manifests last. So a run that ends in between leaves the old manifests, and the same command finishes it.
         warn_of_unasked(session, update, &resolved.lock);
         check_kinds(session, &self.editing.changed, &resolved)?;
         describe(session, &mut self.editing, &resolved)?;
@@ -291,6 +307,8 @@ impl Plan {
         let changed = self.editing.changed.iter();
         let mut written: Vec<Written> =
             changed.flat_map(|(at, new)| differences(session, &members[at], new)).collect();
+        // Only for what the command chose itself (`mu add`, `mu upgrade`) it is news that there is something newer.
+        // Entries that stay as they are take part, because that they stay is what the user wants explained.
         if let Some(open) = &self.says_newer {
             written.extend(unchanged(session, &self.editing.changed, open, &written));
             note_newer(session, requirements, &resolved.lock, open, &mut written);
@@ -299,6 +317,8 @@ impl Plan {
         let edits = self.editing.edits;
         let ways = resolved.ways.clone();
         let mut outcome = install(session, requirements, resolved, &edits, dry_run)?;
+        // `mu update --installed 'ops/kafka#1.0.0'` asks how to get from there to here. The lock had something else, so
+        // changes are told of the supposed versions, with the steps in between.
         if !self.installed.is_empty() {
             outcome.suppose_installed(&self.installed);
             outcome = outcome.by_way_of(&ways);
@@ -385,9 +405,13 @@ impl Plan {
         if !rewrites(session, session.strategy()) {
             return Ok(());
         }
+        // `all` leads to what is in use, `own` to what the manifests say alone. The head of `rewrite` says why these
+        // are two results.
         let all = self.collect(session, &self.extra.clone())?;
         let lock = session.lockfile()?.unwrap_or_default();
         let is_known = all.differences(session, &lock).is_empty();
+        // The usual run ends here, without a selection: the lock knows these requirements, and proves that they are
+        // tidy. `Move::Clear` also looks for lines that nothing needs any more, which the lock cannot tell.
         if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
             return Ok(());
         }
@@ -417,10 +441,13 @@ impl Plan {
         moved: &Change,
     ) -> Result<(), CommandError> {
         let own = self.collect(session, &[])?;
+        // Some line has to lend its requirer to the lines that are supposed below. Without any, nothing is required.
         let first = own.asked.first().or(before.asked.first());
         let Some(first) = first.filter(|_| !self.extra.is_empty()) else { return Ok(()) };
         let line = |requirement: Requirement| first.with_indirect(requirement);
         // Who lists these makes no difference to what is chosen.
+        // `all`: each chosen release, as a line that begins at it. With these, the manifests alone lead to the same
+        // versions.
         let chosen = moved.selection.packages.iter();
         let chosen = chosen.filter(|one| matches!(one.origin, Origin::Release(_)));
         let all: Vec<(&Chosen, Asked)> = chosen
@@ -429,6 +456,9 @@ impl Plan {
                 Some((one, line(Requirement::new(one.id.clone(), spec))))
             })
             .collect();
+        // `kept`: the indirect lines of before. One that still accepts what was chosen stays as it is written, and
+        // another one begins at the new version. This changes fewer lines of the files than `all`, so it is tried
+        // first.
         let listed = before.asked.iter().filter(|asked| asked.indirect && asked.line.is_some());
         let kept = listed.filter_map(|asked| {
             let spec: &VersionSpec = &asked.requirement.spec;
@@ -454,6 +484,7 @@ impl Plan {
                 }
             }
         }
+        // Neither fits together: the manifests stay as the move has written them.
         Ok(())
     }
 
@@ -469,12 +500,16 @@ impl Plan {
     ) -> Result<(), CommandError> {
         let before = (self.editing.clone(), self.extra.clone());
         loop {
+            // A round ends the loop, or it drops at least one requirement of `change.indirect`. None is ever added, so
+            // the loop ends.
             let in_manifests = |list: List| list.is_some();
             // What no manifest can say, the lock says.
             self.extra.extend(rewrite(session, &mut self.editing, own, &change, in_manifests)?);
             if self.extra.is_empty() {
                 break;
             }
+            // With what `mu get` was given, some of the lines may not be needed. That result is what the next run
+            // finds, so it decides.
             let all = self.collect(session, &self.extra.clone())?;
             let supposed = supposing(&all, lines);
             let whole = planning::plan(session, &supposed, &Update::Nothing, None, to)?;

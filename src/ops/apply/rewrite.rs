@@ -70,6 +70,8 @@ pub(crate) fn rewrite(
             }
         }
     }
+    // Now the indirect requirements. Each goes to a line that says it already, or else to a line of its package that no
+    // other one needs. For what is left, `new` has the lists that could take it.
     let (mut new, mut taken) = (Vec::new(), BTreeSet::new());
     // Whether a list that is not written now has a requirement anyway, however it words it.
     let is_said = |requirement: &Requirement| {
@@ -110,6 +112,8 @@ pub(crate) fn rewrite(
             }
         }
     }
+    // :One: With one version of each package, a second list that names it as well asks for nothing else, and stays as
+    // it is.
     if session.workspace.settings.majors == Majors::One {
         kept.extend(taken.iter().map(|at: &usize| &listed[*at].requirement.id));
     }
@@ -119,6 +123,7 @@ pub(crate) fn rewrite(
             write(session, editing, &mut extra, old, None)?;
         }
     }
+    // After the removals: a manifest that still had an old line of the package would not take another one.
     for (lists, requirement) in new {
         add(session, editing, &mut extra, &lists, requirement)?;
     }
@@ -258,6 +263,7 @@ fn leading(
             }
         }
     }
+    // Ends because `above` only grows, and no package is opened twice.
     let mut above: BTreeSet<&PackageId> = BTreeSet::from([id]);
     let mut open = vec![id];
     while let Some(id) = open.pop() {
@@ -275,6 +281,7 @@ fn leading(
     let members = session.workspace.members.iter().enumerate();
     let members = members.filter(|(_, member)| requiring.contains(member.manifest.name.as_str()));
     lists.extend(members.map(|(index, _)| Some((index, Section::Dependencies))));
+    // The first one gets the line: what ships rather than what only develops, and what `mu get` was given last of all.
     lists.sort_by_key(|list| match list {
         Some((member, Section::Dependencies)) => (0, *member),
         Some((member, Section::DevDependencies)) => (1, *member),

@@ -124,12 +124,14 @@ pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) 
             let is_it = |known: &&mut Option<&Requirement>| {
                 known.is_some_and(|known| id(known) == id(entry))
             };
+            // Each old entry is taken by one new entry of its package.
             let known = old.iter_mut().find(is_it).and_then(Option::take).map(spec);
             let to = spec(entry);
             if known.as_ref() != Some(&to) {
                 written.push(one(entry, known, Some(to)));
             }
         }
+        // What no new entry took was removed.
         for entry in old.into_iter().flatten() {
             written.push(one(entry, Some(spec(entry)), None));
         }
@@ -154,6 +156,7 @@ pub(crate) fn note_newer(
 ) {
     for one in written.iter_mut().filter(|one| one.to.is_some()) {
         let Some(package) = lock.find(&one.id).last() else { continue };
+        // A branch, a commit or a folder has no newer release.
         let is_release = package.reference.is_none() && package.has_version();
         let is_published = is_release && !package.source.is_own();
         let Some(current) = package.parsed_version().filter(|_| is_published) else { continue };
@@ -167,6 +170,8 @@ pub(crate) fn note_newer(
         if !open.contains(&one.id) {
             continue;
         }
+        // What would hold it back if this entry did not: with the entry left open, what is left are other requirements
+        // and the rules of the settings.
         let opened = opened(requirements, &one.id, &one.package);
         let request = request(session, &opened, lock, Update::Everything);
         let others =

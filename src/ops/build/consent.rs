@@ -112,6 +112,7 @@ impl Agreement {
     /// What is different from an earlier agreement.
     fn differences(&self, before: &Self) -> Vec<String> {
         let mut found = Vec::new();
+        // Another version has other content anyway.
         if self.version != before.version {
             found.push(format!("it is now {}, and was {}", self.version, before.version));
         } else if self.digest != before.digest {
@@ -224,6 +225,7 @@ pub(super) fn not_named(session: &Session, packages: &[&LockedPackage]) -> Comma
 /// When it is not given.
 pub(super) fn ask(session: &Session, wanted: Agreement) -> Result<(), CommandError> {
     let path = session.environment.mu_home.join(FOLDER).join(FILE);
+    // One file for all workspaces: what is agreed to is the content, wherever it is used.
     let known = read(&path)?;
     if known.contains(&wanted) {
         return Ok(());

@@ -25,6 +25,7 @@ pub(super) fn environment(
     build: &Build,
 ) -> Result<BTreeMap<String, String>, CommandError> {
     let mut all = BTreeMap::new();
+    // Not even with consent: a token would be for everything that the user may do there.
     if let Some(name) = build.env.iter().find(|name| is_token(name)) {
         let message = format!(
             "the build of `{}` {} wants the environment variable `{name}`, and mu never hands over its tokens",
@@ -50,6 +51,7 @@ pub(super) fn environment(
         ("TZ", "UTC".to_owned()),
         ("SOURCE_DATE_EPOCH", EPOCH.to_string()),
     ];
+    // After the others, so that a manifest that names one of these does not get the user's.
     all.extend(fixed.map(|(name, value)| (name.to_owned(), value)));
     Ok(all)
 }
@@ -79,6 +81,14 @@ pub(super) fn key(
     environment: &BTreeMap<String, String>,
     confined: bool,
 ) -> Result<String, CommandError> {
+    // The key is the hash of a text, which has a line for everything that the result depends on:
+    //
+    //     mu-build 1
+    //     tree DIGEST
+    //     dependency (ID, DIGEST)
+    //     command [...]
+    //
+    // The first line changes with the meaning of the others, so that older results are not found.
     let mut text = format!("mu-build 1\ntree {digest}\n");
     let mut add = |word: &str, value: &dyn std::fmt::Debug| {
         // Quoted, so that no value looks like another line.
@@ -94,6 +104,8 @@ pub(super) fn key(
     }
     add("machine", &(std::env::consts::OS, std::env::consts::ARCH));
     add("confined", &confined);
+    // Of the system, only the programs that the manifest names count, by their content: all of it would change every
+    // day.
     for tool in &build.tools {
         let path = find(tool, environment.get("PATH").map(String::as_str).unwrap_or_default());
         let path = path.ok_or_else(|| {

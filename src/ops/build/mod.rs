@@ -97,6 +97,8 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
         CommandError::new(Code::NotFound, "there is no Mu.lock, so nothing can be built")
             .hint("`mu get` chooses versions and writes Mu.lock")
     })?;
+    // What there is to build. The store stays locked for pruning until the last build has ended, because each one reads
+    // its trees.
     let asked = asked(session, &lock, &request.packages)?;
     let store = session.use_store()?;
     let mut found = buildable(session, &lock, &asked)?;
@@ -107,6 +109,8 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
             _ => Err(nothing_to_build("none of these packages has")),
         };
     }
+    // Trust comes before everything else: nobody is asked about a build that the settings do not name. Untrusted ones
+    // are left out and listed, unless they were named, or nothing else is left.
     let (named, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|one| consent::is_named(session, one.package));
     found = named;
@@ -133,6 +137,7 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
             Agreement::new(session, package, &stored.digest, build, confined, &seen),
         )?;
     }
+    // Builds run one after the other, in the order of their dependencies: each sees what those before it have made.
     let mut report = BuildReport::default();
     let mut results: BTreeMap<PackageId, Digest> = BTreeMap::new();
     for (number, one) in found.iter().enumerate() {
@@ -143,6 +148,7 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
     }
     report.untrusted =
         others.iter().map(|one| format!("{} {}", one.package.id, one.package.version)).collect();
+    // Installing takes this lock again.
     drop(store);
     place(session, lock, &results)?;
     Ok(report)
@@ -224,6 +230,7 @@ fn buildable<'lock>(
         if !is_fetched || !asked.contains(&package.id) {
             continue;
         }
+        // With a patch, what is built is what is installed: the package with its patch.
         let stored = match &package.patched {
             None => bring_locked(session, package)?,
             Some(patched) => session.store.find(patched)?.ok_or_else(|| {
@@ -279,6 +286,8 @@ fn build_one(
     let Buildable { package, stored, build } = one;
     let mut digests = BTreeMap::new();
     let mut folders = BTreeMap::new();
+    // Of a dependency, it sees what was built of that in this run. One whose build is not trusted has made nothing, and
+    // is seen as its author has published it.
     for other in dependencies(lock, &package.id) {
         let Some(digest) = results.get(&other.id).copied().or(other.installed_digest()) else {
             continue;
@@ -328,6 +337,7 @@ fn place(
             package.built = Some(*digest);
         }
     }
+    // Mu.lock has the digest of what was made. So `--locked` on another machine finds a build that is not reproducible.
     if session.options.locked && lock != *previous {
         let message = "what was built is not what Mu.lock says, and --locked forbids changing it";
         return Err(CommandError::new(Code::LockOutdated, message)

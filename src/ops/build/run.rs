@@ -62,6 +62,11 @@ impl Prepared<'_> {
     ///
     /// When the program fails, does not make its outputs, or makes something else the second time.
     pub(super) fn make(&self, check: bool) -> Result<Made, CommandError> {
+        //     CACHE/builds/KEY/
+        //         lock      held while it is built
+        //         log       what the program has printed
+        //         result    the digest of the tree; written last, so that a build that was killed has none, and runs again
+        //         work/     where it runs, if it has no file system of its own
         let folder = self.session.environment.cache.join(FOLDER).join(self.key);
         fs::create_private_folder(&self.session.environment.cache, crate::env::IN_CACHE)?;
         fs::create_folder(&folder)?;
@@ -118,6 +123,8 @@ impl Prepared<'_> {
             seconds,
             bytes,
         })?;
+        // First it says how it ended, then come the outputs. Last, `finish` says whether it was cut off (by time, or by
+        // what it printed). Then nothing counts that came before.
         let ended = running.ended();
         let made = (ended == Ended::Status(0)).then(|| self.keep(running.outputs()));
         match (running.finish(), made) {
@@ -144,6 +151,7 @@ impl Prepared<'_> {
             |path: &str| self.build.outputs.iter().any(|output| is_in(path, output.as_str()));
         let mut missing = None;
         let added = self.session.store.add(None, |writer| {
+            // The package may have an older result in the place of an output.
             let own = self.stored.tree.entries().iter();
             for entry in own.filter(|entry| !is_output(&entry.path)) {
                 add_entry(writer, &self.stored.folder.join(&entry.path), entry)?;
@@ -153,6 +161,7 @@ impl Prepared<'_> {
             unpack_tar(outputs, &mut arriving).map_err(|error| {
                 ProviderError::new(ErrorKind::Integrity, "its outputs are refused").because(error)
             })?;
+            // An error here has the store keep nothing; the message for people is made below.
             missing = arriving.open.first().copied();
             match missing {
                 Some(output) => Err(ProviderError::new(ErrorKind::Integrity, output.as_str())),

@@ -54,6 +54,7 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
     let root = session.workspace.root.clone();
     let lock = session.lockfile()?.unwrap_or_default();
     let name = PackageName::alone(&request.reference, Purpose::Edit)?;
+    // Only a package that others publish can be edited, and that is in use here.
     let written = session.id_of(name.reference());
     if own_place(session, &written).is_some() {
         return Err(own(session, &written));
@@ -63,6 +64,7 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
     let Some(package) = package.filter(|_| session.places.member_of(&id).is_none()) else {
         return Err(own(session, &id));
     };
+    // `mu edit` once more uses the edit that is there.
     let mut edits = Edits::read(&root)?;
     if let Some(known) = known(session, &mut edits, &id)? {
         return seen(session, &known);
@@ -74,6 +76,12 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
         let message = format!("Git does not accept `{branch}` as the name of a branch");
         CommandError::new(Code::Usage, message)
     })?;
+    // Nothing has changed so far. From here on, a run that is killed leaves this:
+    //
+    //     .mu/edit/new      .mu/edits.json     the next run
+    //     in parts, whole   as before          removes it, and begins anew
+    //     whole             names the edit     forgets the edit, because its folder is missing
+    //     moved away        names the edit     has an edit
     let opened = session.workspace.opened()?;
     let new = InnerPath::from(NEW);
     crate::workspace::refuse_links_of_edits(&root)
@@ -87,6 +95,7 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
     }
     let edit = made?;
     let clone = root.join(&edit.clone);
+    // Before it is in its place: a clone that Git does not ignore would count as a package of the team.
     session.ignore_edits(Some(&clone))?;
     edits.edits.push(edit.clone());
     edits.write(&root)?;
@@ -217,6 +226,7 @@ fn beside(
         edit.url.as_deref() == Some(&origin.url) && edit.state(root.path()) == State::InUse
     };
     let Some(other) = edits.edits.iter().find(is_same) else { return Ok(None) };
+    // Several packages of one repository are worked on in one clone, so that one commit can change them all.
     let folder = joined(&other.clone, origin.folder.as_ref());
     // The clone may have a link on the way to the package.
     let Ok(inside) = root.inner(&folder) else { return Ok(None) };
@@ -262,6 +272,10 @@ fn target(
         }
         return Ok(clone);
     }
+    // Where the clone would have to be so that references find the package in it, without another entry anywhere:
+    //
+    //     the package is the whole repository    aws/ec2, or with its base hub.mu.com/aws/ec2
+    //     a folder of a repository, in Git       github.com/acme/mono, so that its folder `db` is github.com/acme/mono/db
     let [in_base, by_name, ..] = session.places.search().places(id);
     let [in_base, by_name] = [in_base, by_name].map(|place| relative(root, &place.folder));
     let is_named = origin.is_none_or(|origin| origin.is_named);
@@ -277,6 +291,8 @@ fn target(
     if let Some(clone) = wanted.find(is_free) {
         return Ok(clone);
     }
+    // No reference finds it anywhere else, so `.mu/edits.json` says where it is. A port's colon cannot be in a folder's
+    // name everywhere.
     let path = origin.map_or_else(|| id.as_str().to_owned(), |origin| host_and_path(&origin.url));
     let path = InnerPath::parse(&path.replace(':', "+")).map_err(|error| {
         CommandError::from_error(Code::Reference, error)
@@ -313,6 +329,7 @@ fn branch_for(leaf: &str, package: &LockedPackage) -> String {
     let is_fine = |character: char| character.is_ascii_alphanumeric() || "._-+".contains(character);
     let text = format!("{leaf}-{version}");
     let text: String = text.chars().map(|one| if is_fine(one) { one } else { '-' }).collect();
+    // Git allows no `..` in the name of a branch, and no `.lock` or `.` at its end.
     format!("edit/{}", text.replace("..", "-").trim_end_matches(".lock").trim_end_matches('.'))
 }
 
@@ -383,6 +400,8 @@ fn check_package(
             let message = format!("`{place}` has no {YAML_NAME}");
             return Err(CommandError::new(Code::NotFound, message).hint(hint));
         }
+        // A package in Git need not have a manifest, but a folder is a package only with one. Git ignores it, so no
+        // commit gets it.
         let text = generated_manifest(id.as_str(), Some(&package.version));
         opened.write(&InnerPath::own(YAML_NAME).into(), text.as_bytes())?;
         if let Some(around) = git_around(session, folder)? {
@@ -391,6 +410,7 @@ fn check_package(
         }
         return Ok(None);
     };
+    // Another name in the manifest means another package: the repository was renamed, or the package has moved on.
     let called = &loaded.manifest.name;
     let is_it = called.name().as_str() == id.name_str() || called.id(&session.defaults()) == *id;
     if is_named && loaded.path.ends_with(YAML_NAME) && !is_it {

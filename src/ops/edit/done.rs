@@ -72,12 +72,14 @@ pub fn done(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, Comm
             .map(|text| find(session, &edits, text))
             .collect::<Result<_, _>>()?,
     };
+    // Two of the names may mean one edit.
     meant.sort_unstable();
     meant.dedup();
     if meant.is_empty() {
         return Err(CommandError::new(Code::NotFound, "nothing is being edited here"));
     }
     if !request.keep {
+        // Of all of them, before the first one moves.
         check(session, &edits, &meant, request.force)?;
     }
     let mut ended = Vec::new();
@@ -103,6 +105,7 @@ fn check(
     let mut together: Vec<&Edit> = Vec::new();
     let mut is_offline = false;
     for edit in meant.iter().map(|at| &edits.edits[*at]) {
+        // A clone that other edits use as well does not go alone.
         let others = edits.edits.iter().enumerate().filter(|(at, other)| {
             !meant.contains(at) && other.clone == edit.clone && other.state(root) != State::InTrash
         });
@@ -160,6 +163,7 @@ fn losses(session: &Session, edit: &Edit, clone: &Path) -> Result<Vec<String>, C
             copies.tips(url)
         }
     };
+    // The manifest that mu has made for a repository without one is nobody's work.
     let generated = generated_manifest(&edit.id, Some(&edit.version));
     let own = |path: &str| {
         let text = fs::read_text(&clone.join(path)).ok();
@@ -221,6 +225,7 @@ fn end(
         edits.write(&root)?;
         return Ok(ended);
     }
+    // The clone has gone into the trash with an earlier edit of this run, so both have the same name there.
     let with = before.iter().find(|other| edit.clone == *other.clone);
     if let Some(with) = with.filter(|with| with.trash.is_some()) {
         let named =
@@ -244,6 +249,7 @@ fn end(
     edits.write(&root)?;
     opened.move_inside(&edit.clone, &TRASH.join(&name))?;
     opened.remove_empty_above(&edit.clone);
+    // Last, so that Git never sees the clone as new files.
     if let Some(around) = git_around(session, &root)? {
         around.no_longer_ignore(&clone)?;
     }
@@ -279,6 +285,8 @@ fn ways(
     if work.head.as_ref().is_none_or(|head| *head == edit.commit) {
         return Vec::new();
     }
+    // Where it was pushed to, as the clone knows it. A push to a URL leaves no trace there; but if the check has found
+    // all commits at the place that it was cloned from, they are there.
     let pushed = local.pushed_to(clone).ok().flatten();
     let pushed =
         pushed.and_then(|pushed| Some((checked_url(&pushed.url, true).ok()?, pushed.branch)));
@@ -293,6 +301,7 @@ fn ways(
         .strip_prefix(edit.clone.as_str())
         .unwrap_or_default()
         .trim_start_matches('/');
+    // `.git` marks where the path of the repository ends and that of the folder begins.
     let marked = if url.contains("://") && !url.ends_with(".git") && !inside.is_empty() {
         format!("{url}.git")
     } else {
@@ -328,6 +337,7 @@ pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandErr
         edit.state(root) == State::InTrash && age.is_some_and(|age| age > KEPT)
     };
     let old: Vec<Edit> = edits.edits.iter().filter(|edit| is_old(edit)).cloned().collect();
+    // Several edits of one clone are one folder in the trash.
     let mut names: Vec<&InnerPath> = old.iter().filter_map(|edit| edit.trash.as_ref()).collect();
     names.dedup();
     if dry_run {

@@ -120,6 +120,7 @@ fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandEr
     let id = session.id_of(reference);
     let name = reference.name().as_str();
     let root = &session.workspace.root;
+    // An edit in the trash has ended.
     let known = |edit: &Edit| edit.state(root) != State::InTrash;
     let exact = edits.edits.iter().position(|edit| known(edit) && edit.id == id.as_str());
     if let Some(exact) = exact {

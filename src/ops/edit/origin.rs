@@ -42,6 +42,7 @@ impl Origin {
         let in_git = git_place(session, package)?;
         let is_named = in_git.is_none();
         let (text, folder, commit) = match (url, in_git) {
+            // The user names the repository. Which commit is meant, only the lock or the package can say.
             (Some(url), in_git) => {
                 let (url, folder) = split(url);
                 name_folder(session, &url);
@@ -52,6 +53,7 @@ impl Origin {
                 };
                 (url, folder.unwrap_or(inside), commit)
             }
+            // It comes from Git: the lock has the commit.
             (None, Some((root, folder))) => {
                 let url = root.to_string();
                 if root.named_by() == NamedBy::User {
@@ -62,6 +64,7 @@ impl Origin {
             // No registry has it, and its owner changes it where it is.
             (None, None) if package.source.is_folder() => return Err(in_folder(session, package)),
             (None, None) => {
+                // It comes from a registry, where its author says which repository it was made from.
                 let (repository, commit) = said(session, package)?;
                 let Some(repository) = repository else { return Err(unknown(session, package)) };
                 let (url, folder) = split(&repository);
@@ -84,6 +87,7 @@ impl Origin {
             })?,
         };
         let version = &package.version;
+        // In a repository with several packages, tags have the folder in front, as with Go's modules: `db/v1.2.0`.
         let mut tags = vec![format!("v{version}")];
         if !folder.is_empty() {
             tags.insert(0, format!("{folder}/v{version}"));
@@ -129,6 +133,7 @@ fn said(
     if let Some(repository) = listed.and_then(|listed| listed.repository.clone()) {
         return Ok((Some(repository), commit));
     }
+    // A registry may not list it, and then only the manifest in the package can have it.
     let _store = session.use_store()?;
     let stored = bring_locked(session, package)?;
     let loaded = formats::load(&stored.folder, &Reading::default())?;

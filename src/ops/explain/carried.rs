@@ -107,6 +107,8 @@ impl Copies {
             let path = entry.path();
             let is_folder = fs::metadata(&path).is_ok_and(|found| found.is_dir());
             if is_folder && let Ok(Some(head)) = formats::helms_head(&path) {
+                // In a folder, charts are in `charts/NAME/` or packed beside it, and each may have charts of its own.
+                // `depth` ends this where somebody nests them on purpose.
                 let within = [std::slice::from_ref(&head.name), around].concat();
                 let around = around.to_vec();
                 self.0.push(Copied { name: head.name, version: head.version, around });
@@ -130,6 +132,9 @@ impl Copies {
         // The manifest of a chart comes before what is inside.
         for (path, content) in &files {
             let Some((place, file)) = path.rsplit_once('/') else { continue };
+            // A file is either a manifest `web/charts/db/Chart.yaml`, which makes `web/charts/db` a place where charts
+            // are inside, or an archive `web/charts/db/charts/deep-3.0.0.tgz`. Either way `outer` is the place of the
+            // chart around it.
             let is_packed = file != helm::CHART;
             let outer = match is_packed {
                 true => place.strip_suffix("/charts"),
@@ -156,6 +161,8 @@ impl Copies {
 
     /// Those of the packages which `package` needs that have another version in `lock`.
     fn differing(self, lock: &Lockfile, package: &LockedPackage) -> Vec<(PackageId, Inside)> {
+        // Only charts that the package needs can be the ones in the lock. Another chart of the same name may be carried
+        // by chance.
         let mut below: BTreeSet<&PackageId> = BTreeSet::new();
         let mut next: Vec<&PackageId> = package.dependencies.iter().collect();
         while let Some(id) = next.pop() {
@@ -169,6 +176,7 @@ impl Copies {
             let id = below.iter().find(|id| id.name().leaf() == copy.name)?;
             let own = read(&copy.version);
             let mut locked = lock.find(id);
+            // As text first, since a chart may have a version that is none; `v1.0` and `1.0.0` are one version.
             let is_it = |one: &LockedPackage| {
                 one.version == copy.version || (own.is_some() && read(&one.version) == own)
             };
@@ -186,6 +194,8 @@ impl Copies {
 fn is_of_chart(path: &str) -> bool {
     let mut folders: Vec<&str> = path.split('/').skip(1).collect();
     let file = folders.pop().unwrap_or_default();
+    // Below the root's folder, only `charts/NAME/charts/NAME/…`, as Helm looks for them: a `Chart.yaml` among the
+    // templates is none.
     let is_place = file == helm::CHART || (is_archive(file) && folders.pop() == Some("charts"));
     is_place && folders.chunks(2).all(|pair| matches!(pair, ["charts", _]))
 }

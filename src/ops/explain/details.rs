@@ -104,6 +104,8 @@ impl<'a> ConflictDetails<'a> {
         roots: Vec<&'a str>,
         ways_out: &'a [Remedy],
     ) -> Self {
+        // Everything is cut at MOST: a conflict may list thousands of versions, and a program that reads this wants to
+        // know what clashes.
         let requirements = conflict.facts.iter().take(MOST).filter_map(|fact| {
             let Fact::Requires { by, id, asked } = fact else { return None };
             let (by, versions) = match by {
@@ -122,6 +124,7 @@ impl<'a> ConflictDetails<'a> {
             tried: &clash.tried,
             similar: &clash.similar,
         });
+        // The reasons of rejected versions are left out here: they are words, and `explanation` has them.
         let capabilities = conflict.capabilities.iter().take(MOST).map(|clash| {
             let rejected = clash.rejected.iter().take(MOST);
             NoProvider {

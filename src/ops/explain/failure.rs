@@ -41,6 +41,7 @@ pub(crate) fn failed(
     leads_out: &dyn Fn(&WayOut, &[Step]) -> bool,
 ) -> CommandError {
     if let Failure::Conflict(conflict) = &mut failure {
+        // Before ways out are looked for: names that are similar, for example, come from the session.
         complete(session, conflict);
     }
     let ways_out = strategy.ways_out(session.index(), request, &failure);
@@ -49,6 +50,7 @@ pub(crate) fn failed(
         Failure::Unavailable(error) => unavailable(session, error),
         Failure::Unfinished(unfinished) => too_hard(session, requirements, &unfinished, remedies),
         Failure::Conflict(mut conflict) => {
+            // After them, because they find requirements by who has them, and this gives some another name.
             tell_apart(requirements, &mut conflict);
             let missing = is_missing(&conflict);
             let code = if missing { Code::NotFound } else { Code::NoSolution };
@@ -58,6 +60,7 @@ pub(crate) fn failed(
             let by: Vec<&str> = request.roots.iter().map(|root| root.by.as_str()).collect();
             let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
                 .with_details(ConflictDetails::new(&conflict, &lines, by.clone(), &remedies));
+            // 1. Why a package is not there.
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 let id = &clash.id;
                 let own = session.workspace.member(id).map(|member| misplaced(session, member));
@@ -68,6 +71,7 @@ pub(crate) fn failed(
             }
             let packs = conflict.clashes.iter().filter_map(|clash| only_pack(session, &clash.id));
             error = packs.fold(error, CommandError::hint);
+            // 2. Which command changes what is required.
             if !missing && remedies.is_empty() && moves_own(requirements) {
                 let file = session.workspace.manifest_name();
                 let hint = format!(
@@ -75,8 +79,10 @@ pub(crate) fn failed(
                 );
                 error = error.hint(hint);
             }
+            // 3. The ways out.
             let has_way = !remedies.is_empty();
             error = ways_out::attach(error, remedies);
+            // 4. What the settings can say, if nothing that is known provides a capability.
             let unheard =
                 |clash: &&CapabilityClash| !clash.is_provided && clash.rejected.is_empty();
             if let Some(CapabilityClash { capability, .. }) =
@@ -105,6 +111,7 @@ pub(crate) fn failed(
                 error =
                     error.hint(format!("`mu versions {name}` lists the versions that there are"));
             }
+            // 5. And what the command left out.
             if !missing && !has_way && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
             }
@@ -173,6 +180,7 @@ fn too_hard(
         );
         error = error.hint(hint);
     }
+    // To search longer is always offered, and last: most often it takes as long and ends the same way.
     let longer = ways_out::longer(session, requirements, steps.saturating_mul(LONGER));
     ways_out::attach(error, remedies).hint(longer)
 }
@@ -189,6 +197,7 @@ fn complete(session: &Session, conflict: &mut Conflict) {
             let lock = session.lockfile().ok().flatten().unwrap_or_default();
             let locked = lock.packages.iter().map(|package| package.id.clone());
             let members = session.workspace.members.iter().map(|member| member.id.clone());
+            // What the registry found similar, what is in the workspace and what is locked are weighed together.
             let known = std::mem::take(&mut clash.similar).into_iter().chain(members).chain(locked);
             clash.similar = nearest(&clash.id, known);
         } else if is_missing {
@@ -220,6 +229,8 @@ fn complete(session: &Session, conflict: &mut Conflict) {
 /// Distinguishes a command's requirement on a package from the manifest's, which the command would change.
 fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
     let all = &requirements.asked;
+    // `mu add 'a#^2'`, and the manifest has `a ^1`: both are requirements of this manifest. If they clash, the user
+    // must see which one is the command's, which is called `mu add` in the explanation.
     let new = all.iter().filter(|asked| {
         let is_same =
             |other: &&Asked| other.by == asked.by && other.requirement.id == asked.requirement.id;
@@ -242,6 +253,7 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
         let by = Requirer::Roots(vec![ADD.to_owned()]);
         let id = new.requirement.id.clone();
         let fact = Fact::Requires { by, id, asked: vec![wording] };
+        // If the manifest's own wording is in the same fact, that stays, and the command's comes behind it.
         if asked.is_empty() {
             conflict.facts[place] = fact;
         } else {
@@ -255,6 +267,7 @@ fn is_missing(conflict: &Conflict) -> bool {
     !conflict.clashes.is_empty()
         && conflict.clashes.iter().all(|clash| {
             let is_alone = clash.asked.len() == 1 && clash.needed.is_none();
+            // If rules exclude what is asked for, it exists.
             clash.tried.is_some() || (is_alone && clash.rejected.is_empty())
         })
 }
@@ -422,6 +435,7 @@ fn no_repository(session: &Session, id: &PackageId) -> Option<String> {
     } else if folder.exists() {
         format!("`{path}` is a file, not a Git repository")
     } else {
+        // The highest folder that is missing: `/srv/gti` of `/srv/gti/acme/web` shows the typing error.
         let missing = folder.ancestors().take_while(|at| !at.exists()).last()?;
         format!("there is no `{}`", missing.display())
     })

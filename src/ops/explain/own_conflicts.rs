@@ -42,6 +42,8 @@ pub(crate) fn check(session: &Session, changed: &ChangedManifests) -> Result<(),
     let members = &session.workspace.members;
     for Apart { by, with } in apart(session) {
         for start in 0..members.len() {
+            // A pair that nobody needs together is only a warning. A package that needs both cannot be installed by
+            // anyone.
             let from = reached(session, changed, start);
             if !from.contains_key(&by) || !from.contains_key(&with) {
                 continue;
@@ -50,6 +52,8 @@ pub(crate) fn check(session: &Session, changed: &ChangedManifests) -> Result<(),
             let mut lines: Vec<String> = Vec::new();
             for end in [by, with] {
                 let mut way = vec![end];
+                // From the end back to the start. Ends, because each package was reached by one that was reached before
+                // it, and the start by none.
                 while let Some(before) = way.last().and_then(|at| from[at]) {
                     way.push(before);
                 }

@@ -40,6 +40,7 @@ pub(crate) fn warnings(
             ));
         }
     }
+    // A set, because several may require the same package.
     let asked = || requirements.asked.iter().map(|asked| &asked.requirement.id);
     let locked = lock.packages.iter().map(|package| &package.id);
     let otherwise = asked().chain(locked).filter_map(|id| called_otherwise(session, id));
@@ -94,10 +95,14 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
 /// What to do about a package of the workspace that is not where references to it point.
 pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     let (workspace, id, place) = (&session.workspace, &member.id, &member.place);
+    // The first two places are in the workspace. This is the one without a folder for the base, where a person would
+    // put the package.
     let [_, right, ..] = session.places.search().places(id);
     let right = relative(&workspace.root, &right.folder);
     let parent = id.name_str().strip_suffix(&**place).and_then(|parent| parent.strip_suffix('/'));
     let name = session.short_name(id);
+    // Which setting would have the references lead to where the package is: a namespace, if its folder is the end of
+    // its name, or else an override for this one package.
     let key = match (parent, place.is_empty(), workspace.namespace.is_none()) {
         (Some(parent), false, true) => Some(format!("namespace: {parent}")),
         // A namespace means the root itself, too; a folder that contains the packs cannot be one of them.

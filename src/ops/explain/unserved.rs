@@ -15,6 +15,8 @@ const PROTOCOLS: [&str; 9] =
 
 /// What is wrong with the protocol or provider of a registry, and what to do.
 pub(crate) fn registry(registry: &Registry, name: &str, known: &str) -> (String, String) {
+    // A registry either names its provider, or its URL's protocol says which one it is. So the mistake is in one of the
+    // two.
     let known: Vec<&str> = known.split(", ").collect();
     if registry.provider.is_some() {
         let plugin = format!("there is also no plugin `mu-provider-{name}`");

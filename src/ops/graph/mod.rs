@@ -76,6 +76,12 @@ impl Graph {
             graph.vertices.push(Vertex { name, id, version, is_root, edges });
             graph.vertices.len() - 1
         };
+        // The numbers of nodes, from which all else follows:
+        //
+        //     0 … m-1   the members, in the order of the workspace
+        //     m         the command line, if an earlier `mu get REF` asked for anything
+        //     behind    the locked packages, in the order of the lock
+        //
         for member in &session.workspace.members {
             let version = member.manifest.version.as_ref().map(ToString::to_string);
             let node = add(member.manifest.name.to_string(), Some(&member.id), version, true);
@@ -86,6 +92,8 @@ impl Graph {
         }
         for package in lock.packages.iter().filter(|package| package.source.is_workspace()) {
             let is_it = |member: &Member| member.place == package.source.place;
+            // A folder of the workspace is locked under the name that references have for it, which may not be its own.
+            // Both names lead to the one node.
             if let Some(node) = session.workspace.members.iter().position(is_it)
                 && session.workspace.members[node].id != package.id
             {
@@ -115,10 +123,14 @@ impl Graph {
         let members = session.workspace.members.iter().map(Requester::of);
         let roots = members.chain([Requester::CommandLine]).zip(self.roots());
         let roots: BTreeMap<Requester, Node> = roots.collect();
+        // What the workspace requires is taken from its manifests, which may be newer than the lock; what packages
+        // require of each other, from the lock. A set, because a manifest may say the same in two lists.
         let mut edges: BTreeSet<(Node, Node, String)> = BTreeSet::new();
         for asked in &requirements.asked {
             let Some(from) = roots.get(&asked.by) else { continue };
             let id = &asked.requirement.id;
+            // A package of the workspace wins over a locked one, and what is replaced is drawn as its replacement: `^1
+            // as acme/old`.
             let local = requirements.local(session, id).and_then(|local| {
                 let members = &session.workspace.members;
                 members.iter().position(|member| member.folder == local.folder)
@@ -156,6 +168,7 @@ impl Graph {
                 let from = PackageId::parse(&requested.by)
                     .ok()
                     .and_then(|id| by_id.get(&id)?.last().copied());
+                // A member's requirements are there from its manifest already.
                 if let Some(from) =
                     from.filter(|_| !roots.contains_key(&Requester::called(&requested.by)))
                 {
@@ -166,6 +179,7 @@ impl Graph {
         for (from, to, spec) in edges {
             self.vertices[from].edges.push(Edge { to, spec });
         }
+        // By id, though a folder is shown by its path: the order must not depend on where it lies.
         let sorted_by = |vertex: &Vertex| match &vertex.id {
             Some(id) if !vertex.is_root => id.to_string(),
             _ => vertex.name.clone(),
@@ -187,6 +201,7 @@ impl Graph {
         let mut places: Vec<Option<Node>> = vec![None; self.vertices.len()];
         let mut wave: Vec<Node> = self.roots().collect();
         let mut is_kept = vec![false; self.vertices.len()];
+        // One step from the roots in each round. A node is kept the first time, which is on a shortest way.
         for _ in 0..=depth {
             wave.retain(|&node| !std::mem::replace(&mut is_kept[node], true));
             let next = wave.iter().flat_map(|&node| self.vertices[node].edges.iter());
@@ -197,6 +212,7 @@ impl Graph {
         }
         let kept: Vec<Node> = (0..self.vertices.len()).filter(|&node| is_kept[node]).collect();
         for (place, &node) in kept.iter().enumerate() {
+            // The numbers change, because nodes are left out; edges to those that are gone go as well.
             places[node] = Some(place);
         }
         let vertices = kept.iter().map(|&node| {
@@ -256,6 +272,8 @@ impl Graph {
         }
         let mut found = Vec::new();
         let mut is_complete = true;
+        // Breadth first, from the target upwards. A path never meets a node twice, so this ends; and since there may be
+        // exponentially many, no more than `limit` are open.
         let mut open = VecDeque::from([vec![target]]);
         while let Some(path) = open.pop_front() {
             let last = *path.last().expect("a path has at least its target");

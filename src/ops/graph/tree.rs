@@ -63,6 +63,7 @@ pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>,
     let (graph, lock) = Graph::load(session)?;
     let in_use = |text: &str, purpose: Purpose| -> Result<Vec<Node>, CommandError> {
         let name = PackageName::alone(text, purpose)?;
+        // A package of exactly this name, or else one in use that the name can stand for.
         let own = graph.find(&session.id_of(name.reference()));
         match own.is_empty() {
             true => Ok(graph.nodes_of(session, &find_used(session, &lock, &name)?)),
@@ -108,6 +109,8 @@ impl<'graph> Walk<'graph> {
         let edges = &self.edges[node];
         let cycle = self.path.contains(&node);
         let is_cut = cycle || self.path.len() >= self.depth || edges.is_empty();
+        // A node whose dependencies are shown is `seen`; one at which the tree is cut is not, since it may be shown in
+        // full elsewhere. A root is always shown in full, also if it was below another one before.
         let repeated = !is_cut && !self.seen.insert(node) && !self.path.is_empty();
         let mut dependencies = Vec::new();
         if !is_cut && !repeated {

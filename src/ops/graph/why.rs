@@ -144,6 +144,7 @@ pub enum Reason {
 pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
     let (graph, lock) = Graph::load(session)?;
     let id = find_used(session, &lock, &PackageName::alone(text, Purpose::Why)?)?;
+    // Several nodes, if several versions of it are in use.
     let (mut nodes, mut are_all_paths) = (Vec::new(), true);
     for node in graph.nodes_of(session, &id) {
         let (found, are_all) = graph.paths_to(node, MOST_PATHS);
@@ -151,6 +152,7 @@ pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
         are_all_paths &= are_all;
     }
     let versions = reasons(session, &lock, &id)?;
+    // Who requires a package that this one replaces uses that package's name, so it is told apart.
     let replaced = lock.replaced.iter().filter(|replaced| replaced.by == id);
     let instead = replaced.flat_map(|replaced| {
         let text = |one: &Requested| (one.spec.to_string(), one.by.to_string());
@@ -244,6 +246,7 @@ fn withdrawn(session: &Session, package: &LockedPackage) -> (Option<String>, Opt
 fn obstructed(session: &Session, id: &PackageId, newer: &Newer) -> Obstructed {
     let versions = &newer.versions;
     let moves = format!("`mu update {}` moves up", session.short_name(id));
+    // If nothing prevents a version, the line says what would move there; otherwise the obstacle explains itself.
     let (reason, moves) = match &newer.obstacle {
         Obstacle::Rule(_) => (Reason::Rule, None),
         Obstacle::Passed(_) => (Reason::Passed, None),

@@ -30,6 +30,8 @@ pub(super) fn choose(
     {
         return Ok(Revision::Release(newest));
     }
+    // Here a withdrawn version may be shown, unlike in selection: who asks for `#^1` of which all are withdrawn wants
+    // to know of it.
     let accepted = (0..releases.len())
         .filter(|&position| wanted.is_none_or(|wanted| listing.is_named(position, wanted)));
     let standing = |position: Position| {
@@ -42,6 +44,7 @@ pub(super) fn choose(
     if let Some(position) = best {
         return Ok(Revision::Release(position));
     }
+    // No version is meant. Where there are commits and branches, the name may be one of these.
     let name = wanted.unwrap_or(&VersionSpec::Tip);
     let name = if *name == VersionSpec::Latest { &VersionSpec::Tip } else { name };
     let is_name =

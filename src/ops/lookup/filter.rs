@@ -94,6 +94,8 @@ impl Sieve<'_> {
         apps: AppVersioning,
     ) -> bool {
         let filter = self.filter;
+        // Each condition holds if it is not asked for. A version that says nothing is in no channel and has no app
+        // version; but it is of mu's own format, and any mu can use it.
         let of_app = filter.app_version.as_ref().is_none_or(|wanted| {
             app_version.is_some_and(|app_version| apps.accepts(wanted, app_version))
         });
@@ -122,6 +124,7 @@ impl Sieve<'_> {
                 && details.is_none_or(|details| details.yanked.is_none())
                 && self.passes_details(details, releases.app_version(position), apps)
         });
+        // The same order as selection has, so that `mu search` shows what `mu add` would take.
         let first = releases.default_channel().filter(|_| self.filter.channel.is_none());
         passing.max_by_key(|&position| {
             let preferred = releases.preference(position, first);

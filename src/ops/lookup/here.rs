@@ -88,6 +88,7 @@ impl Here {
         except: Option<Position>,
     ) -> Result<Option<Position>, CommandError> {
         let releases = listing.releases;
+        // From the newest on, because each look may read a manifest.
         for position in (0..releases.len()).rev() {
             let version = releases.version(position);
             if version.is_prerelease() || except == Some(position) {

@@ -122,6 +122,8 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     let candidate = candidate_of(&chosen);
     let failed = |error: Unavailable| unavailable(session, error);
     let (route, release) = session.index().release_in_full(&id, candidate).map_err(failed)?;
+    // From here on, what is known of one version comes from three sources: its index line (`release`), its manifest, if
+    // its place shows one, and what the listing says of all versions (`releases`).
     let release = in_full(&route, Arc::unwrap_or_clone(release));
     let manifest = manifest(session, &id, candidate)?;
     let version = match &chosen {
@@ -130,6 +132,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
             let details = manifest.as_ref().map(of_manifest).unwrap_or_default();
             let version =
                 untagged.version.clone().unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
+            // Who names a commit has it, however young it is.
             let reasons = listing.here.reasons(&id, &version, Some(&details), Age::Exempt);
             ListedVersion {
                 version: version.to_string(),
@@ -146,6 +149,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         }
     };
     let about_version = version.version.clone();
+    // Only if the version cannot be used: then the newest release that can.
     let newest_usable = match &chosen {
         _ if version.usable => None,
         Revision::Release(position) => listing.here.newest(&listing, Some(*position))?,
@@ -191,6 +195,7 @@ fn exports(
     version: &str,
     lock: &Lockfile,
 ) -> Option<Exports> {
+    // Without a manifest, fetching would be the only way. What is installed is near enough, and its version is said.
     let (version, names) = match manifest {
         Some(manifest) => (version.to_owned(), manifest.exports.keys().cloned().collect()),
         None => {
@@ -219,6 +224,7 @@ fn in_full(route: &Route, release: Release) -> Release {
     };
     let lines = found.lines.split(|byte| *byte == b'\n');
     let mut releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+    // A version may be there once for each app version.
     let same = |other: &Release| {
         (&other.version, &other.app_version) == (&release.version, &release.app_version)
     };
@@ -303,6 +309,7 @@ fn about(manifest: Option<&Manifest>, line: &Release) -> About {
         repository: own.repository.or(line.repository),
         maintainers: both(maintainers, line.maintainers),
         keywords: both(own.keywords, line.keywords),
+        // What decides (dependencies, capabilities, constraints) is the manifest's alone.
         ..own
     }
 }

@@ -83,6 +83,8 @@ pub(super) struct Listing<'session> {
 
 impl Listing<'_> {
     pub(super) fn is_named(&self, position: Position, wanted: &VersionSpec) -> bool {
+        // The same names as in requirements. What reads like a tag may also be a composite version that leaves numbers
+        // out.
         let details = self.releases.details(position);
         match wanted {
             VersionSpec::Latest => true,
@@ -109,6 +111,7 @@ impl Listing<'_> {
         let all: Vec<Position> = (0..self.releases.len()).collect();
         // Whether app versions are words or numbers depends on all of them.
         let asked = if sieve.asks_for_details() { &all } else { positions };
+        // All at once, since each manifest may be a request of its own.
         if self.releases.is_repository() || self.asks(sieve) {
             let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
             self.session.index().expect(Level::Requirements(&expected.collect::<Vec<_>>()));
@@ -130,6 +133,7 @@ impl Listing<'_> {
         for (position, details) in &known {
             let app_version = app_version(*position, details);
             let passes = sieve.passes_details(details.as_ref(), app_version.as_deref(), apps);
+            // `positions` ascends. More than these may have been read, for the app versions alone.
             if positions.binary_search(position).is_ok() && passes {
                 shown.push(self.describe(*position, details.as_ref(), app_version)?);
             }
@@ -155,6 +159,8 @@ impl Listing<'_> {
         }
         let (index, candidate) = (self.session.index(), Candidate::Release(position));
         let shown = index.manifest(self.id, candidate);
+        // From what is most exact to what is least: the manifest, what its place says without one, and at last only the
+        // manifest format that the line has.
         let known = shown.and_then(|manifest| match manifest {
             Some(manifest) => Ok(Some(of_manifest(&manifest))),
             None if asks => Ok(index.declared(self.id, candidate)?.map(Arc::unwrap_or_clone)),
@@ -196,6 +202,8 @@ impl Listing<'_> {
         let is_exempt =
             self.releases.is_ageless || self.is_locked(&self.releases.version(position))?;
         Ok(match self.releases.published(position) {
+            // What is on this machine has no age. What is locked was old enough when it was locked, or somebody wanted
+            // it all the same.
             _ if is_exempt => Age::Exempt,
             None => Age::Unknown,
             Some(published) => Age::Since(published),

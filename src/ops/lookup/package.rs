@@ -28,6 +28,8 @@ pub(super) struct Published {
 /// When the reference cannot be read, or the registry cannot be reached or has no such package.
 pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
     let mut notes = Vec::new();
+    // What a word means here comes first (the lock, the manifest around the current folder), then what the registry has
+    // by that name.
     let reference = package_here(session, Reference::parse(text)?);
     if reference.protocol().is_none() && reference.local().is_none() {
         declare_as_here(session, &session.id_of(&reference))?;

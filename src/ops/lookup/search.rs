@@ -96,17 +96,22 @@ pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult
     let sieve = request.filter.read()?;
     let here = Here::new(session, &request.filter)?;
     let is_filtered = !request.filter.is_empty();
+    // A registry knows no filters, so with one, many candidates are asked for and sieved here.
     let limit = if is_filtered { MOST_LOOKED_AT } else { request.limit + SPARE };
     let answered = ask_all(session, &request.words, limit)?;
     let mut total: usize = answered.iter().map(|answered| answered.hits.total).sum();
     let listed: usize = answered.iter().map(|answered| answered.hits.packages.len()).sum();
     let mut packages = merged(session, answered)?;
+    // Registries count what they list. Of what came, some is served by another registry, or is not within `--only`:
+    // that is taken off. What did not come stays counted as it was.
     total -= listed - packages.len();
     if is_filtered {
         packages = filtered(session, &sieve, packages)?;
         total = packages.len();
     }
     packages.truncate(request.limit);
+    // Whether the newest version can be used costs a look at its releases, so it is asked only where something may
+    // refuse it.
     let is_judged = |package: &&mut FoundPackage| is_filtered || here.may_refuse(&package.id);
     judge(session, &here, packages.iter_mut().filter(is_judged).collect());
     session.save_index();
@@ -130,6 +135,7 @@ fn providing(
     let mut answered = Vec::new();
     let mut failed = None;
     for place in session.index().registries() {
+        // A registry that fails is left out with a warning, unless none answers.
         match providers(session, place, capability) {
             Ok(found) => answered.extend(found),
             Err(error) => {
@@ -176,6 +182,7 @@ fn with_newest(
         })
     };
     let positions = (0..releases.len()).filter(provides);
+    // A release before any prerelease, then the newest: positions ascend.
     let newest = positions.max_by_key(|&at| (!releases.version(at).is_prerelease(), at));
     let Some(newest) = newest else { return Ok(None) };
     let candidate = Candidate::Release(newest);
@@ -282,6 +289,7 @@ fn ask_all(
 ) -> Result<Vec<Answered>, CommandError> {
     let mut places = session.index().registries();
     places.extend(session.index().repositories(&listed_in_use(session)?));
+    // Each registry has words and ids of its own, so each is asked another text.
     let results = all_at_once(places, |place| {
         let query = Query::new(&text(words, &place.before_names), limit);
         let prefix = place.prefix.clone();
@@ -319,6 +327,7 @@ fn ask_all(
 /// The words as one registry knows them: without the base, and without versions.
 fn text(words: &[String], prefix: &str) -> String {
     let plain = |word: &String| {
+        // `https://hub.mu.com/aws/ec2#^1`, pasted from somewhere, is a search for `aws/ec2` at that hub.
         let word = word.split('#').next().unwrap_or_default();
         let word = word.split_once("://").map_or(word, |(_, rest)| rest);
         word.strip_prefix(prefix).unwrap_or(word).to_owned()
@@ -372,6 +381,8 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
             let rank = answered.query.rank(&line);
             let locked = lock.find(&id).last().map(|package| package.version.clone());
             let latest = line.latest.clone();
+            // A package whose words are not in its line comes last; among equals, the order of registries decides, and
+            // then the id.
             let package =
                 FoundPackage { id, latest, line, source: source.clone(), locked, usability: None };
             ranked.push(((rank.is_none(), rank, number), package));

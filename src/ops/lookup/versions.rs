@@ -57,6 +57,7 @@ pub fn versions(
         sieve.passes(&releases.version(*position))
             && wanted.is_none_or(|wanted| listing.is_named(*position, wanted))
     };
+    // Conditions on versions first, which cost nothing: the others may need each version's manifest.
     let positions: Vec<Position> = (0..releases.len()).filter(is_wanted).collect();
     let shown = listing.through(&sieve, &positions)?;
     let failed = |error| unavailable(session, error);

@@ -59,6 +59,8 @@ pub(super) fn not_patched(
     member: &Member,
     lock: &Lockfile,
 ) -> Result<(), CommandError> {
+    // All that would be installed with it counts: a patch far below is missing for others, too. Circles end, because
+    // each version is followed once.
     let own = member.manifest.dependencies.iter();
     let mut open: Vec<PackageId> =
         own.map(|dependency| id_in(session, member, &dependency.reference)).collect();
@@ -101,6 +103,7 @@ pub(super) fn manifest(
         )
         .hint("add a line such as `version: 0.1.0`"));
     }
+    // What works here, and would fail for others: folders of this machine, and whatever a version of years from now does.
     for dependency in &manifest.dependencies {
         let reference = &dependency.reference;
         if reference.local().is_some() || reference.base() == Some(&Base::localhost()) {
@@ -115,6 +118,7 @@ pub(super) fn manifest(
             return Err(unbounded(session, member, dependency));
         }
     }
+    // People copy the URL of a clone, which may have a token in it.
     if let Some(repository) = &manifest.repository
         && without_secrets(repository) != *repository
     {
@@ -172,6 +176,7 @@ fn unbounded(
         },
         |error| ManifestError::from(error).into(),
     );
+    // The bound is one that holds now: what is locked, or what the workspace itself is about to publish.
     let id = id_in(session, member, reference);
     match fitting(session, &id) {
         Some(version) => {
@@ -212,6 +217,7 @@ fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
 /// When the settings lead other bases to `to`, and not the one that the manifest names.
 pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), CommandError> {
     let Some(base) = member.manifest.name.base() else { return Ok(()) };
+    // What `--to` names, in the form in which settings have it, so that both can be compared.
     let place = match SafeUrl::parse(to) {
         Ok(url) => Some(url),
         Err(_) => {
@@ -332,6 +338,7 @@ pub(super) fn dependencies(
     siblings: &Siblings,
     there: &There<'_>,
 ) -> Result<(), CommandError> {
+    // The session of somebody else: without this workspace, without the packs of this machine, and without a lock.
     let outside = Session::open(
         session.environment.clone(),
         crate::ops::Options {
@@ -353,11 +360,14 @@ pub(super) fn dependencies(
             is_published(session, &first)?;
         }
         let here = id_in(session, member, &dependency.reference);
+        // One after the other: what is published in this run, what the target has, and what others have to get from
+        // registries. Only this is left for a selection.
         let name = there.name_of(&here);
         let is_it = |sibling: &PackageId| name.is_some() && there.name_of(sibling) == name;
         let sibling = siblings.get_key_value(&here);
         let sibling = sibling.or_else(|| siblings.iter().find(|(sibling, _)| is_it(sibling)));
         if let Some((id, version)) = sibling {
+            // Nobody can fetch it yet, so it is compared here.
             let spec = dependency.reference.spec();
             let names_versions = !matches!(
                 spec,
@@ -384,6 +394,7 @@ pub(super) fn dependencies(
             let warning = leads_elsewhere(session, member, &dependency.reference, &here);
             session.events.warning(&warning);
         }
+        // Others read the reference outside of this workspace, so it says whose base and namespace are left out here.
         let reference = match dependency.reference.base() {
             Some(_) => dependency.reference.clone(),
             None => {
@@ -401,9 +412,11 @@ pub(super) fn dependencies(
         return Ok(());
     }
     let mut requirements = Requirements::collect(&outside, extra)?;
+    // A conflict is one of the package's requirements, and not of the command line.
     for asked in &mut requirements.asked {
         asked.by = Requester::of(member);
     }
+    // From nothing, as for whoever installs the package first.
     let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
     outside.save_index();
     resolved.map(|_| ()).map_err(|error| {

@@ -121,6 +121,7 @@ fn around(session: &Session, folder: &Path) -> Result<Option<Checkout>, CommandE
 fn absent_of_package(folder: &Path, skipped: Vec<String>) -> Vec<String> {
     let absent: BTreeSet<String> =
         skipped.into_iter().filter(|path| !folder.join(path).exists()).collect();
+    // A package inside this one is published by itself.
     let is_inner = |path: &str| {
         path.match_indices('/').any(|(end, _)| {
             let manifests =

@@ -116,6 +116,8 @@ impl OciRegistry {
         let Upload { name, version, line, archive, provenance, .. } = upload;
         let package = format!("{name} {version}");
         let layout = if artifact.in_folder { Layout::InFolder } else { Layout::Layer };
+        // An artifact says more than its archive does: the digest of the tar inside, which the config of an image has,
+        // and what the format has in certain files.
         let read = digest_of_tar(archive).map_err(ArchiveError::Io).and_then(|tar| {
             Ok((tar, pick_from(archive, layout, &artifact.looks_into, LARGEST_TREE)?))
         });
@@ -135,6 +137,7 @@ impl OciRegistry {
             let text = format!("{package} cannot be pushed as a {}: {error}", format.kind);
             CommandError::new(Code::Manifest, text)
         })?;
+        // A signed statement is a layer of its own, beside the archive.
         let beside = artifact.provenance.zip(provenance.as_deref());
         let foreign = ForeignArtifact {
             version: pushed.version,
@@ -209,9 +212,11 @@ pub(super) fn artifact_of(
     let mut formats = FORMATS.iter().filter(|one| Some(one.name) == format);
     formats.find(|one| one.artifact.is_some())?;
     let place = release.urls.first()?.strip_prefix("oci://")?;
+    // A colon before a slash belongs to a port.
     let (place, tag) = place.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
     let (host, path) = place.split_once('/')?;
     let root = SafeUrl::parse(&format!("https://{host}/")).ok()?;
+    // An index says where this is, so it may not lead nearer to this machine than itself.
     let location = Location::new(route.location.root.leads_to(root).ok()?, path);
     Some((location, Release { reference: Some(wire::tag_of(tag)), ..release.clone() }))
 }

@@ -125,6 +125,7 @@ fn one(
         let message = format!("`{id}` cannot have moved to itself");
         return Err(CommandError::new(Code::Usage, message));
     }
+    // First, what needs no file but the manifest, and no request.
     packing::refuse_foreign(member)?;
     let mut doubts = check::manifest(session, member, request.pinned)?;
     check::not_patched(session, member, lock)?;
@@ -166,7 +167,9 @@ fn one(
         }
         check_dependencies(session, request, index, siblings, &target)?;
     }
+    // Only the archive says which files have to be committed, so this comes after packing.
     let commit = checkout::commit(session, &member.folder, &packed, request.allow_dirty)?;
+    // Warnings are told once nothing can be refused any more.
     doubts.extend(older(&target, &name, member)?);
     doubts.extend(ordered_by_text(member));
     for doubt in doubts {
@@ -226,6 +229,7 @@ fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>,
     let Some(version) = &member.manifest.version else { return Ok(None) };
     let lines = target.lines(name)?;
     let is_composite = version.app().is_some();
+    // Versions with an app version and versions without one are not compared.
     let read = if is_composite { Version::parse_composite } else { Version::parse };
     let alike = lines.iter().filter(|line| line.contains_key("versioning") == is_composite);
     let published = alike.filter_map(|line| read(&full_version(line)).ok());
@@ -248,6 +252,7 @@ fn ordered_by_text(member: &Member) -> Option<String> {
 /// The cycle of workspace packages through which one depends on itself, if there is one, starting with
 /// itself.
 fn circle(session: &Session, start: usize) -> Option<Vec<usize>> {
+    // Each package ends one way at most, so the ways run out.
     let mut ways = vec![vec![start]];
     let mut seen = BTreeSet::new();
     while let Some(way) = ways.pop() {

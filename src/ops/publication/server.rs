@@ -97,6 +97,11 @@ impl Server {
             let path = url.as_url().path().to_owned();
             url = join(&url, &format!("{path}?origin={origin}{from}"))?;
         }
+        // What mu has packed says everything itself, and the server makes the line from it. Of another tool's archive,
+        // the line goes in front:
+        //
+        //     application/gzip    ARCHIVE
+        //     COPY_TYPE           LINE, as JSON, and a line break, then ARCHIVE
         let (kind, body) = match is_foreign {
             false => ("application/gzip", upload.archive),
             true => {
@@ -151,6 +156,7 @@ impl Server {
 
     fn index(&self, name: &str) -> Result<Index, CommandError> {
         let url = join(&self.root, &format!("{}{}", self.file.index, index_path(name)))?;
+        // A cache on the way may have old lines, and the change would be made from these.
         let mut request =
             self.http.get(&url).insecure(self.insecure).header("cache-control", "no-cache");
         let read = self.http.retry(|| {
@@ -184,6 +190,8 @@ impl Server {
         for _ in 0..ATTEMPTS {
             let Index { lines, e_tag } = self.index(name)?;
             let line = existing(lines, &self.root, name, version)?;
+            // How it was before the first attempt. A second one may meet what the first one did, if its answer was
+            // lost.
             let was_so = *was_so.get_or_insert_with(|| mark.is_on(&line));
             // All tags are sent, so tags that somebody else added in the meantime would be lost.
             let (change, seen) = match mark {

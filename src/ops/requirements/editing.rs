@@ -50,11 +50,13 @@ impl Editing {
         if !change(&mut editor)? {
             return Ok(false);
         }
+        // The new text is read like any manifest: what cannot be read again is an error here, and is never written.
         let text = editor.into_text();
         let path = formats::lists_dependencies(&session.workspace.members[index].manifest_path);
         let manifest = formats::parse_own(&path, &text, session.short_names())?;
         self.set(index, manifest);
         match self.edits.iter_mut().find(|edit| edit.path == path) {
+            // Several changes of one file become one edit, each on the text that the one before left.
             Some(edit) => edit.text = text,
             None => self.edits.push(Edit { path, text }),
         }
@@ -91,6 +93,7 @@ impl Editing {
     ) -> Result<(), CommandError> {
         let editor = self.editor(session, index)?;
         let mut manifest = self.changed.manifest(&session.workspace, index).clone();
+        // The text is not touched. `number` is the place in the list, since several entries may name the same package.
         let entries = match section {
             Section::Dependencies => &mut manifest.dependencies,
             Section::DevDependencies => &mut manifest.dev_dependencies,
@@ -123,11 +126,14 @@ impl Editing {
         }
         let manifest = self.changed.manifest(&session.workspace, member);
         let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        // A person keeps the name by which the manifest knows the package: `web` stays `web`, and does not become
+        // `acme/web`.
         if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
             dependency.reference = known.with_version(dependency.reference.version().cloned());
         } else if formats::format_of(&own.manifest_path).is_some() {
             dependency.reference = with_protocol(session, &new, dependency.reference);
         }
+        // An indirect entry does not count: it becomes a direct one where the command wants it.
         let listed = |section: Section| {
             let mut entries = section.of(manifest).iter();
             entries.find(|known| id(&known.reference) == new && !known.indirect)
@@ -214,6 +220,7 @@ impl Editing {
         let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else {
             return Ok(None);
         };
+        // Nothing given: it stays. An empty text: it goes.
         let set = |new: Option<&String>, old: &Option<String>| match new {
             Some(new) => Some(new.clone()).filter(|new| !new.is_empty()),
             None => old.clone(),
@@ -269,6 +276,8 @@ fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Ref
         return reference;
     };
     let (provider, scheme) = (route.provider.name(), route.location.root.scheme());
+    // `helm+https://charts.acme.com/web` or `oci://…`: the first form that references have. In a `Chart.yaml` there are
+    // no settings of mu to find the place by.
     let protocols = [format!("{provider}+{scheme}"), provider.to_owned()];
     let written = protocols.iter().filter_map(|protocol| {
         let written = Reference::parse(&format!("{protocol}://{id}")).ok()?;

@@ -145,6 +145,7 @@ impl Requirements {
             replaced: replaced_by_own(session),
             ..Self::none(session)
         };
+        // The order is that of messages, and of the groups in [`Self::grouped`], which moves answer in.
         for (index, member) in session.workspace.members.iter().enumerate() {
             let by = Requester::of(member);
             for section in [Section::Dependencies, Section::DevDependencies] {
@@ -155,6 +156,8 @@ impl Requirements {
                 }
             }
         }
+        // What earlier runs of `mu get REF` were given, from the lock. A folder in it is relative to the lock, wherever
+        // the command runs.
         for text in requirements.extra.clone() {
             let dependency = parse_extra(&text)?;
             let root = session.lock_folder();
@@ -186,6 +189,8 @@ impl Requirements {
     pub fn drop_package(&mut self, session: &Session, id: &PackageId) -> bool {
         let before = self.asked.len();
         self.asked.retain(|asked| {
+            // A manifest that names a folder means that folder. A command that gives a version of the same package does
+            // not take its place.
             let is_folder = asked.line.is_some() && asked.reference.local().is_some();
             asked.requirement.id != *id || is_folder
         });
@@ -220,6 +225,7 @@ impl Requirements {
         from: &Path,
     ) {
         if dependency.reference.local().is_some()
+            // Required by its folder, a member is used although its name may lead elsewhere.
             && let Some(member) = session.workspace.members.iter().find(|member| member.id == id)
         {
             let version = member.manifest.version.clone();
@@ -243,6 +249,7 @@ impl Requirements {
                 requirements: group.iter().map(|asked| asked.requirement.clone()).collect(),
             })
         };
+        // The lists of indirect dependencies are the last roots, as `Request::indirect` counts them.
         let mut all: Vec<Root> = roots(false).collect();
         let own = all.len();
         all.extend(roots(true));
@@ -275,6 +282,8 @@ impl Requirements {
         lock: Option<&Lockfile>,
     ) -> BTreeSet<PackageId> {
         let is_needed = |(id, specs): &(&PackageId, Vec<&VersionSpec>)| {
+            // A chart with `redis =17.1.0` as `cache` and `redis =18.0.0` as `queue` needs both. With two ranges, one
+            // version may do, and is tried first; the lock remembers when it did not.
             let pins = specs.iter().filter(|spec| matches!(spec, VersionSpec::Pin(_))).count();
             pins > 1 || lock.is_some_and(|lock| lock.find(id).nth(1).is_some())
         };
@@ -317,6 +326,9 @@ impl Requirements {
 
     /// The differences between these requirements and those of `lock`, one line each.
     pub fn differences(&self, session: &Session, lock: &Lockfile) -> Vec<String> {
+        // Two sets, of what is required now and of what the lock was made for: what is in only one of them is a
+        // difference. Only requirements of roots are compared, since those of packages change with their versions
+        // alone.
         let mut wanted: BTreeSet<(PackageId, Requested)> = self
             .asked
             .iter()
@@ -352,6 +364,7 @@ impl Requirements {
             differences
                 .push(format!("{} no longer requires {id} {}", requested.by, requested.spec));
         }
+        // The same for capabilities that the workspace requires of others.
         let required = self.required_of_others();
         for Requested { spec, by } in required.difference(&provided) {
             differences.push(format!("{by} requires the {spec}"));
@@ -366,6 +379,7 @@ impl Requirements {
                 lock.resolution
             ));
         }
+        // Then all that a lock cannot keep although every requirement is in it.
         differences.extend(overtaken::repeated(session, lock, &|| self.listed_apart(session)));
         for package in &lock.packages {
             let is_workspace = package.source.is_workspace();
@@ -406,6 +420,8 @@ fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)>
     for member in &session.workspace.members {
         for reference in &member.manifest.replaces {
             let id = reference.id(&member.defaults);
+            // The same rule as for packages that are fetched: not itself, nothing that is in the workspace or
+            // overridden, and nothing that the settings give to another one.
             let only = settings.allow_replaces.get(&id);
             let may = id != member.id
                 && session.places.member_of(&id).is_none()
@@ -439,6 +455,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
                 own.conflicts.entry(with).or_default().insert(member.id.clone());
             }
         }
+        // What the runtime has, no package has to provide.
         let given = &session.workspace.settings.runtime_provides;
         let required = member.manifest.requires.iter().map(ToString::to_string);
         for capability in required.filter(|name| !given.contains(name)) {
@@ -452,6 +469,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
 /// Whether a locked package was chosen under the current override of the settings, or under none if there is none now.
 pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
+    // The lock has an override among the requirers, with what it says as the spec.
     let then = package.requested.iter().find(|requested| Requester::is_override(requested));
     now.as_deref() == then.map(|requested| &*requested.spec)
 }

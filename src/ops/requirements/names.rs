@@ -117,11 +117,13 @@ fn end_here(session: &Session, reference: &Reference) -> Option<Reference> {
         return None;
     }
     let lock = session.lockfile().ok().flatten()?;
+    // What the name means by itself comes first, if that is in use.
     let own = session.id_of(reference);
     if session.places.member_of(&own).is_some() || lock.replacement(&own).is_some() {
         return None;
     }
     let end = format!("/{}", reference.name().as_str());
+    // `ec2/vm` is `hub.mu.com/aws/ec2/vm`, if nothing else in the lock ends so.
     let ids = lock.packages.iter().map(|package| &package.id);
     let mut ids = ids.filter(|id| **id == own || id.name_str().ends_with(&end));
     match (ids.next(), ids.next()) {
@@ -161,6 +163,8 @@ pub(crate) fn is_there(
     if session.places.member_of(first).is_some() {
         return Some(true);
     }
+    // From what costs nothing to what proves less: the workspace, what this run has asked, and the lock. If the
+    // manifest's package is locked by its other meaning, the first one was not there when that was written.
     if let Some(known) = session.known_names().get(first) {
         return Some(*known);
     }

@@ -28,6 +28,7 @@ pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
 pub(super) fn aliased(session: &Session, lock: &Lockfile) -> Vec<String> {
     let aliases = &session.workspace.settings.aliases;
     let locked = lock.packages.iter().filter(|_| !aliases.is_empty()).map(|package| &package.id);
+    // An alias was added since: what is locked under the old id would be a second copy of the package.
     let counted = locked.map(|id| (id, aliases.counted(id.clone())));
     counted
         .filter(|(id, counted)| *id != counted)
@@ -67,6 +68,8 @@ pub(super) fn repeated(
 ) -> Vec<String> {
     let doubled = lock.doubled.iter().map(|id| format!("the entry of {id} is in the lock twice"));
     let is_single = session.workspace.settings.majors == Majors::One;
+    // Packages are sorted by id, so two versions of one are neighbours. Those that belong together name each other
+    // (`beside`).
     let twice = lock.packages.windows(2).filter_map(|two| match two {
         [one, other] if is_single && one.id == other.id && !one.beside.contains(&other.version) => {
             Some((one, other))
@@ -93,6 +96,8 @@ pub(super) fn replacements(
 ) -> Vec<String> {
     let settings = &session.workspace.settings;
     let mut differences = Vec::new();
+    // First the replacements in the lock that do not hold any more, then those of the workspace that it lacks, and at
+    // last locked packages that others in the lock may now replace.
     for ReplacedPackage { id, by, .. } in &lock.replaced {
         let is_own = lock.find(by).any(|package| package.source.is_workspace());
         let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
@@ -149,6 +154,8 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
             differences.push(format!("{} conflicts with {}", by.join(", "), other.id));
         }
     }
+    // What `package` says that it conflicts with, or what is in the workspace by that name. It may provide a capability
+    // itself that it conflicts with: it means the others.
     for package in others() {
         let LockedPackage { id, version, .. } = package;
         for name in package.conflicts.iter().filter(|name| !is_called(package, name)) {

@@ -39,6 +39,7 @@ pub(crate) fn pin_of(
         return Ok(VersionSpec::parse(&digest)?);
     }
     match (&package.commit, package.parsed_version()) {
+        // A version that only the manifest of a commit states cannot be required again, so the commit is pinned.
         (Some(commit), _) if commits || !is_release(session, package) => {
             Ok(VersionSpec::parse(commit)?)
         }

@@ -88,6 +88,7 @@ pub(crate) fn installed(
     let mut all = BTreeMap::new();
     for text in texts {
         let file = session.environment.current.join(text);
+        // A reference with a version has a `#`, so a file of the same name is no obstacle to it.
         let is_list = !text.contains('#') && file.is_file();
         let lines = if is_list { Some(fs::read_text(&file)?) } else { None };
         match lines {
@@ -115,6 +116,7 @@ fn one(
     // Versions never contain `@`; in a repository's URL, `@` follows the user.
     let channel = text.split_once('#').and_then(|(_, version)| version.split_once('@'));
     let channel = channel.map(|(_, channel)| channel.to_owned());
+    // The text without `@CHANNEL`, which no reference has.
     let length = text.len() - channel.as_ref().map_or(0, |channel| channel.len() + 1);
     let reference = Reference::parse(text.get(..length).unwrap_or(text))?;
     let version = match reference.version() {

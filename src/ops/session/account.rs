@@ -51,6 +51,8 @@ pub(crate) fn ask(
     providers: &Providers,
     prefix: &str,
 ) -> Result<Said, CommandError> {
+    // Who accepts it is the answer. Else, a refusal says more than a server that cannot be reached; and this counts
+    // only if no other one has answered.
     let (mut refused, mut unreachable) = (None, None);
     let mut is_answered = false;
     for Place { provider: name, location, is_last } in places(session, prefix) {

@@ -44,6 +44,7 @@ impl AgeRule {
     /// The latest time of publication that it allows, in seconds since 1970; `None` if it allows all.
     pub(crate) fn latest(&self) -> Option<i64> {
         let latest = self.excluded_newer.or_else(|| Some(self.cutoff?.moment(self.now)));
+        // `--exclude-newer` can lift the rule of the settings: then its moment is beyond all times.
         latest.filter(|moment| *moment < i64::MAX)
     }
 
@@ -66,6 +67,7 @@ impl AgeRule {
             Age::Unknown => Some(format!("may be too new: its age is not known ({key})")),
             Age::Since(published) if published <= latest => None,
             Age::Since(published) => Some(match (self.excluded_newer, self.cutoff) {
+                // With an age, a version becomes old enough one day. A fixed moment stays.
                 (None, Some(Cutoff::Age(age))) => {
                     format!("too new until {} ({key})", date(published.saturating_add(age)))
                 }

@@ -104,6 +104,7 @@ impl Session {
         workspace.members.extend(self.edited.iter().map(|edited| edited.member.clone()));
         workspace.members.sort_by(|left, right| left.place.cmp(&right.place));
         workspace.warnings.clear();
+        // `--locked` and `--frozen` are about Mu.lock, which the team's view holds; what edits use may change.
         let options = Options { locked: false, frozen: false, ..self.options.clone() };
         let events = std::sync::Arc::clone(&self.events);
         let mut here = Self::new(self.environment.clone(), options, self.scope, events, workspace);
@@ -192,12 +193,15 @@ impl Session {
 /// The packages that only this machine uses.
 fn find(session: &Session) -> Vec<Edited> {
     let workspace = &session.workspace;
+    // The root alone can take no locked package's place: most workspaces end here.
     let is_root_alone = workspace.members.iter().all(|member| member.found_at().is_empty());
     if session.scope == Scope::Global || workspace.edits.is_empty() && is_root_alone {
         return Vec::new();
     }
     // The code that needs it reports why it cannot be read.
     let lock = session.lockfile().ok().flatten().unwrap_or_default();
+    // Reading Git's index takes time in a large repository. So Git is asked only about folders for which the answer
+    // matters: those that take a locked package's place, new ones, and, if one of these is ignored, all others.
     let edit_of = |member: &Member| workspace.edit_around(&member.folder);
     let shadowing = shadowing(session, &lock);
     let mut standing: BTreeMap<&Path, Standing> = BTreeMap::new();
@@ -233,6 +237,8 @@ fn find(session: &Session) -> Vec<Edited> {
             return None;
         }
         let shadowed = shadowing.get(&*member.folder);
+        // Of a clone that mu has made, it knows the package. Any other folder is used as the locked package whose place
+        // it takes; one that takes no place is only kept out of what is the team's.
         let made =
             workspace.edits.iter().find(|edit| workspace.root.join(&edit.folder) == member.folder);
         let id = made.and_then(edits::Edit::package).or_else(|| shadowed.cloned());
@@ -252,12 +258,15 @@ fn find(session: &Session) -> Vec<Edited> {
 /// folders, and the packages that they would be used as.
 fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, PackageId> {
     let mut shadowing = BTreeMap::new();
+    // First, folders that references find before a locked package.
     let locked = lock.packages.iter().filter(|package| !package.source.is_workspace());
     for package in locked {
         if let Some(local) = session.places.member_of(&package.id) {
             shadowing.insert(&*local.folder, package.id.clone());
         }
     }
+    // Then, folders that a manifest's dependency leads to, and that nothing locked is about: a colleague has cloned
+    // something beside the packages, and requires it for the first time.
     let is_known =
         |id: &PackageId| lock.find(id).next().is_some() || lock.replacement(id).is_some();
     for member in &session.workspace.members {
@@ -281,6 +290,7 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
 /// The folders of packages that the lock does not know yet, and that Git ignores: what these need, and what they are in conflict with,
 /// is not the team's either. Git is not asked about the others, which everyone has.
 fn new_and_ignored<'s>(session: &'s Session, lock: &Lockfile) -> Vec<(&'s Path, Standing)> {
+    // The lock may know a member only as the one who requires something: nothing depends on it.
     let known: BTreeSet<&str> = lock.all_requested().map(|(_, requested)| &*requested.by).collect();
     let is_new = |member: &&Member| {
         let short = session.short_name(&member.id);

@@ -171,6 +171,7 @@ impl fmt::Display for CommandError {
 
 impl From<FileError> for CommandError {
     fn from(error: FileError) -> Self {
+        // A link is no failure of the disk: whoever has prepared this folder has put it there.
         match error.is_link() {
             true => Self::from_error(Code::Untrusted, error)
                 .hint("replace the link by what it leads to, or remove it"),
@@ -209,6 +210,7 @@ impl From<WorkspaceError> for CommandError {
     fn from(error: WorkspaceError) -> Self {
         match error {
             WorkspaceError::Manifest(ManifestError::Source(error)) => {
+                // Settings and manifests are read by one parser. Only the file tells which of them is wrong.
                 let is_settings =
                     [WORKSPACE_FILE, CONFIG_FILE].iter().any(|name| error.path().ends_with(name));
                 Self::in_file(if is_settings { Code::Workspace } else { Code::Manifest }, error)
@@ -331,6 +333,7 @@ pub fn code_of(kind: ErrorKind) -> Code {
         ErrorKind::Manifest => Code::Manifest,
         ErrorKind::Plugin => Code::Plugin,
         ErrorKind::Io => Code::Io,
+        // Everything else is about a connection, or an answer that makes no sense: another attempt may succeed.
         _ => Code::Network,
     }
 }
@@ -361,8 +364,10 @@ impl From<SearchError> for CommandError {
 /// patterns, and cmd.exe removes `^`.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/.-_:@+=".contains(c);
+    // In zsh, `=word` is the path of a program.
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
         return word.to_owned();
     }
+    // Inside single quotes, nothing can stand for a single quote, so it ends them: `it's` is `'it'\''s'`.
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -81,6 +81,7 @@ impl Around {
         if self.home.starts_with(place) {
             return true;
         }
+        // `~/.config/x/y` is in the hidden folder `~/.config`, and `~/work/x` in none.
         let hidden =
             place.strip_prefix(&self.home).ok().and_then(|inner| inner.components().next());
         let hidden = hidden.map(|first| self.home.join(first));
@@ -143,6 +144,7 @@ impl Folders {
     pub(crate) fn check(&self, folder: &Path) -> Result<(), ProviderError> {
         let (place, around) = (real(folder), self.around());
         let shown = place.display();
+        // First, what nobody can agree to; then, what is the author's own.
         if around.is_of_user(&place) {
             let text = format!("the folder `{shown}` is refused: your own settings are in there");
             return Err(ProviderError::new(ErrorKind::Refused, text)
@@ -154,6 +156,9 @@ impl Folders {
         }
         let outside =
             format!("the folder `{shown}` is outside of this workspace and of its Git repository");
+        // From here on, it is outside. A folder without a manifest is refused without a question: `../` instead of
+        // `../lib` must not make a package of all that lies there. One whose manifest cannot be read goes on, because
+        // that error says more.
         if !matches!(formats::locate(&place), Ok(Some(_)) | Err(_)) {
             let text = format!("{outside}, and has no manifest, so it is not taken as a package");
             return Err(ProviderError::new(ErrorKind::Refused, text)
@@ -176,6 +181,8 @@ impl Folders {
         let question = format!(
             "this workspace takes a package from `{shown}`, which is outside of it.\nUse it?"
         );
+        // Whoever names it in a command, or in settings of their own, has agreed. What was refused in this run is
+        // refused again, and not asked again.
         let is_named = known.named.contains(&place) || around.overrides.contains(&place);
         let is_asked = !known.decided.contains_key(&place);
         let agrees = is_named || self.yes || (is_asked && self.events.confirm(&question));
@@ -222,6 +229,7 @@ impl Folders {
     /// Whether the user has agreed to a folder in an earlier run.
     fn has_agreed(&self, path: &Path, place: &Path) -> bool {
         let agreed = read(path);
+        // By the workspace: who agrees to a folder for one has said nothing about another one.
         let folders = self.around().root.to_str().and_then(|root| agreed.get(root));
         folders.zip(place.to_str()).is_some_and(|(folders, place)| folders.contains(place))
     }

@@ -52,6 +52,8 @@ pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
     if !is_other(index.wrapping_sub(1)) && !is_other(index + 1) {
         return place;
     }
+    // Of `aws/ec2` in the majors 1 and 2, the highest is in `aws/ec2`, and the other one in `aws/ec2@1`. So files can
+    // name the path of the current one, whatever else there is.
     let mut others = lock.find(&package.id).filter(|other| other.version != package.version);
     let Some(first) = others.next() else { return place };
     let version = package.parsed_version();

@@ -66,6 +66,10 @@ impl PacksHere {
     /// The number of the first place that other workspaces have too. For the global packs themselves, that is
     /// the runtime's.
     fn first_elsewhere(&self) -> usize {
+        // The eight places of a package, counted from 0, two in each folder (with the base, and without it):
+        //
+        //     0 1  the workspace itself      4 5  the packs of the user
+        //     2 3  its packs                 6 7  the packs of the runtime
         match self.scope {
             Scope::Workspace => 4,
             Scope::Global => 6,
@@ -78,6 +82,7 @@ impl PacksHere {
         if self.scope == Scope::Global || !self.may_be_in(0, id) {
             return None;
         }
+        // What the lock has from elsewhere is installed by mu, even if somebody has changed it since.
         let is_locked = |package: &LockedPackage| !package.source.is_placed();
         if self.lock.find(id).any(is_locked) || self.lock.replacement(id).is_some() {
             return None;
@@ -86,9 +91,12 @@ impl PacksHere {
         let has_manifest = |folder: &Path| !matches!(formats::locate(folder), Ok(None));
         let there = places[2..4].iter().filter(|place| has_manifest(&place.folder));
         let there: Vec<&PathBuf> = there.map(|place| &place.folder).collect();
+        // Vendored packs come with the checkout, also those that another branch has locked: nobody has put them there
+        // by hand.
         if there.is_empty() || self.own.is_vendored() {
             return None;
         }
+        // mu's own: what its record names, what a killed run was about to install, and what the lock names.
         let managed = self.managed.get_or_init(|| {
             let state = self.own.state();
             let named = named(&self.lock).into_iter().map(|pack| pack.place);
@@ -153,6 +161,8 @@ fn release(folder: &Path, id: &PackageId) -> Option<Release> {
     // In another ecosystem, the name of a package is the last segment of its name here.
     let name = if format.is_some() { name.rsplit('/').next().unwrap_or(name) } else { name };
     let is_named_so = manifest.name.name().as_str() == name;
+    // A manifest that mu has made, or packs inside: the files here are not the package's alone, so their digest is not
+    // its digest.
     if !is_named_so || manifest.generated || manifest.version.is_none() || holds_others(folder) {
         return None;
     }

@@ -38,6 +38,7 @@ pub fn find_locked(
 ) -> Result<PackageId, CommandError> {
     let reference = name.reference();
     let id = session.id_of(reference);
+    // As it is written; also a package that was replaced, because people still use its name.
     if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
         return Ok(id);
     }
@@ -53,6 +54,7 @@ pub fn find_locked(
     if let Some(package) = printed.filter(|_| reference.base().is_none()) {
         return Ok(package.id.clone());
     }
+    // By the end of the name. Several majors of a package follow each other, and are one answer.
     let mut meant: Vec<&PackageId> = lock
         .packages
         .iter()
@@ -64,6 +66,7 @@ pub fn find_locked(
         })
         .collect();
     meant.dedup();
+    // `acme/net/subnet` may be the element `subnet` of the package `acme/net`.
     if meant.is_empty()
         && let Some(id) = package_of_element(session, lock, reference)
     {
@@ -108,6 +111,7 @@ pub(crate) fn package_of_element(
         if lock.find(&id).next().is_none() {
             continue;
         }
+        // The longest prefix that is locked decides: a shorter one would be another package.
         let element = whole.as_str().get(place.len() + 1..)?;
         let exports = exports_here(session, &id)?;
         return exports.iter().any(|export| export == element).then_some(id);

@@ -30,6 +30,7 @@ impl Session {
             Some(lock) => Some(lock),
             None => match Lockfile::read(self.lock_folder()) {
                 Ok(lock) => lock,
+                // Only a conflict of a merge is mended. Of everything else, the first error is told.
                 Err(error) => Some(merged_lock(self)?.ok_or(error)?),
             },
         };

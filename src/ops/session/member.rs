@@ -20,11 +20,15 @@ pub(crate) fn target(
 ) -> Result<usize, CommandError> {
     let members = &session.workspace.members;
     if let Some(name) = name {
+        // A path comes first, because a shell completes it: `lib` is the folder here, even if a package elsewhere is
+        // called so.
         let folder = crate::env::absolute(&session.environment.current, Path::new(name));
         let is_there = |member: &Member| member.folder == folder || member.place == name;
         if let Some(found) = members.iter().position(is_there) {
             return Ok(found);
         }
+        // A name with a version is refused with what to write instead. What is no reference at all gets the list of
+        // names.
         let named = match PackageName::alone(name, Purpose::Member) {
             Err(error) if error.code == Code::Usage => return Err(error),
             named => named.ok(),

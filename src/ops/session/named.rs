@@ -47,6 +47,8 @@ impl Purpose {
     fn words(self) -> (&'static str, &'static [&'static str]) {
         const ASK: &str =
             "`mu resolve --with {version} --explain` shows what that version would change";
+        // Where some command takes the version, it is the second one. Where none does, the person wants to know what that
+        // version would change.
         match self {
             Self::Remove => (
                 "`mu remove` removes a package in whatever version it is",

@@ -40,6 +40,7 @@ pub(crate) fn no_folder(folder: &Path) -> CommandError {
         };
     }
     let error = CommandError::new(Code::NotFound, format!("there is no folder `{shown}`"));
+    // A bare repository of Git has these two in its root. Its branches have folders, but the disk does not.
     let is_bare = |at: &&Path| at.join("HEAD").is_file() && at.join("objects").is_dir();
     error.hint(match folder.ancestors().skip(1).find(is_bare) {
         Some(repository) => format!(
@@ -52,6 +53,7 @@ pub(crate) fn no_folder(folder: &Path) -> CommandError {
 
 /// The folder that was probably meant, or those beside it.
 fn what_is_there(folder: &Path) -> String {
+    // The first folder on the way that is not there: the one that was misspelt.
     let missing = folder.ancestors().take_while(|at| !at.is_dir()).last();
     let parts = missing.and_then(|at| Some((at, at.parent()?, at.file_name()?)));
     let Some((missing, above, name)) = parts else {

@@ -38,6 +38,7 @@ pub struct Places {
 
 impl Places {
     pub(crate) fn new(workspace: &Workspace, environment: &Environment) -> Self {
+        // The clone of an edit need not be where references look for its package: `found_at` is there.
         let found = |member: &Member| match &member.found_at {
             Some(place) => workspace.root.join(place),
             None => member.folder.clone(),

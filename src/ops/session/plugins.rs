@@ -82,6 +82,7 @@ impl OfThisMachine {
 
     /// The plugin with this name, if there is one.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<ExecProvider>> {
+        // Held until it is there, so that two threads get one provider, and its program runs once.
         let mut found = lock(&self.found);
         if let Some(plugin) = found.get(name) {
             return Some(Arc::clone(plugin));

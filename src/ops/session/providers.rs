@@ -57,6 +57,8 @@ pub(crate) fn all(
         let options = git(environment, offline, http, folders);
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
+    // This one comes first, because others need it: the bundles of operators are images, and the index of a chart
+    // repository may place charts in OCI registries.
     #[cfg(feature = "oci")]
     let registries = Arc::new(mu_provider_oci::OciProvider::new(oci(environment, http)));
     #[cfg(feature = "olm")]
@@ -74,6 +76,7 @@ pub(crate) fn all(
         indexes: environment.cache.join("charts"),
         downloads: environment.cache.join("downloads"),
     };
+    // A chart may name a repository by an alias (`@stable`), which is in Helm's own list.
     let aliases = Some(formats::helms_repositories(environment));
     let charts = RepositoryProvider::charts(options.clone(), registries.clone(), aliases);
     providers.add(Arc::new(charts));
@@ -91,6 +94,7 @@ pub(crate) fn all(
             move |folder: &Path, tree: &mut TreeWriter| contents::write(folder, &environment, tree);
         providers.add(Arc::new(mu_provider_path::PathProvider::new(Arc::new(contents))));
     }
+    // Which of them are used depends on the features.
     let _ = (offline, folders);
     providers
 }

@@ -64,6 +64,7 @@ impl Shown {
     /// A text with the names of packages.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let [base, machine] = [&self.base, &self.machine].map(Base::as_str);
+        // Most texts name no folder, and are only searched for the default base.
         match text.contains(machine) {
             true => match folders(text, machine, self.root.name_str()) {
                 Some(shown) => Cow::Owned(short(&shown, base).into_owned()),
@@ -77,9 +78,11 @@ impl Shown {
 /// A text with the names of folders as paths; `None` if there is none.
 fn folders(text: &str, machine: &str, root: &str) -> Option<String> {
     let mut shown = String::new();
+    // How much of the text is in `shown` already.
     let mut kept = 0;
     for (at, _) in text.match_indices(machine) {
         let start = at + machine.len();
+        // A name may be the end of a sentence.
         let name = name_at(&text[start..]).trim_end_matches('.');
         let end = start + name.len();
         let (before, after) = (&text[..at], &text[end..]);
@@ -101,6 +104,7 @@ fn folders(text: &str, machine: &str, root: &str) -> Option<String> {
 /// The path of a folder from another one, both by their names in ids; the absolute path of one that is far away, if it is there: a
 /// server may have the name of this machine, too.
 fn path_from(root: &str, name: &str) -> Option<String> {
+    // What begins in the same folder of the machine (`/home`) is near enough to be shown as seen from here.
     let first = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
     if first(root) == first(name) {
         let relative = between(name_parts(root), name_parts(name));
@@ -132,6 +136,8 @@ fn name_parts(name: &str) -> impl Iterator<Item = String> {
 fn unescaped(segment: &str) -> String {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
+    // `_2emy_20shop` is `.my shop`. Only what an id has to write so is read back: a folder may really be called
+    // `my_ab`.
     while let [byte, after @ ..] = rest {
         let digit = |at: usize| after.get(at).and_then(|digit| char::from(*digit).to_digit(16));
         let escaped =
@@ -188,6 +194,7 @@ fn short<'t>(text: &'t str, base: &str) -> Cow<'t, str> {
 
 /// Whether a word begins after this text, which may end with a style.
 fn is_beginning(text: &str) -> bool {
+    // `ESC[1m` in front of a name makes it bold, and is no part of a word.
     let is_style = |codes: &str| codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
     let mut text = text;
     while let Some((before, codes)) =
@@ -196,6 +203,8 @@ fn is_beginning(text: &str) -> bool {
     {
         text = before;
     }
+    // After one of these, it is the rest of something else: of a path (`.mu/packs/hub.mu.com/…`), of a URL, or of
+    // another host (`my.hub.mu.com`).
     let goes_on = |last: char| {
         let is_part = matches!(last, '_' | '.' | '-' | '/' | ':' | '@' | '+' | '%' | '~' | '\\');
         is_part || last.is_alphanumeric()

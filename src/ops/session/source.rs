@@ -38,9 +38,11 @@ fn place_of(session: &Session, changed: &ChangedManifests, route: &Route) -> Str
         }
         return relative(from, &folder);
     }
+    // A registry elsewhere on this machine stays a `file:` URL: a path from here would be wrong in another checkout.
     if !folder.starts_with(from) && !is_in_relative_registry(session, &folder) {
         return root.to_string();
     }
+    // A slash at the end says whether a URL continues below it or beside it, so the lock keeps it.
     let slash = if root.as_url().path().ends_with('/') { "/" } else { "" };
     match relative(from, &folder) {
         here if here == "." => "./".to_owned(),

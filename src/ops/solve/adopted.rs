@@ -43,8 +43,10 @@ impl Adopted {
                 continue;
             };
             for (reference, version) in found {
+                // The lock of another tool may name versions that mu does not know as such. They are left to selection.
                 let Ok(version) = Version::parse_lenient(&version) else { continue };
                 let id = id_in(session, member, &reference);
+                // If two members have locked the same chart differently, the first one counts, as mu has one version.
                 adopted.versions.entry(id).or_insert((version, lock));
             }
         }

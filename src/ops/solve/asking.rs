@@ -51,6 +51,8 @@ fn ask<T>(
     question: impl Fn(&Request) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     loop {
+        // Ends: each round but the last has met a package of the workspace that was not known, or has had an answer
+        // forgotten that was only recalled.
         let result = question(request);
         let has_met = meet(session, request);
         let has_forgotten = session.index().forget_recalled();
@@ -83,6 +85,8 @@ pub(crate) fn ask_apart<T>(
         Err(error) if error.code == Code::NoSolution => error,
         result => return result,
     };
+    // One version for all comes first; several are tried only because one does not work, and the error is about the
+    // first try.
     request.settings.side_by_side = apart();
     if request.settings.side_by_side.is_empty() {
         return Err(error);
@@ -106,6 +110,8 @@ fn ask_installed_too<T>(
     if error.code != Code::Offline {
         return Err(error);
     }
+    // Offline, and something is missing in the cache. The packs of the user and of the runtime may have it, though they
+    // may be any version.
     session.index().use_installed();
     let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
     let held = LockedUniverse::new(session, &user);
@@ -147,6 +153,8 @@ fn leads_out(
 ) -> bool {
     let Ok(lock) = session.lockfile() else { return true };
     let lock = lock.unwrap_or_default();
+    // What the commands would write is written into texts in memory, read again as a manifest, and compared with what
+    // selection meant.
     let (mut editing, mut extra) = (Editing::default(), lock.extra.clone());
     for step in steps {
         if let Err(error) = step.take(session, &mut editing, &mut extra) {
@@ -159,6 +167,7 @@ fn leads_out(
         Ok(after) => after,
         Err(error) => return is_unknown(&error),
     };
+    // Most often the files then say exactly what was tried, and no second search is needed.
     if in_short(after.asked.iter().map(|asked| (asked.by.as_str(), &asked.requirement)))
         == in_short(wanted.iter().map(|(by, requirement)| (&**by, requirement)))
     {
@@ -181,6 +190,7 @@ fn leads_out(
     if fits(&mut again) {
         return true;
     }
+    // A chart that lists a package twice has now two versions of it, which mu allows where one does not work.
     again.settings.side_by_side = after.listed_apart(session);
     !again.settings.side_by_side.is_empty() && fits(&mut again)
 }

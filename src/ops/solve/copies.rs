@@ -83,6 +83,8 @@ impl<'lock> Seen<'lock> {
         let LockedPackage { digest, archive, commit, folder, .. } = package;
         let folder = folder.as_deref().unwrap_or_default();
         let is_here = package.source.is_workspace() || package.source.is_folder();
+        // Three names of content, because not every lock has all: an original and its mirrored copy may have only the
+        // archive in common.
         let content = match is_here {
             true => [None; 3],
             false => [
@@ -109,6 +111,7 @@ impl<'lock> Seen<'lock> {
 fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<String> {
     let mut found = differing_in_case(seen);
     let suspects = suspects(seen);
+    // Few are left here, so each is compared with each.
     for (at, copy) in suspects.iter().enumerate() {
         for (other_at, other) in suspects.iter().enumerate() {
             let (one, two) = (&copy.package.id, &other.package.id);

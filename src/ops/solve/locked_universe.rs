@@ -33,6 +33,7 @@ struct Held<'a> {
 impl<'a> LockedUniverse<'a> {
     pub(crate) fn new(session: &'a Session, lock: &'a Lockfile) -> Self {
         let packages = held(session, lock, &|_| true);
+        // An empty package in its place: then only the replacement meets what is required, as when the lock was made.
         let ids = lock.replaced.iter().map(|replaced| replaced.id.clone());
         let replaced = ids.filter(|id| !packages.contains_key(id)).map(|id| {
             let nothing = Releases::registry(id.clone(), Vec::new());
@@ -79,10 +80,12 @@ fn held<'a>(
     for package in current.filter(|package| is_held(package)) {
         // A folder's manifest may have changed; reading it needs no network.
         let is_folder = package.source.is_folder();
+        // Of a package in two versions, requirements in the lock do not say which of the two they were met by.
         let is_alone = lock.find(&package.id).count() == 1;
         if package.source.is_workspace() || is_folder || !is_alone {
             continue;
         }
+        // What the lock does not know completely, the index is asked about.
         let Some(requirements) = requirements(lock, package) else {
             continue;
         };
@@ -94,6 +97,8 @@ fn held<'a>(
 
 fn releases(session: &Session, package: &LockedPackage) -> Releases {
     let id = package.id.clone();
+    // A package has one candidate here. If it was chosen for its version, that is a release; if for a branch or a
+    // commit, there is no release, and the revision appears only when somebody names it, as with the index.
     let is_untagged = package.revision().is_some() && !has_version_tag(package);
     let entries = match package.parsed_version().filter(|_| !is_untagged) {
         Some(version) => {
@@ -161,9 +166,11 @@ fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Arc<Req
             .chain(replaced)
             .filter(|requested| &*requested.by == package.id.as_str())
             .collect();
+        // The dependency is there and nobody says why: a lock that was edited, or merged by hand.
         if requested.is_empty() {
             return None;
         }
+        // Capabilities are in the details; they are no requirements on a package.
         for requested in requested {
             if requested.capability().is_none() {
                 let requirement = Requirement::parse(id.clone(), &requested.spec)?;
@@ -195,6 +202,8 @@ impl Universe for LockedUniverse<'_> {
             return self.index.revision(releases, name);
         };
         let package = held.package;
+        // Does the name lead to the locked commit? The lock knows for which name that was chosen. Any other name would
+        // have to be asked about, so here it leads nowhere, and the selection fails.
         let names_it = match name {
             VersionSpec::Commit(commit) => {
                 package.commit.as_deref().is_some_and(|full| commit.matches(full))
@@ -240,6 +249,8 @@ impl Universe for LockedUniverse<'_> {
         near: &PackageId,
     ) -> Result<Arc<[PackageId]>, Unavailable> {
         let held = self.packages.values().map(|held| held.package);
+        // A locked provider is enough. If none is locked, something new is required, and the registry has to list its
+        // providers.
         let mut locked: Vec<&LockedPackage> =
             held.filter(|package| package.provides.iter().any(|one| one == capability)).collect();
         if locked.is_empty() {

@@ -52,6 +52,7 @@ fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(
             let message = format!("`{id}` depends on itself");
             return Err(at_dependency(by, asked, message).hint("remove this line"));
         }
+        // In each list of its own: a package may be a dependency and a development dependency.
         let known = seen.insert((member, section == Section::Dependencies, id), asked);
         let is_named = |asked: &Asked| asked.reference.local().is_none();
         // A chart may need another one twice, with two aliases.
@@ -80,6 +81,8 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
     if session.options.frozen {
         return Ok(());
     }
+    // `web` in the manifest of `acme/shop` means `acme/web` if there is such a package, and else `web`. Only the
+    // registry knows, so all open names are asked about at once.
     let mut unknown = Vec::new();
     for (index, member) in session.workspace.members.iter().enumerate() {
         let manifest = changed.manifest(&session.workspace, index);
@@ -106,6 +109,7 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
                 "`{reference}` means `{first}` if there is such a package; write the full name to be exact"
             ))
         })?;
+        // That it is not there was remembered from an earlier run. That counts as long as the other meaning exists.
         if !is_there && session.index().is_recalled_as_absent(&first) {
             stale.extend(meant(member, reference).otherwise.map(|otherwise| (first, otherwise)));
         }

@@ -61,6 +61,8 @@ impl Narrowing {
         let own = Version::parse(env!("CARGO_PKG_VERSION")).ok();
         // Who names a version exactly wants it, although it was withdrawn.
         let is_exact = asked.iter().any(|one| matches!(one.spec, VersionSpec::Pin(_)));
+        // The same conditions that selection has, since what is found here is then required exactly: it must not be
+        // refused afterwards.
         let fits = |position: &Position| {
             let version = releases.version(*position);
             let details = releases.details(*position);
@@ -106,6 +108,7 @@ impl Narrowing {
             self.revision.as_ref().map(|revision| format!("of revision {revision}")),
             self.channel.as_ref().map(|channel| format!("in channel {channel}")),
         ];
+        // The last one is what the command was given.
         let own = asked.last().map(|one| &one.spec).filter(|spec| **spec != VersionSpec::Latest);
         let own = own.map(ToString::to_string);
         let words: Vec<String> = own.into_iter().chain(words.into_iter().flatten()).collect();

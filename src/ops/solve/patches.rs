@@ -33,6 +33,7 @@ pub(crate) fn patch_of<'s>(
     let is_exact = |patch: &PatchFile| {
         matches!(patch.versions, Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)))
     };
+    // A patch for `a#1.2.0` counts before one for `a#^1`, so that one version can be patched differently.
     let mut fitting: Vec<&PatchFile> =
         session.workspace.settings.patches.iter().filter(accepts).collect();
     if fitting.iter().any(|patch| is_exact(patch)) {
@@ -110,6 +111,7 @@ pub(crate) fn record(
         let found = patch_of(session, package)?;
         used.extend(found.map(|patch| &patch.key));
         let patch = found.map(|patch| read(session, patch)).transpose()?.map(|(_, digest)| digest);
+        // The digest of the patched content stays known if neither the patch nor what it applies to has changed.
         let before = resolved.previous.find(&package.id).find(|before| {
             before.patch == patch
                 && before.digest == package.digest

@@ -98,6 +98,7 @@ pub(crate) fn listed(
     if is_known && is_settled(session, requirements, &lock) {
         return Ok(None);
     }
+    // Without the network, the question is answered all the same; only this part of the answer is left out.
     let change = match plan(session, requirements, &Update::Nothing, None, Move::Tidy) {
         Err(error) if error.code == Code::Offline => return Ok(None),
         result => result?,
@@ -157,6 +158,8 @@ fn question<T>(
     requirements.declare(session);
     let previous = session.lockfile()?.unwrap_or_default();
     let mut request = request(session, requirements, &previous, update.clone());
+    // In the search the wish was no requirement of anybody. In the explanation it is one of the command, between the
+    // manifests and their lists of indirect dependencies.
     let explained = |request: &Request, mut failure: Failure| {
         let (mut request, mut requirements) = (request.clone(), requirements.clone());
         if let Some(wish) = wish {

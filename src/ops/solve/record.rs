@@ -36,6 +36,8 @@ pub(crate) fn record(
     moves: bool,
 ) -> Result<Option<Resolved>, CommandError> {
     let overrides = &session.workspace.settings.overrides;
+    // The packages are in the order of the selection, and stay so: `releases`, `copies` and `add_manifests` go by the
+    // place.
     let mut lock = Lockfile {
         resolution: requirements.resolution.as_str().to_owned(),
         packages: Vec::with_capacity(selection.packages.len()),
@@ -55,6 +57,7 @@ pub(crate) fn record(
             !is_asked && is_same(package, chosen) && is_overridden_alike(session, package)
         })
     };
+    // An entry that is kept costs no request, and says of the content what it said when it was fetched.
     let kept: Vec<Option<&LockedPackage>> = selection.packages.iter().map(kept).collect();
     // What a version that stays is like was said when it came.
     let stays = |id: &PackageId| {
@@ -73,6 +76,8 @@ pub(crate) fn record(
         Candidate::Revision(_) => None,
     });
     let lines: Vec<(PackageId, Position)> = lines.collect();
+    // Before the first entry is made: a listing that is only a hint may be wrong about what was chosen, and then
+    // nothing of this selection counts.
     if !confirm(session, &lines)? {
         return Ok(None);
     }
@@ -117,6 +122,7 @@ pub(crate) fn record(
             package.replaces = chosen.replaces.clone();
             package.conflicts = chosen.conflicts.clone();
         }
+        // Who requires it is new in every lock, also for entries that are kept.
         package.requested = requests(&chosen.requested, overrides.get(&chosen.id));
         package.dependencies = dependencies(session, requirements, selection, chosen);
         lock.packages.push(package);
@@ -127,6 +133,7 @@ pub(crate) fn record(
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
+    // A lock that stays must stay byte for byte, so nothing is added to it.
     if lock != *previous {
         add_manifests(session, selection, &mut lock);
     }
@@ -142,6 +149,7 @@ fn note_beside(lock: &mut Lockfile) {
         lock.packages.iter_mut().for_each(|package| package.beside.clear());
         return;
     }
+    // `beside` is for several versions of one major, as a chart has under two aliases. Two majors need no such note.
     let key = |package: &LockedPackage| (package.id.clone(), package.major());
     let mut versions: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for package in &lock.packages {
@@ -167,10 +175,12 @@ fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) 
         if !session.index().has_answered(chosen.source()) {
             continue;
         }
+        // Remembered, so this asks nobody.
         let Ok((_, release)) = session.index().release(chosen.source(), candidate) else {
             continue;
         };
         let Some(manifest) = &release.manifest else { continue };
+        // A tag may have been moved since. Only the manifest of the locked archive belongs here.
         let is_it = release.archive.as_ref().and_then(|text| text.parse().ok()) == Some(archive);
         package.manifest = if is_it { manifest.parse().ok() } else { None };
     }
@@ -185,6 +195,7 @@ fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, 
     at_once(session.network_jobs(), &hints, |(id, position)| {
         let confirmed = session.index().confirm(id, *position);
         let confirmed = confirmed.map_err(|error| unavailable(session, error))?;
+        // All are asked, also after one was wrong, so that the next selection knows all of it.
         is_told.fetch_and(confirmed, Ordering::Relaxed);
         Ok::<(), CommandError>(())
     })?;
@@ -203,6 +214,7 @@ pub(crate) fn restate(
         return;
     }
     let lock = Arc::make_mut(&mut resolved.lock);
+    // First what is no longer said goes, then what is new comes: the same words may be in both, from different lines.
     for old in before.asked.iter().filter(|old| !after.asked.contains(old)) {
         let (id, requested) = (&old.requirement.id, old.requested());
         // Another line may require the same, in the same words.
@@ -219,6 +231,7 @@ pub(crate) fn restate(
     }
     for new in after.asked.iter().filter(|new| !before.asked.contains(new)) {
         let id = &new.requirement.id;
+        // Of several majors the highest, as the commands that write requirements do.
         let package = lock.packages.iter_mut().rev().find(|package| package.id == *id);
         let requested = package.map(|package| &mut package.requested).or_else(|| {
             let replaced = lock.replaced.iter_mut().find(|replaced| replaced.id == *id);
@@ -300,6 +313,8 @@ fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageI
     let asks = |requested: &[Demand]| requested.iter().any(|demand| demand.by == by);
     let replaced: Vec<&Replaced> =
         selection.replaced.iter().filter(|replaced| asks(&replaced.requested)).collect();
+    // `app` requires `a`, which `b` replaces: the lock lists `a`. It lists `b` as well only if `app` also requires `b`
+    // by its own name.
     let is_meant = |dependency: &&Chosen| {
         !replaced.iter().any(|one| one.by == dependency.id) || asks(&dependency.requested)
     };
@@ -314,6 +329,7 @@ fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> 
     let replaced = selection.replaced.iter().map(|replaced| {
         let Replaced { id, by, requested } = replaced;
         let requested = requests(requested, None);
+        // The version that was in use is kept, so that the package comes back in it when its replacement goes.
         let active = previous.find(id).last().filter(|package| package.digest.is_some());
         let kept = active.map(|package| {
             let requested = Vec::new();
@@ -439,6 +455,7 @@ fn demands(
     chosen: &Chosen,
     release: &Release,
 ) -> Result<(BTreeMap<String, String>, Option<String>), CommandError> {
+    // A listing that says anything of this says all of it.
     if !release.constraints.is_empty() || release.mu_version.is_some() {
         return Ok((release.constraints.clone(), release.mu_version.clone()));
     }

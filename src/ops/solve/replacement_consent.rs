@@ -71,6 +71,7 @@ fn is_agreed(
     replaced: &ReplacedPackage,
 ) -> bool {
     let ReplacedPackage { id, by, .. } = replaced;
+    // Each of these is enough. The last one may read an index, so it comes last.
     let is_known = previous.replacement(id).is_some_and(|before| before.by == *by);
     let is_own = lock.find(by).any(|package| package.source.is_workspace());
     let settings = &session.workspace.settings;

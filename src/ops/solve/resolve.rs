@@ -55,6 +55,7 @@ pub fn resolve(
         return Ok(Resolved { previous: lock.clone(), lock, ..Resolved::default() });
     }
     let mut resolved = resolve_from(session, requirements, update, previous.unwrap_or_default())?;
+    // Patches come last: they belong to packages of the new lock, and choose nothing.
     let differences = patches::record(session, &mut resolved)?;
     if session.options.locked && !differences.is_empty() {
         return Err(outdated(session, &differences, false)?);
@@ -83,6 +84,8 @@ pub fn resolve_from(
         && !supposes_more_than_a_lock(requirements)
         && !has_excluded(requirements, &previous)
         && is_settled(session, requirements, &previous);
+    // Warnings that are repeated at every run are made from the lock alone. The lock stays as it is, except for the
+    // order and wording of what `mu get` was given.
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let mut warnings = unsatisfied(session, requirements, &previous);
         warnings.extend(overridden(&previous));
@@ -93,6 +96,8 @@ pub fn resolve_from(
         }
         return Ok(Resolved { lock, previous, warnings, ..Resolved::default() });
     }
+    // This is known before anything is asked, so that `--locked` in CI fails at once, and says which requirement was
+    // forgotten.
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(session, &differences, is_by_command(requirements, &previous))?);
     }
@@ -101,6 +106,7 @@ pub fn resolve_from(
     let mut resolved = choose(session, requirements, previous, update, is_known)?;
     resolved.keep_built();
     resolved.warnings.extend(overridden(&resolved.lock));
+    // What the user removed must not come back in its old version when its replacement goes.
     if !requirements.discarded.is_empty() {
         for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
             if requirements.discarded.contains(&replaced.id) {
@@ -116,6 +122,7 @@ pub fn resolve_from(
 
 /// Whether the command itself requires something else than the manifests and the lock on disk.
 fn is_by_command(requirements: &Requirements, lock: &Lockfile) -> bool {
+    // Not in a manifest, not a line of a list, and not from an earlier `mu get REF`: so it is from this command line.
     let is_new = |asked: &Asked| {
         asked.line.is_none() && !asked.indirect && asked.by != Requester::CommandLine
     };
@@ -182,6 +189,8 @@ pub(crate) fn hold(
     };
     let Some(mut selection) = choose(previous) else { return Ok(None) };
     let is_new = |chosen: &Chosen| previous.find(&chosen.id).next().is_none();
+    // A lock of an older mu may not say what its packages conflict with. As long as nothing new comes beside them, that
+    // does not matter; else it is looked up, and versions are chosen once more.
     if selection.packages.iter().any(is_new)
         && let Some(known) = unstated::learned(session, previous)
     {
@@ -205,6 +214,8 @@ fn choose(
     if let Some(resolved) = planned(session, requirements, &previous, &update)? {
         return Ok(resolved);
     }
+    // `None` means that a listing was wrong about a version. The index now knows better, so the next round does not
+    // choose it for the same reason.
     for _ in 0..MOST_CORRECTIONS {
         let previous = Arc::clone(&previous);
         if let Some(resolved) =
@@ -239,6 +250,8 @@ fn planned(
     let Some(selection) = requirements.strategy().planned(change, &request) else {
         return Ok(None);
     };
+    // A colleague has locked a version that is newer than what this machine remembers of the registry. The move did not
+    // know it, so all is chosen again.
     if lacks_locked(session, previous) {
         return Ok(None);
     }
@@ -280,6 +293,7 @@ fn choose_once(
     let update = if follows_lock && is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
     let stays = request.update == Update::Nothing;
+    // Whoever begins to use mu in a chart keeps the versions of `Chart.lock`, as far as they fit.
     let is_first = follows_lock && stays && session.lockfile()?.is_none();
     let adopted = if is_first { Adopted::find(session)? } else { Adopted::default() };
     request.locked.extend(adopted.locked());
@@ -306,6 +320,8 @@ fn choose_once(
         Some(archives) => strategy.select(&archives.before(universe), request),
         None => strategy.select(universe, request),
     };
+    // With the minimal strategy and a lock for the same requirements, the selection only confirms the lock. So without
+    // the network the lock will do, and installed packs are not looked at.
     let (selection, user) = if !follows_lock && stays && is_known {
         match ask_with_news(session, &mut request, |request| choose(session.index(), request)) {
             Ok(selection) => (selection, Lockfile::default()),
@@ -354,6 +370,8 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     if requirements.strategy().follows_lock() {
         return true;
     }
+    // What the lock cannot prove: which versions a rule hides from one machine and not from another. Then they are
+    // chosen once more.
     let settings = &session.workspace.settings;
     let is_filtered = !requirements.runtime.is_empty()
         || !settings.release_ages.is_empty()
@@ -365,6 +383,8 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     if is_filtered || is_other {
         return false;
     }
+    // `a` is locked at 1.4. That is right if somebody requires `a` from 1.4 on, and no root from less: a root's line
+    // would have been raised. A package in the graph may require `a ^1.2`; for that, 1.4 is above its start.
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
     let mut fetched = lock.packages.iter().filter(|package| !package.source.is_workspace());
     fetched.all(|package| {
@@ -397,6 +417,7 @@ pub(crate) fn is_locked_as(package: &LockedPackage, spec: &VersionSpec) -> bool 
 fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     let asked = IndexRequirement::parse(package.id.clone(), spec)?;
     match (&asked.spec, package.revision().as_deref()) {
+        // What names content either is it or is not; it has no start below.
         (VersionSpec::Digest(wanted), found) => (found == Some(wanted.as_str())).then_some(true),
         (VersionSpec::Commit(wanted), Some(commit)) => wanted.matches(commit).then_some(true),
         (VersionSpec::Tag(tag), _) => {
@@ -454,6 +475,8 @@ pub fn request(
             version: package.parsed_version(),
             commit: package.revision().map(Cow::into_owned),
             reference: package.reference.clone(),
+            // Selection knows a dependency by the package that is used, the lock by the name that is required: a
+            // replacement has another one.
             dependencies: package
                 .dependencies
                 .iter()
@@ -464,6 +487,7 @@ pub fn request(
     let exclude = requirements.exclude.iter();
     let exclude = exclude.map(|one| Exclusion { id: one.id.clone(), spec: one.versions.clone() });
     let (roots, indirect) = requirements.roots();
+    // If everything may move, the lock's second version of a chart is no reason for two.
     let kept = (update != Update::Everything).then_some(previous);
     let side_by_side = requirements.side_by_side(session, kept);
     Request {

@@ -23,6 +23,7 @@ pub(super) fn learned(session: &Session, lock: &Lockfile) -> Option<Lockfile> {
             && !settings.overrides.contains_key(&package.id)
     };
     let (mut found, mut to_ask) = (Vec::new(), Vec::new());
+    // The store first: what is installed needs no request.
     for (at, package) in lock.packages.iter().enumerate().filter(|(_, one)| is_open(one)) {
         match in_store(session, package) {
             Some(details) => found.push((at, details.conflicts)),
@@ -78,6 +79,7 @@ fn in_registry(session: &Session, package: &LockedPackage) -> Result<Vec<String>
     let releases: Arc<Releases> = index.releases(&package.id)?;
     let version = package.parsed_version().and_then(|version| releases.position(&version));
     let commit = package.commit.as_deref();
+    // A locked commit decides, because a version tag may have been moved to another one.
     let position = match commit {
         Some(commit) => releases.at_commit(commit),
         None => version,

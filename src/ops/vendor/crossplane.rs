@@ -83,6 +83,8 @@ pub fn vendor_for_crossplane(
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no package of Crossplane")
             .hint("they come from OCI registries: `mu add oci://HOST/REPOSITORY`"));
     }
+    // Everything is planned before anything is written: two packages of one name, or somebody else's file, leave all as
+    // it was.
     let mut resources = Resources::new(session, FOLDER, mode)?;
     let mut planned: BTreeMap<String, (CrossplaneResource, Option<String>)> = BTreeMap::new();
     for (index, package) in packages {

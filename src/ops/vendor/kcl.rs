@@ -164,11 +164,13 @@ impl<'run> Run<'run> {
             folder: relative(&self.session.workspace.root, &member.folder),
             ..VendoredModule::default()
         };
+        // All that KCL will look for: it reads the `kcl.mod` of each module again, and follows it.
         let mut found = self.reached(member, &mut vendored.differing)?;
         for one in found.values_mut() {
             let Some(name) = &one.folder else { continue };
             let target = FOLDER.join(name);
             let changed = self.fill(one, &around, &target)?;
+            // KCL's lock has sums of what comes from registries alone.
             if matches!(one.locked.origin, Origin::Oci { .. }) {
                 let filled = || around.path().join(&target);
                 one.locked.sum = sum_of(&self.content(one.index).unwrap_or_else(filled));
@@ -181,6 +183,7 @@ impl<'run> Run<'run> {
                 changed,
             });
         }
+        // The lock is written last: after a run that was killed it differs, so the next run goes on.
         let before = around.read_text(&LOCK.into())?;
         let kept: BTreeSet<InnerPath> =
             found.values().filter_map(|one| one.folder.clone()).collect();
@@ -209,6 +212,7 @@ impl<'run> Run<'run> {
         differing: &mut Vec<Differing>,
     ) -> Result<BTreeMap<String, Found<'run>>, CommandError> {
         let mut found: BTreeMap<String, Found<'run>> = BTreeMap::new();
+        // From the module itself outwards. Each package is followed once, so circles end.
         let mut queue = VecDeque::from([Source {
             needs: formats::kcls_needs(&member.manifest_path, true)?,
             folder: member.folder.clone(),
@@ -225,6 +229,7 @@ impl<'run> Run<'run> {
                 let used = locked(self.session, lock, &need.reference, defaults, folder, by);
                 let Some((index, package)) = used else { continue };
                 note_differing(&source, need, package, differing);
+                // KCL imports by name alone, so one name must be one package for all of them.
                 if let Some(known) = found.get(&need.name) {
                     if known.index != index {
                         return Err(two_called(&need.name, known.package, package));
@@ -274,6 +279,8 @@ impl<'run> Run<'run> {
         let own = head.as_ref().and_then(|head| head.name.as_ref()).map(|name| name.name().leaf());
         let module = own.unwrap_or(package.id.name().leaf()).to_owned();
         let written = |text: &String| need.written.as_ref().is_some_and(|named| named == text);
+        // The three kinds of entries in KCL's lock. Of a repository, it says what `kcl.mod` says; where that says nothing,
+        // the commit, which cannot move.
         let (version, origin) = if package.source.is_own() {
             (package.version.clone(), Origin::Folder)
         } else if let Some(url) = need.git.clone().or_else(|| git_of(package)) {
@@ -282,6 +289,7 @@ impl<'run> Run<'run> {
                 (_, Some(name), _) if written(name) => ("tag", name.clone()),
                 (_, _, commit) => ("commit", commit.as_deref().unwrap_or_default().to_owned()),
             };
+            // In `kcl.mod` the key is `tag`.
             let kind = if kind == "tag" { "git_tag" } else { kind };
             let package_in = need.package.clone();
             (package.version.clone(), Origin::Git { url, kind, revision, package: package_in })
@@ -313,6 +321,7 @@ impl<'run> Run<'run> {
         around: &Folder,
         target: &InnerPath,
     ) -> Result<bool, CommandError> {
+        // KCL takes whatever is in the folder, so its content is compared, and not its name alone.
         let expected = one.package.installed_digest();
         if is_folder(around, target)?
             && expected.is_some()
@@ -329,6 +338,8 @@ impl<'run> Run<'run> {
             CommandError::new(Code::NotFound, message)
         };
         let from = self.content(one.index).ok_or_else(missing)?;
+        // Filled beside its place, and moved there when it is whole: a run that is killed leaves no half of a module
+        // where KCL looks.
         let staged = target.beside(&format!("{STAGED}{}", target.leaf()));
         let staged = staged.map_err(|error| CommandError::from_error(Code::Manifest, error))?;
         if is_folder(around, &staged)? {
@@ -358,6 +369,7 @@ impl<'run> Run<'run> {
             return Ok(Vec::new());
         }
         let former: BTreeSet<InnerPath> = before.map(kcl::folders).into_iter().flatten().collect();
+        // `k8s_1.29.0` is an old version of the module `k8s`. Whatever else a person has put there stays.
         let is_of = |name: &str| {
             modules.iter().any(|module| {
                 let rest = name.strip_prefix(&*module.name).and_then(|rest| rest.strip_prefix('_'));

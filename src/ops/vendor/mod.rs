@@ -35,6 +35,8 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
     let resolved = resolve(session, &requirements, Update::Nothing)?;
     let packs = session.packs();
     let is_new = !dry_run && !packs.is_vendored();
+    // Before anything is installed: packs that are vendored are made of files that Git can commit, and without a
+    // `.gitignore`.
     if is_new {
         let lock = session.lockfile()?.unwrap_or_default();
         packs.recognize(|| named(&lock))?;

@@ -71,6 +71,7 @@ pub fn subscribe(session: &Session, mode: Mode) -> Result<(Outcome, Subscribed),
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no operator")
             .hint("operators come from catalogs: `mu add operatorhub.io/NAME`, with `operatorhub.io/: {provider: olm, url: …}` under `registries`"));
     }
+    // As for Crossplane: all of them, and then the files.
     let mut resources = Resources::new(session, FOLDER, mode)?;
     let mut written = BTreeSet::new();
     let mut all = Vec::new();

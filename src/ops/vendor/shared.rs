@@ -54,6 +54,7 @@ pub(super) fn prepared(session: &Session, mode: Mode) -> Result<Outcome, Command
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = names::collect(session, extra)?;
     let mut resolved = resolve(session, &requirements, Update::Nothing)?;
+    // A check compares content, so everything has to be here: in the store, and not in the workspace.
     if mode == Mode::Check {
         requirements.declare(session);
         let _store = session.use_store()?;
@@ -106,6 +107,7 @@ pub(super) fn content(session: &Session, outcome: &Outcome, index: usize) -> Opt
     if package.source.is_placed() {
         return placed_folder(session, package).ok();
     }
+    // The store first, because anybody can change a pack: one counts only if it still has the locked content.
     let digest = package.installed_digest().filter(|_| package.is_patched_as_locked())?;
     let stored = session.store.find(&digest).ok().flatten();
     let pack = || {
@@ -189,6 +191,7 @@ pub(super) fn tag_of(session: &Session, package: &LockedPackage) -> Result<Strin
     let at = version.and_then(|version| releases.position(&version));
     let listed = match at {
         Some(at) => session.index().release(&id, Candidate::Release(at)).map_err(failed)?.1,
+        // Tags cannot have a `+`, so the tools that push a version write `_`.
         None => return Ok(package.version.replace('+', "_")),
     };
     Ok(listed.reference.clone().unwrap_or_else(|| package.version.replace('+', "_")))
@@ -285,6 +288,7 @@ impl Resources {
             if self.written.contains(&file) || kind != Kind::File {
                 continue;
             }
+            // The folder belongs to other people, too. Only its first line says that a file is mu's.
             let is_ours = self
                 .root
                 .read_text(&file)
@@ -303,6 +307,7 @@ impl Resources {
 
 /// Lines of YAML: each is what comes before a value, and the value, which is quoted where it has to be.
 pub(super) fn lines(lines: &[(&str, &str)]) -> String {
+    // `1.10`, `yes` and `null` would be something else than text.
     let print = |text: &str| match text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-./_".contains(letter))
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text)

@@ -58,6 +58,8 @@ fn answer(
         let written = |id| session.index().written(id).unwrap_or_else(|| id.to_string());
         references.extend(requirements.installed.keys().map(written));
     }
+    // Each reference is asked about with the requirements that were there before the question, so that the order of
+    // references changes nothing; all of them are supposed at the end.
     let mut asked = Vec::new();
     let given = references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(with.iter().map(|text| (Requester::QuestionToo, text))) {
@@ -78,6 +80,8 @@ fn answer(
             ..manifest::Requirement::new(reference)
         };
         let dependency = narrowing.at_revision(session, dependency)?;
+        // With a version, or a revision that led to one, the user has said how far to go: then the best version one
+        // step away is not preferred.
         let is_open = is_open && dependency.reference.version().is_none();
         let mut begun = None;
         if let Some(installed) = requirements.installed.get_mut(&id) {
@@ -114,6 +118,7 @@ fn answer(
     session.save_index();
     let outcome = Outcome::new(resolved.lock, &supposed_lock, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
+    // What the minimal strategy would write, which takes another selection.
     let listed = if request.tidies { planning::listed(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
     let archives = archives(session, &outcome.lock);

@@ -33,6 +33,14 @@ impl Preference {
         if releases.all_details().next().is_none() {
             return Self { length, first, asked, order: Vec::new() };
         }
+        // Each rule parts all sets in two, so what comes first counts most. With 1.0 and 1.1 in the channel `stable`,
+        // 1.1 deprecated, and releases before prereleases:
+        //
+        //     by channel         {1.0 1.1} {2.0-rc 2.0}
+        //     by deprecation     {1.0} {1.1} {2.0-rc 2.0}
+        //     by prerelease      {1.0} {1.1} {2.0} {2.0-rc}
+        //
+        // So 1.0 is tried first, and 2.0-rc last.
         let all = PositionSet::between(0, length);
         let chosen = |is_meant: &dyn Fn(&Details) -> bool| -> PositionSet {
             let meant = releases.all_details().filter(|(_, details)| is_meant(details));
@@ -54,6 +62,7 @@ impl Preference {
             order = order.into_iter().flat_map(parted).collect();
         }
         order.retain(|set| !set.is_empty());
+        // One set orders nothing. It is left out, so that `is_any` is `false` and nothing below costs anything.
         if order.len() < 2 {
             order.clear();
         }
@@ -71,6 +80,7 @@ impl Preference {
 
     /// Prefers some releases to all others.
     pub(super) fn put_first(&mut self, first: &PositionSet) {
+        // An empty order stands for one set of all.
         if self.order.is_empty() {
             self.order.push(PositionSet::between(0, self.length));
         }
@@ -109,6 +119,8 @@ impl Preference {
     pub(in crate::select) fn above(&self, set: &PositionSet, current: Position) -> PositionSet {
         let above = PositionSet::between(current + 1, self.length);
         let mut preferred = PositionSet::default();
+        // What comes before the set of the current version is preferred whatever its version is; within that set, what
+        // is higher.
         for these in &self.order {
             if these.holds(current) {
                 return preferred.union(&these.intersection(&above)).intersection(set);
@@ -135,6 +147,8 @@ impl Candidates {
         position: Position,
         current: Position,
     ) -> Option<Passed> {
+        // The reason is that of the first rule which parts the two, in the order in which `Preference::of` applies
+        // them.
         let place = |at: Position| self.preference.order.iter().position(|these| these.holds(at));
         if place(position) <= place(current) {
             return None;

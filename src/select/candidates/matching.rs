@@ -31,12 +31,15 @@ impl Candidates {
         inquiry: Inquiry<'_>,
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
+        // An override says which versions to use whatever is required, so its spec takes the place of the required one.
+        // A channel or app version that is required still counts.
         let instead = self.instead.as_ref().map(|instead| instead.spec.clone());
         let prereleases = requirement.prerelease
             || inquiry.settings.prereleases
             || instead.is_some()
             || self.releases.counts_prereleases;
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
+        // Whoever gives the URL of an archive means what is in it.
         let prereleases = prereleases || *spec == VersionSpec::Latest && self.releases.is_archive();
         let named = self.named_by(inquiry, spec)?;
         let mut set = match named {
@@ -69,6 +72,8 @@ impl Candidates {
     fn in_range(&self, spec: &VersionSpec, prereleases: bool) -> PositionSet {
         let length = self.releases.len();
         let version = |at: usize| self.releases.version(at as Position);
+        // Versions are sorted, so most ranges are one interval, and its ends are found by binary search: `^1` in a
+        // thousand versions takes twenty comparisons. Not with prereleases among them, some of which a range skips.
         let span = match spec {
             VersionSpec::Range(range) if self.releases.is_plain => {
                 range.span(length as usize, version)

@@ -112,6 +112,8 @@ impl Candidates {
             is_side_by_side: false,
             is_outdated: false,
         };
+        // In this order, because each step uses what the one before found: rules let locked and pinned versions pass
+        // that are yanked or too new, and upgrades follow the channel that the preference found.
         for locked in known.kept {
             candidates.keep(inquiry, locked)?;
         }
@@ -142,6 +144,8 @@ impl Candidates {
     fn keep(&mut self, inquiry: Inquiry<'_>, locked: &Locked) -> Result<(), Unavailable> {
         let release = locked.version.as_ref().and_then(|version| self.releases.position(version));
         let commit = locked.commit.as_deref();
+        // A tag may have been moved since the lock was written. Then the release of that version is not what was
+        // locked, and the locked commit becomes a revision of its own.
         let is_it = |commit: &str| {
             let known = release.and_then(|release| self.releases.commit(release));
             known.is_none_or(|known| **known == *commit)
@@ -165,6 +169,8 @@ impl Candidates {
     fn filter(&mut self, settings: &Settings, known: &Known<'_>) {
         let passes = |at| filters::rejection(settings, &self.id, &self.looks(at)).is_none();
         let length = self.releases.len();
+        // A package may have thousands of versions, of which a few have details. If no rule is about plain versions,
+        // only those few are looked at.
         let allowed = if filters::pass_plain_versions(settings, &self.id) {
             let detailed = self.releases.all_details().map(|(position, _)| position);
             let refused: PositionSet = detailed.filter(|&position| !passes(position)).collect();
@@ -178,6 +184,7 @@ impl Candidates {
             self.preference.put_first(&upgrades.next());
         }
         self.upgrades = upgrades.map(Box::new);
+        // What is there already are the revisions that the lock holds.
         self.allowed = self.allowed.union(&allowed);
     }
 
@@ -194,6 +201,7 @@ impl Candidates {
         {
             return false;
         }
+        // The details stay, for `rejection` to say why. All sets may hold the version, so they are made again.
         self.refused.insert(position, details);
         self.allowed = self.allowed.without(&PositionSet::singleton(position));
         self.sets.clear();
@@ -215,6 +223,7 @@ impl Candidates {
     /// Removes the versions that the installed version cannot be upgraded to.
     pub(super) fn narrow_upgrades(&mut self) {
         if let Some(upgrades) = &self.upgrades {
+            // Somebody names a revision, and knows what that does to the installed version.
             let revisions = PositionSet::between(self.releases.len(), Position::MAX);
             self.allowed = self.allowed.intersection(&upgrades.reachable.union(&revisions));
         }
@@ -348,6 +357,7 @@ impl Candidates {
     /// The major version at `position`; 0 for a revision without a version. Where several versions may be chosen, each is like a
     /// major of its own.
     pub(super) fn major(&self, position: Position) -> u64 {
+        // Line 0 is that of all versions, so these are counted from 1.
         if self.is_side_by_side {
             return u64::from(position) + 1;
         }
@@ -377,6 +387,7 @@ impl Candidates {
             set.iter().max_by_key(|&position| {
                 let revision = self.revision(position);
                 let version = revision.and_then(|revision| revision.version.as_ref());
+                // The commit says nothing about age. It is there so that the answer is always the same.
                 let commit = revision.map(|revision| Reverse(&revision.commit));
                 (!self.is_locked(position), version, commit)
             })
@@ -386,6 +397,7 @@ impl Candidates {
     /// The candidate within `set` that is chosen if nothing conflicts with it: the locked one, else what an
     /// earlier answer suggests, else the newest.
     pub(super) fn likely(&self, set: &PositionSet) -> Option<Position> {
+        // The lock first: a suggestion comes from a search of this run, and must not move what is locked.
         let suggested = || self.suggested.iter().copied().filter(|&at| set.holds(at)).max();
         self.kept(set).or_else(suggested).or_else(|| self.newest(set))
     }

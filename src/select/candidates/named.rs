@@ -35,9 +35,13 @@ impl Candidates {
         if !locked.is_empty() {
             return Ok(Some(locked));
         }
+        // A repository without releases: `latest` can only mean its tip.
         let name = if *spec == VersionSpec::Latest { &VersionSpec::Tip } else { spec };
         let named: PositionSet = self.name(inquiry, name)?.into_iter().collect();
+        // The branch has moved on since it was locked: both commits are accepted, and the search keeps the locked one.
+        // After `mu update` nothing is kept, and only the new one is left.
         let set = named.union(&self.locked_at(spec.as_tag(), |_| false));
+        // In a registry, what is no tag may still be a version: `1234567` is examined as a range then.
         Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
     }
 
@@ -48,6 +52,8 @@ impl Candidates {
             .locked
             .iter()
             .filter(|locked| {
+                // What was locked for a plain version has no name either, so without a name only a revision was locked
+                // for the tip.
                 let is_for_name = locked.reference.as_deref() == name
                     && (name.is_some() || self.revision(locked.position).is_some());
                 is_for_name || self.commit(locked.position).is_some_and(|known| commit(known))
@@ -112,6 +118,8 @@ impl Candidates {
 
     fn add(&mut self, inquiry: Inquiry<'_>, revision: Untagged) -> Position {
         let same = |known: &Untagged| known.commit == revision.commit;
+        // The same commit has one position, whatever names it: a release, a revision that another name led to, or a new
+        // one at the end.
         if let Some(release) = self.releases.at_commit(&revision.commit) {
             return release;
         }

@@ -17,6 +17,8 @@ pub(super) fn conflict(
     let chosen = list.in_order();
     let own = world.request().own.conflicts.keys();
     let own = own.filter(|name| !world.packages.is_in_workspace(name));
+    // What the workspace conflicts with (`None`), then what each chosen version does. What is in the workspace itself
+    // is there whatever is chosen.
     let mut opposed: Vec<(Option<usize>, String)> = own.map(|name| (None, name.clone())).collect();
     for &visit in &chosen {
         let one = &list.visits[visit];
@@ -77,6 +79,7 @@ pub(super) fn involved(conflict: &Conflict) -> Vec<PackageId> {
                 involved.extend(package(by));
                 involved.push(with.clone());
             }
+            // The conflict names no package, so the one that provides the capability is looked for.
             Fact::ConflictsWithProvider { by, capability } => {
                 involved.extend(package(by));
                 involved.extend(conflict.facts.iter().filter_map(|fact| match fact {

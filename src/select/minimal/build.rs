@@ -73,6 +73,8 @@ impl BuildList {
     /// time. Replacements are visited in place of what they replace, as far as the world knows them.
     pub(super) fn walk(world: &mut World<'_>, additions: &[Addition]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
+        // Ends, because a requirement is followed once, and only versions that a requirement or an addition names are
+        // visited.
         let mut met = RequirementSet::default();
         let mut wave: Vec<(By, RequirementIndex)> = Vec::new();
         for (index, root) in world.roots.to_vec().iter().enumerate() {
@@ -85,6 +87,7 @@ impl BuildList {
         list.follow(world, wave, &mut met)?;
         for &Addition { place, position, by } in additions {
             let package = world.package(place);
+            // An addition has no requirement of its own. In explanations it reads like one of exactly this version.
             let label = package.label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
             let requirement = Requirement::new(package.id.clone(), spec);
@@ -109,6 +112,8 @@ impl BuildList {
             // A later requirement of the same adds nothing.
             wave.retain(|&(_, need)| !world.packages.is_own(need) && met.insert(need));
             world.packages.expect(wave.iter().map(|&(_, need)| &world.requirement(need).id));
+            // Everything of a level is asked for before any of it is read, so that a cold index waits once for each
+            // level.
             let mut fresh = Vec::new();
             for (by, need) in wave {
                 fresh.extend(self.visit(world, by, need)?);
@@ -159,6 +164,8 @@ impl BuildList {
         let package = world.package(place);
         let line = world.line(place, position);
         let chosen = self.chosen.entry(line).or_insert(visit);
+        // The rule of Go's minimal version selection: the highest of all minimums. `a` needs `c >=1.2`, `b` needs `c
+        // >=1.4`, and `c` has 1.9: it is 1.4.
         if is_higher(package, position, self.visits[*chosen].position) {
             *chosen = visit;
         }
@@ -211,6 +218,7 @@ fn find_lowest(
     let (_, set) = packages.accepted(requirement)?;
     let lowest = set.first();
     let package = packages.get(place);
+    // Only where something is excluded can a withdrawn version be meant.
     if package.allowed.len() < package.count() as usize {
         let matching = packages.matching(place, requirement)?;
         let package = packages.get(place);

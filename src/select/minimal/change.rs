@@ -43,6 +43,8 @@ pub(super) fn draft(
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
     let mut asked = Vec::with_capacity(own.len());
     let (mut direct, mut implied) = (Vec::new(), Vec::new());
+    // Each requirement of a root that is no list becomes one that begins at the chosen version. `direct` are the lines
+    // that it is about, and `implied` those that are reached at the chosen version by it.
     for root in own {
         let mut requirements = Vec::with_capacity(root.requirements.len());
         for requirement in &root.requirements {
@@ -56,6 +58,8 @@ pub(super) fn draft(
         asked.push(requirements);
     }
     let mut may_go_on = false;
+    // What nothing of that needs goes, if the move says so. A command that names a package keeps it and tells what
+    // went.
     if idle != Idle::Stays {
         let mut from = direct.clone();
         from.extend(match idle {
@@ -112,6 +116,7 @@ fn moved(
     requirement: &Requirement,
 ) -> Result<(Option<Moved>, Option<MajorLine>), Unavailable> {
     let mut requirement = requirement.clone();
+    // A package of the workspace has no line.
     if world.request().is_own(&requirement.id) {
         return Ok((Some(Moved { requirement, is_at_chosen: true }), None));
     }
@@ -120,6 +125,8 @@ fn moved(
     let Some(&position) = chosen.get(&line) else { return Ok((None, None)) };
     let mut is_at_chosen = true;
     if position != lowest {
+        // Otherwise the requirement is on a package that another one replaces: its range speaks of the package, and
+        // stays.
         if world.package(place).id == requirement.id {
             requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
         } else {

@@ -31,6 +31,7 @@ pub(in crate::select) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
+    // Replacements first: while they are not settled, requirements are compared with the wrong package.
     if let Some(conflict) = replaced::conflict(world, list)? {
         return Ok(Some(conflict));
     }
@@ -46,6 +47,7 @@ pub(in crate::select) fn conflict(
 
 /// The first violated requirement of the roots or of a chosen version.
 pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Flaw>, Unavailable> {
+    // Roots first, since the user can change what they require.
     let mut askers: Vec<By> = (0..world.roots.len()).map(By::Root).collect();
     askers.extend(list.in_order().into_iter().map(By::Visit));
     for by in askers {
@@ -73,6 +75,8 @@ fn first_flaw(
         let Some((place, lowest)) = lowest_for(world, need)? else {
             return Ok(Some(Flaw::Unmet(by, (**world.requirement(need)).clone())));
         };
+        // Others may need a higher version of this line than the requirement does. What was chosen must be within its
+        // bounds.
         let line = world.line(place, lowest);
         let chosen = list.position(line).unwrap_or(lowest);
         if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {

@@ -94,6 +94,7 @@ impl<'l> Downgrade<'l> {
         list: &'l BTreeMap<MajorLine, Position>,
         target: Pick,
     ) -> Result<Self, Failure> {
+        // Before anything is changed: the world is asked for other roots from the first round on.
         let before = providers::completed(world, &[])?.map(|list| list.positions());
         let mut most = list.clone();
         most.insert(target.line, target.position);

@@ -21,6 +21,8 @@ pub(super) fn chain(
 ) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut walked = FxHashSet::default();
+    // Upwards from the requirement, and then turned round. Ends: what visited a version first was visited before it,
+    // and a way through a capability takes each asker once.
     let (mut by, mut requirement) = (by, requirement);
     loop {
         let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);

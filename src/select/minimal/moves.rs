@@ -33,6 +33,7 @@ pub(super) fn plan(
     request: &Request,
     to: Move<'_>,
 ) -> Result<Change, Failure> {
+    // Requirements are all that a move knows and all that it changes: what is locked must not hold anything.
     let request = &without_lock(request);
     let change = match to {
         Move::Tidy => return list(universe, request, Idle::Stays),
@@ -90,11 +91,14 @@ pub(super) fn beginning(
     }
     let releases = world.package(place).releases.len();
     let releases = accepted.intersection(&PositionSet::between(0, releases));
+    // `mu add a` writes a requirement that begins at a version with which everything holds together. The newest often
+    // needs something that is not allowed here, so older ones follow.
     for position in world.package(place).preference.sorted(&releases) {
         if providers::completed(&mut world, &[commanded(place, position)])?.is_some() {
             return Ok(Some(compatible(world.package(place), position)));
         }
     }
+    // None fits. This fails, with the reason why the newest does not.
     providers::complete(&mut world, &[commanded(place, newest)])?;
     Ok(None)
 }
@@ -106,6 +110,8 @@ fn everything(universe: &dyn Universe, request: &Request) -> Result<Change, Fail
         if !change.may_go_on {
             break;
         }
+        // An update may drop a package that held others back. So it is done again with its own result, until it changes
+        // nothing, ROUNDS times at most.
         let next = update_once(universe, &change.rewritten(request))?;
         let versions = |change: &Change| -> Vec<_> {
             let chosen = change.selection.packages.iter();
@@ -133,6 +139,8 @@ fn one(
     let Some((place, position)) = lowest(&mut world, &wish)? else {
         return Err(Failure::Conflict(Box::new(check::nothing(&mut world, &wish)?)));
     };
+    // Up is easy: the version is visited like any other, and raises what it needs. Down is not, because others need
+    // more than that: `downgrade`.
     let line = world.line(place, position);
     let current = list.position(line);
     if current.is_none_or(|current| current <= position) {
@@ -155,6 +163,8 @@ fn commanded(place: PackageIndex, position: Position) -> Addition {
 fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let mut list = providers::complete(&mut world, &[])?;
+    // Ends: each round but the last has more packages than the one before, because all that were there are wanted
+    // again.
     let change = loop {
         let count = list.chosen.len();
         let Some(newest) = newest(&mut world, &list)? else { break None };
@@ -170,6 +180,8 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
             };
         }
     };
+    // All at once is fast, and fails if a single new version breaks a bound. One after the other always gives an
+    // answer.
     let change = change.map_or_else(|| raise(universe, request, None), Ok)?;
     // After the others have moved, another provider may fit, and packages that the old one held back may
     // move.
@@ -189,6 +201,7 @@ fn raise(
     let mut wanted: Vec<Addition> = Vec::new();
     // A raised package may drop what held others back.
     let mut is_raised = true;
+    // Ends, because each round that goes on has raised a version, and `higher` lowers none.
     while std::mem::take(&mut is_raised) {
         let ids = only.map_or_else(|| ids(&world, &list), <[PackageId]>::to_vec);
         for id in &ids {
@@ -231,6 +244,7 @@ fn higher(
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
     // If other versions are preferred only because of their channel, that is no reason to move.
     let newer = newer.intersection(&package.preference.above(&newer, current));
+    // The first that fits stays in `wanted`, so that later packages are raised on top of it.
     for position in package.preference.sorted(&newer) {
         wanted.push(commanded(line.place, position));
         if let Some(tried) = providers::completed(world, wanted)?
@@ -263,6 +277,7 @@ fn bounds(
     line: MajorLine,
 ) -> Result<PositionSet, Unavailable> {
     let roots = &world.request().roots;
+    // Only chosen versions have a say here. What a lower version of the same package allowed is over.
     let of_roots = roots.iter().flat_map(|root| root.requirements.iter().cloned());
     let mut all: Vec<Arc<Requirement>> = of_roots.map(Arc::new).collect();
     for &visit in list.chosen.values() {
@@ -275,6 +290,7 @@ fn bounds(
         let (_, set) = world.accepted(requirement)?;
         bounds = bounds.intersection(&set);
     }
+    // What is there only for a capability must still provide it in the new version.
     if let Some(providing) = providers::providing(world, list)?.get(&line.place) {
         bounds = bounds.intersection(providing);
     }
@@ -288,6 +304,8 @@ fn newest(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<BTreeMap<MajorLine, Position>>, Failure> {
+    // The other strategy's search does this, over a root that also needs each package of the list, at its version or
+    // above.
     let mut edges = world.root_edges()?;
     let providing = providers::providing(world, list)?;
     let list = list.positions();
@@ -296,6 +314,7 @@ fn newest(
             |at: &Position| providing.get(&line.place).is_none_or(|providing| providing.holds(*at));
         let allowed = allowed(world, line);
         let above = allowed.iter().filter(|at| *at >= position && provides(at));
+        // The version that is there may be withdrawn, and allowed only because something names it.
         let set = above.collect::<PositionSet>().union(&PositionSet::singleton(position));
         edges.push(Edge { node: world.node(NodeKind::Versions(line)), set });
     }

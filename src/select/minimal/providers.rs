@@ -39,6 +39,7 @@ pub(in crate::select) fn complete(
         result => return result,
     };
     let asked = world.roots.to_vec();
+    // Ends: each call below has a package less in the lists of indirect dependencies.
     for id in listed(world, &conflict) {
         let mut roots = asked.clone();
         for root in &mut roots {
@@ -116,6 +117,7 @@ fn fewest(
     let places = |list: &BuildList| -> BTreeSet<PackageIndex> {
         list.visits.iter().filter(is_brought).map(|visit| visit.place).collect()
     };
+    // With one such package there is nothing to save.
     let brought = places(&list);
     if brought.len() < 2 {
         return Ok(list);
@@ -132,6 +134,7 @@ fn fewest(
     };
     let fewest = world.packages.fewest_providers(required, is_there).max(1);
     let mut tries = TRIES;
+    // The fewest first. All of these numbers share `tries`, so a large graph keeps the answer that it has.
     for most in fewest..brought.len() {
         if let Some(fewer) = within(world, additions, most, &mut tries)? {
             return Ok(fewer);
@@ -164,6 +167,7 @@ fn within(
             provision::doubled(world, &list)?.is_none() && apart::conflict(world, &list)?.is_none();
         return Ok(is_fine.then_some(list));
     };
+    // Something is missing, and no further provider may be added.
     let Some(fewer) = most.checked_sub(1) else { return Ok(None) };
     for provider in candidates(world, &list, missing.capability) {
         let wanted: Vec<Addition> = additions.iter().copied().chain([provider]).collect();
@@ -191,6 +195,8 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
     };
     let mut all: Option<Box<Conflict>> = None;
     let candidates = candidates(world, &list, missing.capability);
+    // A search by trying, as deep as there are capabilities. It has no memory as pubgrub has, because there are few
+    // capabilities; if there are many, `spend` ends it.
     for &provider in &candidates {
         let wanted: Vec<Addition> = additions.iter().copied().chain([provider]).collect();
         match attempt(world, &wanted) {
@@ -244,6 +250,8 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
             required.push((name, near.clone(), By::Visit(visit)));
         }
     }
+    // By name, so that neither the order of members nor that of visits decides which capability gets its provider
+    // first.
     required.sort_by(|one, two| one.0.cmp(&two.0));
     for (name, near, by) in required {
         let (capability, _) = world.require(&name, &near)?;
@@ -288,6 +296,7 @@ pub(super) fn providing(
         required.extend(world.packages.capabilities_of(place, position)?.1);
     }
     let request = world.request();
+    // A list of indirect dependencies only records what was chosen before. It is no reason for a package to be there.
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
     let own = own.iter().flat_map(|root| &root.requirements);
     let mut asked: BTreeSet<PackageId> = own.map(|requirement| requirement.id.clone()).collect();
@@ -332,10 +341,13 @@ fn candidates(world: &World<'_>, list: &BuildList, capability: Capability) -> Ve
         let settings = &world.request().settings;
         let lowest = versions.iter().find(|&position| {
             let version = package.version(position);
+            // Nobody asks for a version here, so nobody asks for a prerelease either.
             let is_stable = settings.prereleases || version.is_some_and(|one| !one.is_prerelease());
             let current = list.position(world.line(*place, position));
             is_stable && current.is_none_or(|current| is_higher(package, position, current))
         })?;
+        // Any package may say of itself that it provides `c/v1/N`. Only those count that a registry lists, or that are
+        // there anyway.
         let is_asked = list.chosen.range(MajorLine::all_of(*place)).next().is_some();
         let by = By::Capability(capability);
         (is_listed || is_asked).then_some(Addition { place: *place, position: lowest, by })

@@ -71,6 +71,8 @@ pub(super) fn doubled(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
+    // All that is provided, by name, with who does and why that is there. Two neighbours with one name are a conflict,
+    // unless they are two majors of one package.
     let mut providers: Vec<(String, Option<PackageIndex>, Fact, Vec<Fact>)> = Vec::new();
     let local = &world.request().local;
     for (name, by) in &world.request().own.provides {

@@ -57,8 +57,11 @@ fn next(
     let mut after = before.clone();
     for (id, by) in &replacers {
         let id_of = |visit: usize| &world.package(list.visits[visit].place).id;
+        // `b` replaces `a`, and `d` replaces `b`: then `b` will be gone, and replaces nothing.
         let active = by.iter().copied().filter(|&visit| !replacers.contains_key(id_of(visit)));
         let active = active.min_by_key(|&visit| id_of(visit));
+        // What stands in for a package stays, although others may replace it, too. Otherwise two of them could take
+        // turns for ever.
         let Some(visit) = active.filter(|_| !before.contains_key(id)) else { continue };
         after.insert(id.clone(), id_of(visit).clone());
         let mut facts = chain(world, list, visit);
@@ -66,6 +69,8 @@ fn next(
         why_replaced.insert(id.clone(), facts);
     }
     let replaced: BTreeSet<PackageId> = after.keys().cloned().collect();
+    // Its replacement was just replaced itself. In the next round the package is there again, or replaced by another
+    // one.
     after.retain(|_, by| !replaced.contains(by));
     Ok(after)
 }
@@ -90,6 +95,7 @@ fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unava
     each(world, list, &mut |_, requirement| {
         asked.insert(requirement.id.clone());
     })?;
+    // What nobody requires and nothing has chosen, nobody misses: that it would be replaced changes nothing.
     asked.extend(list.chosen.keys().map(|line| world.package(line.place).id.clone()));
     replacers.retain(|id, _| asked.contains(id));
     for visits in replacers.values_mut() {
@@ -121,6 +127,7 @@ pub(super) fn conflict(
 ) -> Result<Option<Conflict>, Unavailable> {
     let replacers = replacers(world, list)?;
     let mut stand_ins = world.packages.replacements.fixed.clone().unwrap_or_default();
+    // First what holds now: a package has one replacement, and that one is in use.
     for (id, by) in &replacers {
         let names: BTreeSet<&PackageId> =
             by.iter().map(|&visit| &world.package(list.visits[visit].place).id).collect();
@@ -138,6 +145,8 @@ pub(super) fn conflict(
         };
         return conflict_about(world, list, id, &visits, clash).map(Some);
     }
+    // Then what has ended: `b 1.0` replaced `a`, but others need `b 2.0`, which does not. That matters if anything
+    // requires `a`.
     stand_ins.retain(|id, by| {
         let mut still = replacers.get(id).into_iter().flatten();
         !still.any(|&visit| world.package(list.visits[visit].place).id == *by)

@@ -23,6 +23,9 @@ pub(super) fn indirect(
     chosen: &BTreeMap<MajorLine, Position>,
     direct: &[MajorLine],
 ) -> Result<Vec<Pick>, Unavailable> {
+    // Three steps: all that is reachable, each after what it needs; what the direct requirements lead to by themselves;
+    // and then, from the top down, whatever is not reached at its version. So what is listed first leads to as much as
+    // possible, and little has to be listed after it.
     let mut order = Vec::new();
     let mut seen = FxHashSet::default();
     for line in direct.iter().chain(chosen.keys()) {
@@ -40,6 +43,8 @@ pub(super) fn indirect(
     let mut listed = Vec::new();
     for pick in order.into_iter().rev() {
         let Pick { line, position } = pick;
+        // `a` needs `c >=1.2`, and `c 1.4` was chosen because `b` needed it, which is gone: nothing leads to 1.4 any
+        // more, so `c` is listed.
         if chosen.get(&line) == Some(&position) && implied.get(&line) != Some(&position) {
             imply(world, pick, &mut walked, &mut implied)?;
             listed.push(pick);
@@ -77,6 +82,7 @@ pub(super) fn needed(
         for lowest in required(world, pick)? {
             lines.insert(lowest.line);
             open.push(lowest);
+            // Both, because the needs of a visited version count even if a higher one is chosen.
             open.extend(chosen_of(lowest.line));
         }
     }
@@ -105,6 +111,8 @@ fn post_order(
     seen: &mut FxHashSet<Pick>,
     order: &mut Vec<Pick>,
 ) -> Result<(), Unavailable> {
+    // A stack of its own instead of recursion: a chain may be thousands of packages long. With `None`, a version was
+    // not looked at yet; then it has those of its needs that are left.
     let mut open = vec![(pick, None)];
     while let Some((pick, rest)) = open.pop() {
         let mut rest: Vec<Pick> = match rest {
@@ -112,6 +120,7 @@ fn post_order(
             None if seen.insert(pick) => {
                 let mut required = required(world, pick)?;
                 required.sort_unstable();
+                // They are taken from the end, so this is their order.
                 required.reverse();
                 required
             }

@@ -46,6 +46,8 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
     world.packages.expect_chosen(chosen.map(|visit| (visit.place, visit.position)));
     let mut is_chosen = vec![false; list.visits.len()];
     list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
+    // Versions that were visited and are not chosen have a say, too: `mu why c` names `a 1.0`, although `a 1.1` is
+    // installed, because its requirement is why `c` is not lower.
     let mut besides: Vec<Claim> = Vec::new();
     for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
         for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
@@ -70,6 +72,7 @@ fn choices(
         let node = world.node(NodeKind::Versions(line));
         choices.insert(node, list.visits[visit].position);
     }
+    // With one version of each package, every requirement leads straight to it.
     if world.majors() == Majors::One && world.request().settings.side_by_side.is_empty() {
         return Ok(choices);
     }

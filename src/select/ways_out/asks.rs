@@ -97,6 +97,8 @@ impl Goal<'_> {
             Requirement { spec: like, ..narrowed.clone() },
             Requirement { spec: pin, ..narrowed },
         ];
+        // From what is closest to the current requirement to the bare version. The first that accepts the candidate is
+        // the one: a user who wrote `^1` in a channel gets `^2` in that channel, if this is enough.
         for candidate in looser.into_iter().chain(others).chain(nearest).chain([last]) {
             if world.accepted(&candidate)?.1.holds(position) {
                 return Ok(Some(candidate));
@@ -130,6 +132,7 @@ fn ranges_against(
 pub(super) fn with(request: &Request, asks: &[Ask]) -> Vec<Root> {
     let mut roots = request.roots.clone();
     for ask in asks {
+        // Who asks for nothing yet begins to: the command, or a manifest without dependencies.
         let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else {
             roots.push(Root { by: ask.by.clone(), requirements: vec![ask.to.clone()] });
             continue;

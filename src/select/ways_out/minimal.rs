@@ -30,6 +30,8 @@ impl Finder<'_> {
         }
         self.use_copies()?;
         self.provide()?;
+        // The other strategy knows versions that fit together. Raising what clashes towards these is likely to help,
+        // where trying one version after the other would take long.
         let cost = self.conflict.statistics.versions_read;
         let mut other = Trial::new(self.trial.world.universe(), original, cost);
         // The versions of the other strategy are targets for what is raised.
@@ -39,6 +41,8 @@ impl Finder<'_> {
         };
         let (list, _) = self.trial.build(self.request.roots.clone())?;
         let mut stuck = Vec::new();
+        // Not only requirements of the user: a package that clashes in the middle of the graph can be raised by
+        // requiring it.
         for id in named(self.conflict) {
             if self.is_done() {
                 return Ok(());
@@ -100,6 +104,7 @@ impl Finder<'_> {
             // The minimum that others need may be all that is missing.
             tried.extend(Some(lowest).filter(|lowest| all.holds(*lowest)));
         }
+        // The next versions first, because the minimal strategy is chosen by those who want to move little.
         tried.extend(above.iter().take(TRIES));
         tried.extend(target.filter(|target| above.holds(*target) && !tried.contains(target)));
         for position in tried {

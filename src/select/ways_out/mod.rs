@@ -108,6 +108,8 @@ impl<'a> Finder<'a> {
     fn look(&mut self) -> Result<(), Unavailable> {
         let wishes = wishes(self.request, self.conflict);
         let mut stuck = Vec::new();
+        // From what changes least to what changes most. `wishes` are requirements of the user that the conflict names;
+        // `stuck` are those that cannot be met by a newer version either, and are lowered at last.
         self.use_copies()?;
         self.take_places()?;
         for wish in &wishes {
@@ -130,6 +132,8 @@ impl<'a> Finder<'a> {
         stuck: Vec<&Requirement>,
     ) -> Result<(), Unavailable> {
         let is_raised = stuck.len() < wishes.len();
+        // The order is the policy: a rule that the user set before an older version, an older version before forgetting
+        // what is installed. Each step does nothing once there are enough ways out.
         self.lift_rules(false)?;
         for wish in stuck {
             if !self.is_done() {
@@ -138,9 +142,11 @@ impl<'a> Finder<'a> {
         }
         self.lift_rules(true)?;
         self.give_up(wishes)?;
+        // No single requirement was enough, so several are raised at once.
         if !is_raised && !self.is_done() {
             self.relax(wishes, true)?;
         }
+        // Nothing helped at all: now they may be raised or lowered, each as it comes.
         if self.ways.is_empty() && !self.is_second_step {
             self.relax(wishes, false)?;
         }
@@ -167,6 +173,8 @@ impl<'a> Finder<'a> {
             return Ok(());
         }
         let (_, now) = self.trial.world.accepted(wish)?;
+        // One thing at a time, so that the answer names what was missing: `a ^1` fails, and with prereleases it does
+        // not.
         let looser = [
             Requirement { prerelease: true, ..wish.clone() },
             Requirement { channel: None, ..wish.clone() },
@@ -174,6 +182,7 @@ impl<'a> Finder<'a> {
         ];
         for looser in looser.into_iter().filter(|looser| looser != wish) {
             let (place, all) = self.trial.world.accepted(&looser)?;
+            // Only what the looser form adds: the rest was found not to fit.
             let set = all.without(&now);
             if self.is_done() || set.is_empty() {
                 continue;
@@ -192,6 +201,7 @@ impl<'a> Finder<'a> {
         let reach = Reach::of(wish, &mut self.trial.world)?;
         let above = reach.above(&self.trial.world);
         let Reach { place, all, now, .. } = reach;
+        // `1.28.0.0` is no version, and `1.28.0` is there: most likely that is meant.
         if let Some(meant) = meant(self.trial.world.package(place), wish)
             && self.try_asking(wish, place, &PositionSet::singleton(meant))?
         {
@@ -208,6 +218,8 @@ impl<'a> Finder<'a> {
         let major = package.major(next);
         // A name is not near any version.
         let is_far = above == all;
+        // A step to the next major is less to adapt to than one to the newest. Only if nothing of it fits are those
+        // behind it tried.
         let is_near = |&at: &Position| is_far || package.major(at) == major;
         let near: PositionSet = above.iter().filter(is_near).collect();
         if self.try_asking(wish, place, &near)? {
@@ -221,6 +233,8 @@ impl<'a> Finder<'a> {
     fn lower(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
         let reach = Reach::of(wish, &mut self.trial.world)?;
         let (place, below) = (reach.place, reach.below(&self.trial.world));
+        // If the wish accepts nothing, the version just below it may be a typing error away. Otherwise the newest older
+        // one that fits is found by one search.
         let nearest = below.last().filter(|_| reach.now.is_empty()).map(PositionSet::singleton);
         if let Some(nearest) = nearest
             && self.try_asking(wish, place, &nearest)?
@@ -255,6 +269,8 @@ impl<'a> Finder<'a> {
         let mut roots = self.request.roots.clone();
         let (_, now) = self.trial.world.accepted(wish)?;
         let mut asks_more = false;
+        // All roots that ask for the same as the wish are left out with it. Others on the same package stay at first:
+        // perhaps they accept the new version.
         for root in &mut roots {
             let mut kept = Vec::new();
             for requirement in std::mem::take(&mut root.requirements) {
@@ -274,6 +290,7 @@ impl<'a> Finder<'a> {
         if !asks_more {
             return Ok(None);
         }
+        // They do not. Then all of them have to change, and `Goal` says how each.
         let roots = others(self.request, &BTreeSet::from([&wish.id]));
         let Verdict::Chosen(choices) = self.trial.search(roots, &set)? else { return Ok(None) };
         self.trial.chosen_in(&choices, place, &set[0].1)
@@ -285,6 +302,8 @@ impl<'a> Finder<'a> {
             return Ok(false);
         }
         let way_out = WayOut::Ask(asks);
+        // The world of the trials knows providers and replacements that a fresh run may never meet. So a new world has
+        // the last word, if there are any.
         let may_have_met = !self.trial.is_minimal && self.trial.world.packages.may_have_met();
         if may_have_met && !self.holds(&taking(self.request, &way_out))? {
             return Ok(false);
@@ -312,6 +331,7 @@ fn fewest_first(mut ways: Vec<WayOut>) -> Vec<WayOut> {
     let mut sorted: Vec<WayOut> =
         ways.iter().filter(|way| number(way).is_some()).cloned().collect();
     sorted.sort_by_key(number);
+    // Ways of other kinds stay where they are; only those that change requirements are sorted among themselves.
     let places = ways.iter_mut().filter(|way| number(way).is_some());
     for (place, way) in places.zip(sorted) {
         *place = way;
@@ -365,6 +385,7 @@ fn nearest(
     if !now.is_empty() {
         return Vec::new();
     }
+    // `a ^1.4` is required, and there are 1.3.9 and 2.0.0: the version just below is nearer than the next major.
     let below = all.last_below(next.unwrap_or(Position::MAX));
     if matches!(wish.spec, VersionSpec::Pin(_)) {
         // One that exists and cannot be used has other ways out, which come before lower versions.

@@ -44,6 +44,7 @@ impl<'w> Reach<'w> {
     /// The releases above everything that is accepted now.
     pub(super) fn above(&self, world: &World<'_>) -> PositionSet {
         let releases = world.package(self.place).releases.len();
+        // Revisions are not above anything.
         let above = PositionSet::between(self.end(world), releases);
         self.all.without(&self.now).intersection(&above)
     }
@@ -69,6 +70,8 @@ pub(super) fn asks_together(
     wishes: &[Requirement],
     only_raise: bool,
 ) -> Result<Vec<Ask>, Unavailable> {
+    // The wishes are relaxed, and a search tells which other requirements are then in the way; those are relaxed as
+    // well. Ends after TOGETHER rounds: what takes more is no advice that anybody follows.
     let mut open: Vec<Requirement> = wishes.to_vec();
     for _ in 0..TOGETHER {
         let relaxed = Relaxed::of(&open, only_raise, &mut trial.world)?;
@@ -131,6 +134,8 @@ impl<'w> Relaxed<'w> {
 
     /// Relaxes only those requirements that must be relaxed.
     fn narrow(mut self, trial: &mut Trial<'_>) -> Result<Vec<Ask>, Unavailable> {
+        // One after the other is put back to what it accepts now. If the rest still fits, it stays as the user wrote
+        // it.
         for index in 0..self.reaches.len() {
             let now = self.reaches[index].now.clone();
             let is_any = !now.is_empty();
@@ -145,6 +150,7 @@ impl<'w> Relaxed<'w> {
             let chosen = trial.chosen_in(&choices, place, &all)?;
             let Some(position) = chosen else { return Ok(Vec::new()) };
             let goal = Goal { wish, place, position };
+            // Two wishes on one package lead to the same change.
             for ask in goal.asks(&mut trial.world)?.unwrap_or_default() {
                 if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
                 {

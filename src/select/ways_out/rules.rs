@@ -21,6 +21,8 @@ impl Finder<'_> {
     /// installed, and nothing else.
     pub(super) fn lift_rules(&mut self, anew: bool) -> Result<(), Unavailable> {
         let conflict = self.conflict;
+        // The versions that would have helped, with the rule that excludes each: of packages that are required, and of
+        // packages that would provide what is required.
         let of_packages = conflict.clashes.iter().flat_map(|clash| {
             clash.rejected.iter().map(|(rejection, versions)| (&clash.id, rejection, versions))
         });
@@ -52,6 +54,9 @@ impl Finder<'_> {
                 continue;
             };
             let clashes = conflict.clashes.iter().any(|clash| clash.id == *id);
+            // A chart asks for `redis ^17` and carries it, another one needs `redis ^18`: if the first one uses its
+            // own, both have what they want. A hint that was true of its newest version is tried; the trial shows
+            // whether it holds.
             let newest = versions.runs.last().filter(|_| clashes);
             let universe = self.trial.world.universe();
             if newest.is_some_and(|newest| universe.carries_copy(by, &newest.last, id)) {
@@ -77,6 +82,7 @@ impl Finder<'_> {
             }
             providers.sort();
             providers.dedup();
+            // By version, so the package that is still maintained is tried as the one that takes the place.
             let ids = providers.iter().rev().map(|(_, id)| *id);
             for by in ids.clone() {
                 let is_one = |id: &&PackageId| *id != by && id.name().leaf() == by.name().leaf();
@@ -100,11 +106,13 @@ impl Finder<'_> {
         }
         let Some(clash) = self.conflict.pulled_apart() else { return Ok(()) };
         let way_out = WayOut::ManyMajors(clash.id.clone());
+        // In the same world that is nearly free, since everything is read.
         let holds = match self.trial.holds_with(Majors::Many)? {
             Some(holds) => holds,
             None => self.holds(&taking(self.request, &way_out))?,
         };
         if holds {
+            // It takes the place of the third one, if there are three.
             self.ways.truncate(MOST - 1);
             self.add(way_out);
         }
@@ -118,6 +126,7 @@ impl Finder<'_> {
             Fact::Replaces { by: Requirer::Package(by, _), id } => Some((id, by)),
             _ => None,
         });
+        // First each of the packages that want the place, then that the package itself keeps it.
         let disputed = pairs.clone().filter(|(id, _)| {
             conflict.replacements.iter().any(|clash| {
                 matches!(clash, ReplacementClash::Several { id: several } if several == *id)
@@ -152,6 +161,8 @@ impl Finder<'_> {
                 let (by, from, version) = (root.by.clone(), Some(wish.clone()), newest.clone());
                 Some(Ask { by, from, to, version })
             };
+            // A pin on the withdrawn version in place of each requirement on the package: only who names it exactly
+            // gets it.
             let asks: Vec<Ask> = wishes.filter_map(ask).collect();
             let is_any = !asks.is_empty();
             self.try_step(is_any.then_some(WayOut::Withdrawn(asks)))?;
@@ -188,6 +199,8 @@ impl Finder<'_> {
             let (place, set) =
                 self.trial.world.accepted(&Requirement::new(clash.id.clone(), spec))?;
             let package = self.trial.world.package(place);
+            // An override ignores all others, so the newest that one of them wants is a guess that is good for
+            // somebody.
             newest = newest.max(set.last_below(package.releases.len()));
         }
         let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
@@ -204,6 +217,8 @@ impl Finder<'_> {
         let rules = rules_at_work(&mut self.trial.world, self.conflict)?;
         for first in rules.into_iter().take(FIRST_STEPS) {
             let request = taking(self.request, &first);
+            // Without the rule there is another conflict, and that one has ways out of its own. Steps and trials are
+            // those of the first search, so two steps take no longer than one.
             let mut trial = self.trial.of(&request);
             let Some(conflict) = trial.conflict()? else { continue };
             let mut finder = Finder {
@@ -215,6 +230,7 @@ impl Finder<'_> {
             self.trials = finder.trials;
             self.trial.share_steps_of(&finder.trial);
             for second in fewest_first(finder.ways) {
+                // These do more than a second step may: they would help without the first one.
                 let is_anew =
                     matches!(second, WayOut::Forget(..) | WayOut::Highest | WayOut::Minimal);
                 if !is_anew && self.holds(&taking(&request, &second))? {
@@ -238,6 +254,7 @@ impl Finder<'_> {
 
     /// Whether another request could be met.
     pub(super) fn holds(&mut self, request: &Request) -> Result<bool, Unavailable> {
+        // A new world reads manifests again, which is the dear part of a trial. So their number is limited, too.
         let Some(left) = self.trials.checked_sub(1) else { return Ok(false) };
         self.trials = left;
         let mut trial = self.trial.of(request);
@@ -256,6 +273,7 @@ fn rules_at_work(world: &mut World<'_>, conflict: &Conflict) -> Result<Vec<WayOu
         rules.extend(rule.filter(|rule| !rules.contains(rule)));
     };
     for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
+        // Asking for any version has the package read, if nothing has yet.
         let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
         let (place, _) = world.accepted(&any)?;
         let package = world.package(place);
@@ -323,11 +341,13 @@ pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
             request.installed.remove(id);
             request.locked.retain(|locked| locked.id != *id);
         }
+        // In this order, each on the request that the one before left.
         WayOut::Together(all) => {
             for one in all {
                 request = taking(&request, one);
             }
         }
+        // Another strategy is asked the same.
         WayOut::Highest | WayOut::Minimal => {}
     }
     request

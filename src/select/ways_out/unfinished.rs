@@ -25,6 +25,8 @@ pub(super) fn on_from_highest(
 ) -> Vec<WayOut> {
     let stripped = without_lock(request);
     let mut minimal = Trial::minimal(universe, &stripped, unfinished.steps / SHARE);
+    // The minimal strategy does not search, so it most often has an answer. Its versions then serve as pins for the
+    // search.
     let list = match minimal.build(stripped.roots.clone()) {
         Ok((list, None)) => Some(list),
         // If something cannot be looked up, no way on can be proposed from it.
@@ -58,6 +60,8 @@ fn pins(
 ) -> Result<Option<WayOut>, Unavailable> {
     let mut trial = Trial::new(universe, request, unfinished.steps / SHARE);
     let mut asks: Vec<Ask> = Vec::new();
+    // The package that the search came back to most often comes first. Each pin leaves less to choose, and they are
+    // added until the search finishes.
     for id in &unfinished.packages {
         let version = match minimal {
             Some((minimal, list)) => minimal.built_of(list, id),
@@ -73,6 +77,7 @@ fn pins(
                 asked.push(Ask { by, from, to, version });
             }
         }
+        // No root requires it: then the first one begins to.
         if asked.is_empty() {
             let Some(root) = request.roots.first() else { return Ok(None) };
             let (by, to) = (root.by.clone(), Requirement::new(id.clone(), spec));

@@ -89,6 +89,7 @@ impl Capabilities {
             return known;
         }
         let capability = Capability(self.known.len());
+        // The positions of this node are indices into `all`, so it only ever grows at its end.
         let own = own.provides.get(name).into_iter().flatten();
         self.known.push(Providers {
             name: name.into(),
@@ -143,6 +144,7 @@ impl Capabilities {
         listed: Vec<PackageId>,
     ) -> bool {
         let known = &mut self.known[index];
+        // The same package may be listed by several registries; the first place that it was given counts.
         for id in listed {
             let next = known.listed.len();
             known.listed.entry(id).or_insert(next);
@@ -161,6 +163,7 @@ impl Capabilities {
     ) -> bool {
         let Capability(index) = self.find_or_add(own, name);
         let known = &mut self.known[index];
+        // Before it was handed out, nobody has seen a set that lacks this position.
         known.all.push(Provider::Package(place, versions));
         known.is_handed_out
     }
@@ -175,6 +178,7 @@ impl Capabilities {
         position: Position,
     ) -> bool {
         let Capability(index) = self.find_or_add(own, name);
+        // Of a package that is there twice, this is the entry of its default channel.
         let known = self.known[index].all.iter_mut().find_map(|provider| match provider {
             Provider::Package(own, versions) if *own == place => Some(versions),
             _ => None,
@@ -182,6 +186,8 @@ impl Capabilities {
         let one = PositionSet::singleton(position);
         match known {
             Some(versions) if versions.holds(position) => false,
+            // Always too late: what chose this provider was led to a set of its versions that lacks this one, whether
+            // or not the number of providers was handed out.
             Some(versions) => {
                 *versions = versions.union(&one);
                 true
@@ -220,6 +226,8 @@ impl Packages<'_> {
         set: &PositionSet,
     ) -> Option<Position> {
         let known = &self.capabilities.known[index];
+        // A set that the search made by complement goes on to the end of all numbers; there is nothing behind the last
+        // provider.
         let within = set.iter().take_while(|&index| (index as usize) < known.all.len());
         within.min_by_key(|&index| self.rank(known, index as usize))
     }
@@ -244,6 +252,9 @@ impl Packages<'_> {
     ) -> usize {
         let mut missing: Vec<BTreeSet<PackageIndex>> = Vec::new();
         let mut open: Vec<String> = required.iter().cloned().collect();
+        // First the capabilities that surely have to be provided: those that are required, and, as long as these have
+        // no provider yet, what each version of each of their providers requires in turn. Ends, because each name is
+        // opened once (`required.insert`).
         while let Some(name) = open.pop() {
             let ranked = self.ranked_providers(&name);
             let mut places = BTreeSet::new();
@@ -263,6 +274,9 @@ impl Packages<'_> {
             }
         }
         // If no package provides two of these capabilities, each needs its own provider.
+        // Then a lower bound of how many packages that takes. Of three capabilities with the providers `b`, `b` or `d`,
+        // and `e` or `f`, the first and the last have none in common: it takes two packages, and the second capability
+        // may share `b`. Few providers first, since small sets overlap less, which gives a higher bound.
         missing.sort_by_key(BTreeSet::len);
         let mut taken: BTreeSet<PackageIndex> = BTreeSet::new();
         let mut count = 0;
@@ -285,6 +299,7 @@ impl Packages<'_> {
             versions.iter().map(required)
         });
         let mut common: Vec<&String> = required.next().into_iter().flatten().collect();
+        // One version after the other, until nothing is left that all of them require: most often that is soon.
         while !common.is_empty()
             && let Some(other) = required.next()
         {
@@ -302,6 +317,8 @@ impl Packages<'_> {
             Provider::Package(place, versions) => {
                 let package = self.get(*place);
                 Rank {
+                    // The order of the fields is the order of the preferences. A locked provider comes before what
+                    // registries say, so that an update of something else does not exchange it.
                     is_fetched: true,
                     is_unlocked: package.kept(versions).is_none(),
                     listed: known.listed.get(&package.id).copied().unwrap_or(usize::MAX),

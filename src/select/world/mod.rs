@@ -179,6 +179,9 @@ impl<'a> World<'a> {
         if let Some(edges) = self.edges.get(&(node, position)) {
             return Ok(Rc::clone(edges));
         }
+        // Only edges of packages are worth keeping: they cost a look into a manifest. Those of the root change with
+        // what is asked, and those of namers, requirers and providers grow whenever one more of them becomes known.
+        // What is kept may become outdated as well; then `take_outdated` drops all of it.
         let edges: Rc<[Edge]> = self.find_edges(node, position)?.into();
         if matches!(self.kind(node), NodeKind::Versions(_) | NodeKind::MajorChoice(..)) {
             self.edges.insert((node, position), Rc::clone(&edges));
@@ -195,6 +198,10 @@ impl<'a> World<'a> {
         match self.kind(node).clone() {
             NodeKind::Root => self.edges_of_root(),
             NodeKind::Versions(MajorLine { place, .. }) => {
+                // The requirements come first: reading them reads the manifest, which may rule the version out, and
+                // which says what a version in a repository provides, replaces and conflicts with. Each of these calls
+                // may find that an earlier answer is outdated. None looks at that: the search does, once it has all
+                // edges, and starts again.
                 let required = self.packages.needs_of(place, position)?.to_vec();
                 let mut edges = self.edges_of(required, node, position)?;
                 edges.extend(self.naming_edge(place, position));
@@ -219,9 +226,12 @@ impl<'a> World<'a> {
             }
             NodeKind::ReplacementChoice(need) => self.edges_of_way(node, need, position),
             NodeKind::SlotChoice(PackageIndex(taker)) => {
+                // The number of the package is its position in the slot. So two packages that want the same slot
+                // contradict each other: `ProviderSlot(0) {3}` and `ProviderSlot(0) {7}` have nothing in common.
                 let set = PositionSet::singleton(taker as Position);
                 Ok(vec![Edge { node: self.node(NodeKind::ProviderSlot(position)), set }])
             }
+            // These need nothing. They are only there so that the sets of all who lead to them are intersected.
             NodeKind::Occupant(_) | NodeKind::Opponent(_) | NodeKind::ProviderSlot(_) => {
                 Ok(Vec::new())
             }
@@ -247,11 +257,15 @@ impl<'a> World<'a> {
         by: Node,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
+        // The order of edges decides which packages are read first, and which of several conflicts is found. It must
+        // not be the order in which somebody wrote a manifest.
         required.sort_unstable_by(|&one, &two| self.requirement(one).cmp(self.requirement(two)));
         self.packages.expect(required.iter().map(|&need| &self.requirement(need).id));
         let (mut edges, request) = (Vec::with_capacity(required.len()), self.request());
         for need in required {
             if self.packages.is_own(need) {
+                // A package of the workspace needs no candidate. But it is then the provider of what it provides: `a`
+                // requires the member `m`, which provides `c/v1/N`, and so no other package may provide that.
                 let own = request.own_package(&self.requirement(need).id);
                 edges.extend(
                     own.into_iter().flat_map(|(own, _)| self.presence().edges_of_local(own)),
@@ -260,6 +274,7 @@ impl<'a> World<'a> {
             }
             let (place, set) = self.packages.meaning(need)?;
             let set = set.clone();
+            // That a package requires itself is no reason for it to be there.
             if self.notes_askers && self.place(by) != Some(place) {
                 self.note_namer(Topic::Package(place), Namer::by_name(by), position);
             }
@@ -269,10 +284,13 @@ impl<'a> World<'a> {
                 let root = Namer::by_name(Node::ROOT);
                 self.packages.is_outdated |= self.namers.note_all(place, pinned, root, 0);
             }
+            // If others can replace the package, each way to meet the requirement leads on from a node of its own, and
+            // revisions are named from there (`edges_of_way`): a replacement names none.
             if let Some(edge) = self.edge_to_ways(need) {
                 edges.push(edge);
                 continue;
             }
+            // A range may happen to hold the version of a revision. That does not name it.
             if self.package(place).is_named_by(self.requirement(need)) {
                 self.note_named(place, &set, Namer::by_name(by), position);
             }
@@ -286,6 +304,8 @@ impl<'a> World<'a> {
             }
             edges.push(edge);
         }
+        // Requirements that mean the same become one edge: `a ^1` and `a >=1 <2`, as they stand in two lists of one
+        // manifest. An equal one that is not adjacent stays, which costs a little time and changes nothing.
         edges.sort_by_key(|edge| edge.node);
         edges.dedup();
         Ok(edges)
@@ -344,6 +364,7 @@ impl<'a> World<'a> {
         mut edge: Edge,
         choices: &dyn Fn(Node) -> Option<Position>,
     ) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
+        // Ends: a way leads to versions or to a choice of majors, and a choice of majors leads to versions.
         loop {
             let choice = choices(edge.node);
             if let NodeKind::ReplacementChoice(need) = *self.kind(edge.node) {
@@ -383,6 +404,8 @@ impl<'a> World<'a> {
 
     /// Whether edges that were handed out lack a revision, or what names it. The call resets this.
     pub(super) fn take_outdated(&mut self) -> bool {
+        // Kept edges may hold answers that are too short now. Without them, every answer is asked for again, so nothing
+        // that is noted from here on is too late for one.
         let is_outdated = std::mem::take(&mut self.packages.is_outdated);
         if is_outdated {
             self.namers.handed_out.clear();

@@ -66,6 +66,9 @@ impl Needs {
 
     /// The number of a requirement that may be shared, if it is known.
     pub(super) fn find_shared(&self, requirement: &Arc<Requirement>) -> Option<RequirementIndex> {
+        // An address stands for one requirement as long as the world lives: `met` holds every requirement whose address
+        // is a key here, so none is freed and its address given to another one. A copy at another address costs a
+        // comparison of texts.
         let address = Arc::as_ptr(requirement).addr();
         self.by_address.get(&address).copied().or_else(|| self.find(requirement))
     }
@@ -81,6 +84,7 @@ impl Needs {
 
     /// Forgets what requirements mean, because the candidates have changed.
     pub(super) fn forget_meanings(&mut self) {
+        // The numbers stay, because edges and nodes (`ReplacementChoice`) hold them.
         self.met.iter_mut().for_each(|met| met.meaning = None);
     }
 }

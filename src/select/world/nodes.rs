@@ -61,6 +61,14 @@ impl Nodes {
         package: &Candidates,
         set: PositionSet,
     ) -> Edge {
+        // With one version of a package, all its versions are one line, numbered 0, and every requirement leads there.
+        // With several:
+        //
+        //     a ^1          ──> Versions(a, major 1) {…}
+        //     a >=1 <3      ──> MajorChoice(a, {…}) {0, 1} ── 0 ──> Versions(a, major 1) {…}
+        //                                                  └─ 1 ──> Versions(a, major 2) {…}
+        //
+        // So requirements that lead to different lines never meet, and each may have its own version.
         let majors = match self.majors {
             Majors::One if !package.is_side_by_side => Vec::new(),
             _ => package.majors(&set),
@@ -69,6 +77,8 @@ impl Nodes {
             let all = PositionSet::between(0, majors.len() as Position);
             return Edge { node: self.node(NodeKind::MajorChoice(place, set)), set: all };
         }
+        // A requirement that nothing meets leads to line 0 with an empty set: it fails there, whatever else leads
+        // there.
         let major = majors.first().copied().unwrap_or_default();
         Edge { node: self.node(NodeKind::Versions(MajorLine { place, major })), set }
     }

@@ -54,6 +54,8 @@ impl<'a> Packages<'a> {
         }
         let mut pins: BTreeMap<&PackageId, Vec<&VersionSpec>> = BTreeMap::new();
         let mut channels: BTreeMap<&PackageId, Vec<&str>> = BTreeMap::new();
+        // Only what roots say counts for these two. A pin of theirs lets a withdrawn version in, and a channel of
+        // theirs takes precedence over the default one. A package in the graph has no such say about others.
         for asked in request.roots.iter().flat_map(|root| &root.requirements) {
             if matches!(asked.spec, VersionSpec::Pin(_)) {
                 pins.entry(&asked.id).or_default().push(&asked.spec);
@@ -94,6 +96,7 @@ impl<'a> Packages<'a> {
     /// Sets which releases are tried first, before the newest ones: those of an answer to a similar request.
     /// They decide how soon an answer is found, never whether.
     pub(in crate::select) fn suggest(&mut self, suggested: FxHashMap<PackageId, Vec<Position>>) {
+        // A package that is read later gets its suggestion in `find`.
         for package in &mut self.known {
             package.suggest(suggested.get(&package.id).map(Vec::as_slice).unwrap_or_default());
         }
@@ -128,6 +131,7 @@ impl<'a> Packages<'a> {
             Some(installed) => vec![&installed.version],
             None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
         };
+        // What the user wants to move is not kept. It still counts as installed, because upgrades start there.
         let kept: Vec<&Locked> =
             locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
         let known = Known {
@@ -146,16 +150,22 @@ impl<'a> Packages<'a> {
         if let Some(releases) = self.suggested.get(id) {
             package.suggest(releases);
         }
+        // From here on the package has a place, but `known` does not hold it yet: nothing before the `push` below may
+        // call `get` with it.
         let place = PackageIndex(self.known.len());
         self.places.insert(id.clone(), place);
         let listing = package.listing();
         // Answers about capabilities and replacements that were given before may lack this package.
         for (name, versions, preferred) in listing.provided(request.settings.capabilities.of(id)) {
+            // A package whose default channel has only some of the versions is noted twice, first with those: the place
+            // among the providers is the last thing that ranks them, so its versions in the channel are tried before
+            // the others.
             for versions in preferred.into_iter().chain([versions]) {
                 self.is_outdated |=
                     self.capabilities.add_provider(&request.own, &name, place, versions);
             }
         }
+        // The minimal strategy finds out itself what replaces what, from the versions that it chose.
         if !self.replacements.are_fixed() {
             let stated = request.settings.stated_replaces(id).cloned();
             let stated = stated.map(|replaced| (replaced, listing.allowed.clone()));
@@ -165,6 +175,8 @@ impl<'a> Packages<'a> {
                 }
             }
         }
+        // Opponents are noted for all versions at once, chosen or not. If they were found one by one with the versions,
+        // edges of packages that were visited before would lack `Opponent`, and the search would start again each time.
         let opponents = listing.opponents();
         self.known.push(package);
         for opponent in opponents {
@@ -218,6 +230,8 @@ impl<'a> Packages<'a> {
             return Ok(Rc::clone(known));
         }
         let requirements = self.read_requirements(place, position)?;
+        // Most versions of a package share their requirements in memory, so nearly all of these are found by their
+        // address.
         let needs = requirements.iter().map(|requirement| {
             let known = self.needs.find_shared(requirement);
             known.unwrap_or_else(|| self.add_need(Arc::clone(requirement)))
@@ -246,12 +260,16 @@ impl<'a> Packages<'a> {
         let package = &self.known[index];
         let (releases, candidate) = (&package.releases, package.candidate(position));
         let mut required = self.universe.requirements(releases, candidate)?;
+        // A chart that uses the copy of `redis` that it carries inside does not need the package `redis`, whatever it
+        // says.
         let bundled = &self.request.settings.bundled;
         if bundled.iter().any(|one| one.by == package.id) {
             let others =
                 required.iter().filter(|one| !Bundled::holds(bundled, &package.id, &one.id));
             required = others.cloned().collect();
         }
+        // The listing of a repository has only tags. So it may turn out only now that the version needs `mu ^9`, when
+        // sets that hold it were handed out: they are computed again, and the search starts again without the version.
         if let Some(details) = self.declared(PackageIndex(index), position)?
             && self.known[index].declare(&self.request.settings, position, details)
         {
@@ -283,6 +301,8 @@ impl<'a> Packages<'a> {
     ) -> Result<(PackageIndex, &PositionSet), Unavailable> {
         if self.needs.met[need.0].meaning.is_none() {
             let requirement = Arc::clone(self.requirement(need));
+            // With the minimal strategy, a requirement on `a` means one on `b` while `b` stands in for `a`, with the
+            // same range. The number stays that of the requirement on `a`, so messages show what was written.
             let requirement =
                 self.replacements.instead(&requirement).map(Arc::new).unwrap_or(requirement);
             let place = self.find(&requirement.id)?;
@@ -352,10 +372,13 @@ impl<'a> Packages<'a> {
     /// says it.
     fn note_named(&mut self, place: PackageIndex) {
         let PackageIndex(index) = place;
+        // A branch was just resolved to a commit whose version is 1.4.0. Requirements `^1` that were examined before
+        // did not accept it; they do now, and so they are examined again.
         if self.known[index].take_outdated() {
             self.is_outdated = true;
             self.needs.forget_meanings();
         }
+        // The positions behind the releases are the revisions.
         for position in self.known[index].releases.len()..self.known[index].count() {
             if !self.known[index].allowed.holds(position) {
                 continue;
@@ -381,6 +404,7 @@ impl<'a> Packages<'a> {
                 provides.push(name.clone());
             }
         }
+        // What the user's cluster has anyway, nothing needs to provide.
         requires.retain(|name| !stated.runtime.contains(name));
         Ok((provides, requires))
     }
@@ -462,6 +486,7 @@ impl<'a> Packages<'a> {
             return Rc::clone(known);
         }
         // Earlier edges did not yet say that something is it or provides it.
+        // A name is that of a package or of a capability; only who has that name knows which, so both are looked for.
         let is_met = PackageId::parse(name).is_ok_and(|id| self.place(&id).is_some());
         self.is_outdated |= is_met || self.capabilities.find(name).is_some();
         let name: Rc<str> = name.into();
@@ -475,6 +500,8 @@ impl<'a> Packages<'a> {
         place: PackageIndex,
         position: Position,
     ) -> Result<Vec<String>, Unavailable> {
+        // Packages that provide `c/v1/N` and conflict with it mean all others that provide it: a usual way to be the
+        // only one.
         let own = self.get(place).id.as_str();
         self.said(place, position, |details| {
             let mut others = details.conflicts.clone();
@@ -495,6 +522,8 @@ impl<'a> Packages<'a> {
 /// Whether `by` can replace `id` at all: not for the workspace's own packages, nor if the settings forbid it.
 fn may_replace(request: &Request, by: &PackageId, id: &PackageId) -> bool {
     let settings = &request.settings;
+    // For the last condition: if the settings say that `b` replaces `a`, nothing else does. If they say that `a`
+    // replaces `a`, nothing does.
     by != id
         && !request.is_own(id)
         && !settings.overrides.contains_key(id)

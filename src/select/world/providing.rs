@@ -26,12 +26,16 @@ impl World<'_> {
         let listed = self.universe().providing(name, near)?;
         let request = self.request();
         // What the settings say comes before what registries list.
+        // The workspace's own packages are positions of the capability's node already; none of them is looked up in a
+        // registry.
         let stated = request.settings.capabilities.providers(name);
         let mut all: Vec<PackageId> =
             stated.chain(&*listed).filter(|id| !request.is_own(id)).cloned().collect();
         let mut seen = BTreeSet::new();
         all.retain(|id| seen.insert(id.clone()));
         let listed = all;
+        // All are read before the number of providers is handed out: a provider that turned up afterwards would start
+        // the search again.
         self.packages.expect(listed.iter());
         let mut places = Vec::with_capacity(listed.len());
         for id in &listed {
@@ -40,6 +44,7 @@ impl World<'_> {
         let capability = self.packages.capabilities.find_or_add(&request.own, name);
         let is_new = self.packages.capabilities.require(capability, listed);
         // Earlier edges to its providers did not say that something must require them.
+        // As long as no edges are kept, as for what the root requires in a first search, nothing can be outdated.
         self.packages.is_outdated |= is_new && !self.edges.is_empty();
         Ok((capability, places))
     }
@@ -66,6 +71,8 @@ impl World<'_> {
     ) -> Result<Edge, Unavailable> {
         let (capability, listed) = self.require(name, near)?;
         let own = self.place(by);
+        // Being listed as a provider is a reason to be there. A package that only says of itself that it provides the
+        // capability gets no such note: it has to be required by somebody (`edge_to_requested`).
         for place in listed.into_iter().filter(|place| Some(*place) != own) {
             self.note_namer(Topic::Package(place), Namer::by_capability(by, capability), position);
         }
@@ -82,6 +89,8 @@ impl World<'_> {
     ) -> Result<Vec<Edge>, Unavailable> {
         let (provides, requires) = self.packages.capabilities_of(place, position)?;
         let mut edges = self.presence().edges_of_provided(&provides, place, position);
+        // The registry that is asked for providers is that of the package whose releases these are: that of the
+        // override, if there is one.
         let near = self.package(place).releases.id().clone();
         for name in &requires {
             edges.push(self.edge_to_provider(name, &near, by, position)?);
@@ -97,8 +106,11 @@ impl World<'_> {
         provider: Position,
     ) -> Vec<Edge> {
         let provider = self.packages.capabilities.providers(capability)[provider as usize].clone();
+        // A package of the workspace is there anyway.
         let Provider::Package(place, versions) = provider else { return Vec::new() };
         let mut edges = vec![self.edge_to(place, versions)];
+        // If nothing requires the capability, only the provider itself leads here, and it was chosen for another
+        // reason.
         if self.packages.capabilities.is_required(capability) {
             edges.extend(self.edge_to_requested(place));
         }
@@ -107,6 +119,8 @@ impl World<'_> {
 
     /// The edge that says that something requires a package; `None` if the root does.
     pub(super) fn edge_to_requested(&mut self, place: PackageIndex) -> Option<Edge> {
+        // From the first such question on, requirers are recorded. What was followed before lacks them, so the search
+        // starts again, once.
         if !self.notes_askers {
             self.notes_askers = true;
             self.packages.is_outdated = true;
@@ -122,6 +136,8 @@ impl World<'_> {
         fixed: &[(PackageIndex, PositionSet)],
         most: Position,
     ) -> Result<(), Unavailable> {
+        // The root is made to need what it needs, and in addition that everything in `fixed` stays. `slots` then has
+        // each other provider take one of `most` slots, of which each has room for one.
         self.raised.clear();
         let mut edges = self.root_edges()?;
         edges.extend(fixed.iter().map(|(place, set)| self.edge_to(*place, set.clone())));
@@ -135,8 +151,12 @@ impl World<'_> {
         let Some((edge, way)) = self.namers.edge_to_namer(Topic::Package(place), asker) else {
             return Vec::new();
         };
+        // The requirer must be there for a reason, too: it may be a package that nothing but this would bring in. This
+        // chain of edges ends at the root, which has no package.
         let above = self.place(edge.node);
         let mut edges = vec![edge];
+        // It was reached as a listed provider, so it must really be the provider of that capability, and not just be
+        // named in a list while another package provides it.
         if let Some(capability) = way {
             edges.push(self.presence().edge_to_some(capability, |provider| {
                 provider.package().is_some_and(|(own, _)| own == place)

@@ -50,6 +50,7 @@ impl Replacements {
     /// The requirement on the replacement of what a requirement names.
     pub(super) fn instead(&self, requirement: &Requirement) -> Option<Requirement> {
         let stand_ins = self.fixed.as_ref().filter(|fixed| !fixed.is_empty())?;
+        // Once is enough: what is itself replaced replaces nothing, so there are no chains.
         let by = stand_ins.get(&requirement.id)?;
         Some(Requirement { id: by.clone(), ..requirement.clone() })
     }
@@ -73,6 +74,7 @@ impl Replacements {
     ) -> bool {
         let by = self.known.entry(id.clone()).or_default();
         match by.iter_mut().find(|replacer| replacer.place == place) {
+            // A replacement keeps its index: positions of `ReplacementChoice` and `Occupant` are counted from it.
             Some(replacer) if versions.subset_of(&replacer.versions) => return false,
             Some(replacer) => replacer.versions = replacer.versions.union(&versions),
             None => by.push(Replacer { place, versions }),

@@ -15,6 +15,7 @@ use crate::select::positions::PositionSet;
 impl World<'_> {
     /// Changes the requirements from outside; everything that was read stays.
     pub(in crate::select) fn ask(&mut self, roots: Vec<Root>) {
+        // If the old roots named a revision, edges say that it needs no other namer. That may be wrong now.
         if self.namers.forget(Node::ROOT) {
             self.edges.clear();
         }
@@ -43,6 +44,8 @@ impl World<'_> {
         }
         let roots = self.roots.clone();
         let required = roots.iter().flat_map(|root| &root.requirements);
+        // First requirements, then capabilities, then conflicts, each sorted: the order in which members are read
+        // changes nothing.
         let required = required.map(|requirement| self.packages.need_for(requirement)).collect();
         let mut edges = self.edges_of(required, Node::ROOT, 0)?;
         edges.extend(self.edges_of_own()?);
@@ -58,6 +61,8 @@ impl World<'_> {
 
     /// Makes the root need some of what it needs, and nothing else.
     pub(in crate::select) fn narrow_root(&mut self, edges: Vec<Edge>) {
+        // A package that the root no longer leads to is not required by it, so it may be needed only for what it
+        // provides. Revisions that the root named stay named: a narrowed root chooses among what the whole root allows.
         let places = edges.iter().filter_map(|edge| self.place(edge.node)).collect();
         if self.namers.forget_packages_but(Node::ROOT, &places) {
             self.edges.clear();
@@ -69,6 +74,9 @@ impl World<'_> {
     pub(in crate::select) fn demand_one_of(&mut self, edges: Vec<Edge>) {
         let set = PositionSet::between(0, edges.len() as Position);
         let node = self.node(NodeKind::EdgeChoice);
+        // What was narrowed, and one of these: `Root` → `EdgeChoice {0, 1}`, whose candidate 0 → the first edge, 1 →
+        // the second. The search decides these nodes first (`Turn::Raised`): otherwise it would build a whole answer
+        // before it notices that nothing is raised in it.
         self.raised = edges.iter().map(|edge| (edge.node, edge.set.clone())).collect();
         self.one_of = edges;
         self.narrowed_root.get_or_insert_default().push(Edge { node, set });

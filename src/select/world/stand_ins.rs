@@ -16,6 +16,13 @@ use crate::select::node::{Edge, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
 
 /// The candidate of a role: the package itself.
+// The positions of `Occupant(a)`, if `b` and `d` can replace `a`:
+//
+//     0 a itself   1 nobody   2 b   3 d
+//
+// and those of `ReplacementChoice` of a requirement on `a`, each one less than that of the same package:
+//
+//     0 a itself   1 b   2 d
 const ITSELF: Position = 0;
 /// The candidate of a role: nothing.
 const NOBODY: Position = 1;
@@ -35,16 +42,20 @@ impl Presence<'_, '_> {
         if self.packages.replacements.are_fixed() {
             return Ok(Vec::new());
         }
+        // For each package that this one replaces: either this one has its place, or nobody needs the place. A third
+        // package, or the replaced one itself, cannot have it beside this one.
         let mut edges = Vec::new();
         for id in self.packages.replaced_by(place, position)? {
             // The manifests of a repository are read one by one.
             self.packages.note_replacer(&id, place, PositionSet::singleton(position));
             let Some(by) = self.packages.replacements.replacers(&id) else { continue };
+            // It is among them, because it was just noted.
             let index = by.iter().position(|replacer| replacer.place == place);
             let own = NOBODY + 1 + index.unwrap_or_default() as Position;
             let set = PositionSet::singleton(NOBODY).union(&PositionSet::singleton(own));
             edges.push(Edge { node: self.nodes.node(NodeKind::Occupant(id)), set });
         }
+        // A package that others can replace says that it has its own place. If nothing can replace it, nobody asks.
         let id = &self.packages.get(place).id;
         if self.packages.replacements.replacers(id).is_some() {
             let (role, set) = (NodeKind::Occupant(id.clone()), PositionSet::singleton(ITSELF));
@@ -71,6 +82,7 @@ impl World<'_> {
         need: RequirementIndex,
         way: Position,
     ) -> Result<Edge, Unavailable> {
+        // Way 0 is the package itself, and any version of it that the requirement accepts will do.
         let Some(index) = way.checked_sub(1) else {
             let (place, set) = self.packages.meaning(need)?;
             let set = set.clone();
@@ -82,6 +94,7 @@ impl World<'_> {
         let replacer = &by[index as usize];
         let (place, versions) = (replacer.place, replacer.versions.clone());
         let id = self.package(place).id.clone();
+        // `a ^1`, met by `b`, means `b ^1`, in those of its versions that replace `a`.
         let (_, set) = self.accepted(&Requirement { id, ..(*requirement).clone() })?;
         Ok(self.edge_to(place, set.intersection(&versions)))
     }
@@ -94,10 +107,14 @@ impl World<'_> {
         way: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         let edge = self.edge_of_way(need, way)?;
+        // A way may be chosen that was possible when its set was made, before anything else that replaces the package
+        // was read.
         let Some(place) = self.place(edge.node) else { return Ok(vec![edge]) };
         self.note_named(place, &edge.set, Namer::by_name(node), way);
         let mut edges = vec![edge];
         let id = &self.requirement(need).id;
+        // A replacement takes the place of the package, and something must require it for its own sake. Otherwise a
+        // requirement on `a` could bring in any package of the world that says that it replaces `a`.
         if way > 0 && self.packages.replacements.replacers(id).is_some() {
             let (role, set) =
                 (NodeKind::Occupant(id.clone()), PositionSet::singleton(NOBODY + way));
@@ -115,6 +132,8 @@ impl World<'_> {
         set: &PositionSet,
     ) -> Option<Position> {
         let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
+        // `None` comes before any id: the package itself is first. The order in which replacements were read does not
+        // count.
         set.iter().take_while(|&way| way as usize <= by.len()).min_by_key(|&way| {
             let replacer = way.checked_sub(1).map(|index| &by[index as usize]);
             replacer.map(|replacer| &self.package(replacer.place).id)

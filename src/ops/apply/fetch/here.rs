@@ -22,6 +22,8 @@ pub(crate) fn placed_folder(
 ) -> Result<PathBuf, CommandError> {
     let folder = crate::env::absolute(session.lock_folder(), package.source.place.as_ref());
     let places = session.places.search().places(&package.id);
+    // These two are the workspace's packs folder, with the base and without it. A lock in a checkout could name any
+    // other folder.
     if places[2..4].iter().any(|place| place.folder == folder) {
         return Ok(folder);
     }
@@ -44,6 +46,7 @@ pub(crate) fn placed_fault(
 ) -> Result<Option<String>, CommandError> {
     let folder = placed_folder(session, package)?;
     let Some(digest) = package.digest else { return Ok(None) };
+    // A link would lead to whatever the checkout wants to be taken for the package.
     if !folder.is_dir() || session.places.search().link_on_the_way(&folder).is_some() {
         return Ok(Some("it is not there".to_owned()));
     }
@@ -103,6 +106,7 @@ pub(crate) fn check_placed(session: &Session, lock: &Lockfile) -> Result<(), Com
 pub(super) fn missing(session: &Session, package: &LockedPackage) -> CommandError {
     let LockedPackage { id, version, source, .. } = package;
     let [_, user, runtime] = &session.places.search().packs;
+    // Mu.lock says `global/…` or `muroot/…`, and never a path, so that it is the same on every machine.
     let (whose, folder) = match source.place.strip_prefix(Source::IN_RUNTIME) {
         Some(place) => ("the runtime", runtime.join(place)),
         None => {

@@ -38,6 +38,7 @@ impl LocalPacks {
         let ids = BTreeSet::from([package.id.clone(), used_instead(session, &package.id)]);
         let search = session.places.search();
         let ids = ids.iter().filter(|id| self.first_names.may_hold(id));
+        // The first two places are folders of the workspace itself: members, and not packs.
         let places: Vec<Place> = ids.flat_map(|id| search.places(id).into_iter().skip(2)).collect();
         // No other file counts as the manifest of a pack: a link could point anywhere.
         let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
@@ -46,12 +47,15 @@ impl LocalPacks {
             let Ok(Some(head)) = formats::load_head(&place.folder) else {
                 continue;
             };
+            // The version is cheap to read, and hashing is not.
             let same_version =
                 head.version.is_some_and(|version| version.to_string() == package.version);
             if !same_version {
                 continue;
             }
             let mut skip = HashSet::new();
+            // The package has no manifest: mu has made this one for the pack, so the digest of the package is without
+            // it.
             if head.generated {
                 skip.insert(place.folder.join(YAML_NAME));
             }
@@ -59,6 +63,7 @@ impl LocalPacks {
                 continue;
             };
             if tree.digest() == *digest {
+                // It is hashed again while it is copied: anybody may change a pack meanwhile.
                 let stored = session.store.add(Some(digest), |writer| {
                     for entry in tree.entries() {
                         add_entry(writer, &place.folder.join(&entry.path), entry)?;

@@ -117,6 +117,8 @@ impl<'run> Fetching<'run> {
         let mut reused = 0;
         let (mut present, mut missing) = (Vec::new(), Vec::new());
         let is_empty = session.store.is_empty();
+        // What each package is: nothing to fetch (of the workspace, or left out); there (where somebody has put it, or
+        // in the store); or missing. A folder is always missing: its content may have changed since it was locked.
         for (index, package) in resolved.lock.packages.iter().enumerate() {
             // The lock must also have the digests of packages that are not installed.
             let is_known = package.digest.is_some() && package.is_patched_as_locked();
@@ -128,7 +130,9 @@ impl<'run> Fetching<'run> {
                 reused += 1;
                 continue;
             }
+            // In a CI run, the store is empty, and there is nothing to look up in it.
             let is_stored = |digest: Digest| !is_empty && session.store.contains(&digest);
+            // If the result of the patch is there, nobody needs the content that it was made from.
             if package.patched.is_some_and(is_stored) {
                 reused += 1;
                 continue;
@@ -136,6 +140,8 @@ impl<'run> Fetching<'run> {
             let is_there = package.digest.is_some_and(is_stored);
             if is_there && !package.source.is_folder() {
                 reused += 1;
+                // It came here for another lock, or as another package. That its digest is right does not say that it
+                // is what the index line of this run means, so it is compared with that.
                 if is_checked(session, package) && resolved.releases.contains_key(&index) {
                     present.push(index);
                 }
@@ -161,6 +167,7 @@ impl<'run> Fetching<'run> {
             done: AtomicUsize::new(0),
             most,
         };
+        // Nothing can be added there, so no request is wasted; `finish` says what is lacking.
         if !session.store.is_read_only() {
             (0..most).for_each(|number| fetching.prefetch(number));
         }
@@ -179,11 +186,13 @@ impl<'run> Fetching<'run> {
         self,
         then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
     ) -> Result<Brought, CommandError> {
+        // Both may refuse, so they come before anything is waited for.
         self.check_present()?;
         self.check_addable()?;
         let digests = Mutex::new(Vec::with_capacity(self.missing.len()));
         let here = AtomicUsize::new(self.reused);
         let failure = Mutex::new(None);
+        // What each thread does, until no package is left or one has failed.
         let work = || {
             while let Some(number) = self.take() {
                 let index = self.missing[number];
@@ -202,6 +211,8 @@ impl<'run> Fetching<'run> {
                         self.session.events.progress(Stage::Fetching, done, self.missing.len());
                     }
                     Err(error) => {
+                        // Nobody takes another package. What is under way is finished and stays, so the next run has
+                        // less to do. The first error is told.
                         lock(&self.queue).next = self.missing.len();
                         lock(&failure).get_or_insert(error);
                     }
@@ -266,6 +277,11 @@ impl<'run> Fetching<'run> {
 
     /// The number of the next package to fetch, if one is left.
     fn take(&self) -> Option<usize> {
+        // The missing packages, by their numbers:
+        //
+        //     0 ............ next ............ asked ............ end
+        //       being fetched      requested          not yet
+        //       or done            ahead
         let mut queue = lock(&self.queue);
         let number = queue.next;
         queue.next += 1;
@@ -290,6 +306,7 @@ impl<'run> Fetching<'run> {
     /// faster.
     fn prefetch(&self, number: usize) {
         let mut requested = lock(&self.requested[number]);
+        // Whoever sets it first sends the request: two threads may have come to the same package.
         if std::mem::replace(&mut *requested, true) {
             return;
         }
@@ -316,6 +333,7 @@ impl<'run> Fetching<'run> {
         let package = &self.resolved.lock.packages[index];
         let way = way_of(self.session, package, &self.roots)?;
         let release = release_of(self.session, package, &way)?;
+        // Two threads may have looked it up at once; both use what the first one found.
         Ok(self.origins[number].get_or_init(|| (Arc::new(way.route), release)).clone())
     }
 
@@ -332,26 +350,33 @@ impl<'run> Fetching<'run> {
             return Err(folder_has_changed(package, None));
         }
         let line = self.resolved.releases.get(&index).map(|(_, line)| &**line);
+        // Where it comes from, which most checks do not need: looking it up may take a request.
         let route = |_: &LockedPackage| Ok(Route::clone(&*self.origin(number)?.0));
         let judge = |stored: &Stored, manifest: Option<&str>, is_fetched: bool| {
             let (folder, route) = (&stored.folder, &route);
             Content { session, package, line, folder, manifest, is_fetched, route }.check()
         };
+        // First, a pack with exactly this content: after the cache was cleaned, what is installed needs no network.
         if let Some(digest) = expected.filter(|_| !is_folder)
             && let Some(stored) = self.packs.take_back(session, package, &digest)
         {
             judge(&stored, None, false)?;
             return Ok((stored, true));
         }
+        // No registry had it when it was locked, so there is nowhere else to look.
         if package.source.is_pack() {
             return Err(here::missing(session, package));
         }
         let (route, release) = self.origin(number)?;
+        // Then, an archive that was unpacked here before. Without a digest of the content (a chart repository lists
+        // that of the archive), the store itself would not know it again.
         let known = expected.is_none().then(|| unpacked(session, &route, &release));
         if let Some(stored) = known.flatten() {
             judge(&stored, None, false)?;
             return Ok((stored, true));
         }
+        // Last, its source. Its manifest is kept in memory on the way into the store, so that it need not be opened
+        // again to be judged.
         let what = format!("{} {}", package.id, package.version);
         session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
         let progress = Work::begin(&session.events, what.as_str());
@@ -364,6 +389,8 @@ impl<'run> Fetching<'run> {
         });
         match result {
             Ok(stored) => {
+                // The digest was right, or nobody knew one. Whether this is the package that was chosen is another
+                // question, and if it is not, nothing may take it for verified later.
                 if let Err(error) = judge(&stored, manifest.as_deref(), true) {
                     // Other processes may use what was there before.
                     if stored.checked.is_none() {
@@ -408,6 +435,8 @@ impl<'run> Fetching<'run> {
             },
         );
         let name = self.session.short_name(id);
+        // A place that cannot be reached may well have the version: no advice to copy it there, or to choose another
+        // one.
         let is_unknown = error.code == Code::Network;
         let error = error.hint(format!("Mu.lock has it from `{source}`, but {by}"));
         if is_unknown {
@@ -432,6 +461,7 @@ pub(crate) fn check_stored(
     wanted: &WantedPack,
     stored: &Stored,
 ) -> Result<(), CommandError> {
+    // The store has noted what most trees call themselves. Only those of which it does not know are opened.
     let name = wanted.id.split_once('/').map(|(_, name)| name);
     if name.is_some() && stored.called.split_once(' ') == name.zip(Some(&*wanted.version)) {
         return Ok(());
@@ -440,6 +470,8 @@ pub(crate) fn check_stored(
     let Some((index, package)) = packages
         .find(|(_, package)| package.version == wanted.version && package.id.as_str() == wanted.id)
     else {
+        // The pack of a replaced package, or one that is vendored for everybody: the lock of this session does not say
+        // what it is.
         return Ok(());
     };
     // A package that an index line chose was compared with that line.

@@ -70,11 +70,13 @@ pub(super) fn way_of(
         return Ok(Way { route: folder_route(session, package)?, is_moved: false });
     }
     let index = session.index();
+    // With an override, the place of the other package counts. The pack keeps the name under which it is required.
     let id = used_instead(session, &package.id);
     let known = index.known_route(&id);
     if let Some(route) = in_lock(session, package, &id, known.as_ref(), roots)? {
         return Ok(Way { route, is_moved: false });
     }
+    // The settings lead elsewhere than the lock says. Where exactly may have to be found out, with a request.
     let route = match known {
         Some(route) => route,
         None => Route::clone(&*index.route(&id).map_err(|error| unavailable(session, error))?),
@@ -131,6 +133,8 @@ fn in_lock(
     roots: &Roots,
 ) -> Result<Option<Route>, CommandError> {
     let index = session.index();
+    // The lock may come from a colleague with a plugin that is missing here. That matters only if the settings lead to
+    // no other place.
     let provider = match (known, index.providers().get(&package.source.provider)) {
         (_, Ok(provider)) => provider,
         (Some(_), Err(_)) => return Ok(None),
@@ -141,15 +145,22 @@ fn in_lock(
     };
     let is_repository = provider.facts().is_repository;
     let folder = package.folder.as_deref().unwrap_or_default();
+    // Places are compared as the id of a package would spell them:
+    //
+    //     https://github.com/acme/mono.git, folder charts/db  ->  github.com/acme/mono/charts/db
+    //     oci://registry.acme.com/team                        ->  registry.acme.com/team
     let there = if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
     // A package that no registry covers is where its id says, however a reference reached it.
     let is_there = match known.filter(|_| index.registry(id).is_some()) {
+        // A registry covers it: the same provider, and the same root, or in a repository the same folder.
         Some(route) if !Arc::ptr_eq(&route.provider, &provider) => false,
         Some(Route { location, .. }) if is_repository => {
             let inside = location.folder.as_deref().unwrap_or(&location.path);
             spelled(&location.root, inside) == there
         }
         Some(Route { location, .. }) => spelled(&location.root, "") == there,
+        // No registry does: the id itself must spell the place. Of a repository, that is root and folder; where places
+        // are flat, root and name; else only the host.
         None if is_repository => {
             there == marks_dropped(id.as_str()) || local_id(&root, folder).as_ref() == Some(id)
         }
@@ -220,6 +231,8 @@ fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, Com
     let provider = provider.map_err(|error| CommandError::from_error(Code::NotFound, error))?;
     let locked = crate::env::absolute(session.lock_folder(), package.source.place.as_ref());
     let Some(folder) = folder_meant(session, &package.id, &locked) else {
+        // Only the settings, or an id that is a path, may lead to a folder. A checkout could otherwise have any folder
+        // of this machine copied into its packs, by a line in its lock.
         let message = format!(
             "Mu.lock takes `{}` from the folder `{}`, and no override in the settings does",
             package.id,
@@ -280,6 +293,7 @@ pub(super) fn release_of(
         ..Release::default()
     };
     if !way.is_moved {
+        // The same place as in the lock: what was looked up there then is still right, and saves requests.
         return Ok(Arc::new(Release {
             archive: package.archive.map(|digest| digest.to_string()),
             urls: package.url.clone().into_iter().collect(),
@@ -287,6 +301,8 @@ pub(super) fn release_of(
             ..release
         }));
     }
+    // Another place. Version and digest say what it has to be; how it is called there is asked for only where it cannot
+    // be guessed.
     let id = used_instead(session, &package.id);
     let index = session.index();
     let failed = |error| unavailable(session, error);
@@ -318,6 +334,7 @@ pub(super) fn release_of(
     if package.commit.is_some() || !is_repository {
         return Ok(Arc::new(release));
     }
+    // From a hub into a repository: the lock has no commit, and the tag of the version leads to it.
     let releases = index.published(&id).map_err(failed)?;
     let at = package.parsed_version().and_then(|version| releases.position(&version));
     match at {

@@ -85,6 +85,7 @@ fn arguments(mu: &Path, bytes: u64, bound: &[(PathBuf, PathBuf)]) -> Vec<OsStrin
     add(&[&"--as-pid-1", &"--cap-drop", &"ALL"]);
     // The same on every machine.
     add(&[&"--uid", &"1000", &"--gid", &"1000", &"--hostname", &"build"]);
+    // What this machine does not have is left out.
     for path in SYSTEM {
         add(&[&"--ro-bind-try", &path, &path]);
     }
@@ -96,6 +97,7 @@ fn arguments(mu: &Path, bytes: u64, bound: &[(PathBuf, PathBuf)]) -> Vec<OsStrin
     add(&[&"--proc", &"/proc", &"--remount-ro", &"/proc"]);
     add(&[&"--dev", &"/dev", &"--size", &SHARED, &"--tmpfs", &"/dev/shm"]);
     add(&[&"--remount-ro", &"/dev"]);
+    // Everything that a build writes is in here, so the size of this file system is its limit.
     add(&[&"--size", &bytes.to_string(), &"--tmpfs", &WRITABLE]);
     add(&[&"--symlink", &"build/tmp", &"/tmp"]);
     add(&[&"--remount-ro", &"/", &"--chdir", &WRITABLE, &"--"]);

@@ -127,6 +127,8 @@ fn copy(job: &Job) -> Result<(), FileError> {
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
     for entry in fs::entries(from)? {
+        // Of a file in the store, its content and whether it is a program are taken; there, it is read-only, and its
+        // time differs from machine to machine.
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type().at("look at", &from)?;
         if kind.is_symlink() {
@@ -190,6 +192,7 @@ fn start(
 fn wait(job: &Job, events: &Receiver<Event>) -> Ended {
     loop {
         match events.recv_timeout(PAUSE) {
+            // A full disk makes most programs end with a message of their own, so the true reason is looked for.
             Ok(Event::Ended(ended)) if ended != Ended::Status(0) && is_full(job) => {
                 return Ended::Size;
             }
@@ -219,6 +222,8 @@ fn wait_for(child: std::process::Child) -> Ended {
     use rustix::process::{WaitOptions, wait};
 
     let program = i32::try_from(child.id()).ok();
+    // As the first process of a namespace, it gets every process whose parent has ended. They have to be waited for, or
+    // their numbers would run out.
     loop {
         match rustix::io::retry_on_intr(|| wait(WaitOptions::empty())) {
             Ok(Some((id, status))) if Some(id.as_raw_pid()) == program => {

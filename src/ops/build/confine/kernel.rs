@@ -77,6 +77,7 @@ type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 pub(super) fn restrict(writable: &str) -> Result<(), String> {
     files(writable).map_err(|error| error.to_string())?;
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    // `clone` has its flags in its first argument. One rule for each flag: any of them is enough to be refused.
     let flag = |flag: i32| {
         let flag = u64::from(flag.cast_unsigned());
         let is_set = SeccompCmpOp::MaskedEq(flag);
@@ -106,6 +107,7 @@ fn refuse(mut rules: Rules, error: i32) -> Result<(), String> {
 /// As far as the kernel can: no file can be changed but those in memory, no port be used, no process outside be reached.
 fn files(writable: &str) -> Result<(), RulesetError> {
     let all = AccessFs::from_all(ABI::V5);
+    // Rights that an older kernel does not know are left out: this is the second wall.
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?

@@ -181,6 +181,9 @@ enum Event {
 
 /// Starts a program.
 pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
+    //     mu ── stdin: the job, then nothing until the end ──> first process ──> program
+    //      <─── stdout: how it ended, then its outputs ─────────────┘              │
+    //      <─── stderr: all that the program prints ───────────────────────────────┘
     let mu = std::env::current_exe().at("find the program", Path::new("mu"))?;
     let (mut command, places) = walls(order, &mu)?;
     let mut environment = order.environment.clone();
@@ -198,6 +201,7 @@ pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
         bytes: order.bytes,
     };
     let mut writing = std::fs::OpenOptions::new();
+    // The last build's output goes, also if this one does not start.
     let log = fs::open_with(order.log, writing.create(true).write(true).truncate(true))?;
     command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().at("run", Path::new(command.get_program()))?;
@@ -206,6 +210,8 @@ pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
         child.stdout.take().expect("is piped"),
         child.stderr.take().expect("is piped"),
     );
+    // One thread copies what is printed, and one waits for the end. The caller reads the answer meanwhile, so no pipe
+    // can fill up and block the others.
     let (events, seen) = channel();
     let (most, sender) = (order.bytes.min(PRINTED), events.clone());
     // If one of the threads cannot be started, the first process sees its lifeline end, and ends, too.
@@ -234,6 +240,8 @@ fn walls(order: &Order<'_>, mu: &Path) -> Result<(Command, Places), FileError> {
     if order.confined {
         return bubblewrap::command(order, mu);
     }
+    // Without a file system of its own, its folders are in the cache. Dependencies are links into the store, whose
+    // files are read-only.
     let work = order.work;
     let [tree, temporary, home, packs] =
         ["tree", "tmp", "home", "packs"].map(|name| work.join(name));
@@ -257,6 +265,9 @@ fn walls(order: &Order<'_>, mu: &Path) -> Result<(Command, Places), FileError> {
 fn shown(dependencies: &BTreeMap<String, PathBuf>) -> Result<Vec<(String, PathBuf)>, FileError> {
     let mut open: Vec<(String, PathBuf)> = dependencies.clone().into_iter().collect();
     let mut shown = Vec::new();
+    // With `aws/net` and `aws/net/lib`, `aws/net` is shown as each of its entries but `lib`. An entry that has packs
+    // further inside is opened in the same way. It ends because each one is deeper than the last, and at some depth
+    // nothing is inside.
     while let Some((place, path)) = open.pop() {
         let inside = format!("{place}/");
         let mut after = dependencies.range(inside.clone()..);
@@ -296,6 +307,7 @@ fn watch(
     is_alone: bool,
 ) -> Option<Ended> {
     let cut = match seen.recv_timeout(limit) {
+        // `Disconnected`: whoever waited for the outputs has given up, so nothing is cut off any more.
         Ok(Event::Finished) | Err(RecvTimeoutError::Disconnected) => None,
         Ok(Event::Printed) => Some(Ended::Printed),
         Err(RecvTimeoutError::Timeout) => Some(Ended::Time),
@@ -326,6 +338,7 @@ impl Running {
     /// Ends everything that is left of it; says why it had to be ended before, if so.
     pub(super) fn finish(self) -> Option<Ended> {
         let Self { answer, events, watch } = self;
+        // First this: a first process that is still sending would wait for ever.
         drop(answer);
         let _ = events.send(Event::Finished);
         watch.join().unwrap_or(Some(Ended::Stopped))

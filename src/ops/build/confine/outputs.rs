@@ -39,6 +39,7 @@ impl Outputs {
                     tar.append_link(&mut header, path, self.tree.read_link(path)?)?;
                 }
                 Kind::File => {
+                    // The size is in front of the content, so exactly so many bytes have to follow.
                     let (file, metadata) = self.tree.open_file(path)?;
                     header.set_mode(if fs::is_executable(&metadata) { 0o755 } else { 0o644 });
                     header.set_size(metadata.len());
@@ -69,12 +70,15 @@ impl Walk<'_> {
                 "" => name.to_string_lossy().into_owned(),
                 above => format!("{above}/{}", name.to_string_lossy()),
             };
+            // Only what is an output, or is on the way to one, is looked at.
             let is_made = self.outputs.iter().any(|output| is_in(&path, output.as_str()));
             if !is_made && !self.outputs.iter().any(|output| is_in(output.as_str(), &path)) {
                 continue;
             }
             let refused = |why: &str| Err(io::Error::other(format!("`{path}` {why}")));
             let Some(name) = name.to_str() else { return refused("is not UTF-8") };
+            // The limits are those of every archive. The mu outside checks them, too; here they only end a walk that
+            // has no end.
             match folder.kind(name).unwrap_or(Kind::Other) {
                 Kind::Folder if path.matches('/').count() >= limits.depth => {
                     return refused("is in too many folders");

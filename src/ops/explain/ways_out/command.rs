@@ -31,6 +31,8 @@ impl Command {
 
     /// Merges a command into the one that does the same, if there is one. What it says already is not said again.
     pub(super) fn join(commands: &mut Vec<Self>, command: Self) {
+        // `mu add 'a#^2'` and `mu add 'b#^3'` become `mu add 'a#^2' 'b#^3'`. If one of them cannot be tried, neither
+        // can both.
         let same = |known: &&mut Self| known.front == command.front && known.back == command.back;
         let Some(known) = commands.iter_mut().find(same) else {
             commands.push(command);
@@ -67,6 +69,7 @@ impl Command {
         is_any_age: bool,
         edits_more: bool,
     ) -> String {
+        // A flag that the command has by itself is not given a second time.
         let without = if self.front.contains(" -C ") { "-C" } else { without };
         let (age, no_age) =
             if is_any_age { (" --exclude-newer 0", "--exclude-newer") } else { ("", "") };

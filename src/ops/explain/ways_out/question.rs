@@ -13,6 +13,8 @@ use crate::workspace::Resolution;
 
 /// The command that assumes a way out; none if no assumption can express it.
 pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> Option<String> {
+    // The command line of the failed question, rebuilt from what it supposed, with a change; flags that the change sets
+    // are not repeated in their old form.
     let mut next = NextQuestion { session, question: question.clone(), flags: Vec::new() };
     next.take(way_out)?;
     let without: Vec<&str> = next.flags.iter().map(|(flag, _)| *flag).collect();
@@ -56,6 +58,7 @@ impl NextQuestion<'_> {
                 }
             }
             WayOut::GiveUp(id) => {
+                // What the question itself asked for is left out of it. What the workspace requires needs `--without`.
                 let given = (other.references.len(), other.with.len());
                 other.references.retain(|text| !names(id, text));
                 other.with.retain(|text| !names(id, text));
@@ -73,6 +76,7 @@ impl NextQuestion<'_> {
             WayOut::Include(id) => {
                 let given = other.exclude.len();
                 other.exclude.retain(|text| !names(id, text));
+                // A question can take back its own `--exclude`, but not that of the settings.
                 let mut settings = session.workspace.settings.exclude.iter();
                 let is_given = other.exclude.len() < given;
                 if !is_given || settings.any(|exclusion| exclusion.id == *id) {
@@ -109,6 +113,8 @@ fn suppose(
     let reference = Reference::parse(text).ok().filter(|reference| reference.local().is_none())?;
     let spec = Some(ask.to.spec.clone()).filter(|spec| *spec != VersionSpec::Latest);
     *text = reference.with_version(spec).to_string();
+    // `--channel` is about all references of the question. It can say what one of them needs only if that is the only
+    // one, or if it says so already.
     let is_alone = question.references.len() + question.with.len() == 1;
     let narrowing = Narrowing {
         channel: ask.to.channel.clone(),

@@ -153,9 +153,11 @@ pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
 
 /// `in acme/web, require aws/vpc ^2 instead of ^1`; of a command: `` ask `mu get` for … ``.
 fn requiring(session: &Session, asks: &[Ask]) -> String {
+    // In the order in which requirers first appear, and each of them once, with all its changes.
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for ask in asks {
         let from = ask.from.as_ref();
+        // What is no longer asked for is said in words, because a requirement without a channel says nothing of it.
         let wider = [
             (from.is_some_and(|from| from.channel.is_some()), &ask.to.channel, "in any channel"),
             (

@@ -39,6 +39,8 @@ impl Wording<'_> {
 
     /// How to use a way out: with the same question and other assumptions, if the failed command only asks.
     pub(super) fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
+        // A what-if question writes nothing, so it is asked again with what would help. A change of the workspace comes
+        // with it only as data, for whoever reads JSON.
         let question = self.requirements.question.as_ref();
         let again = question.and_then(|question| question::again(self.session, question, way_out));
         let Some(command) = again else {
@@ -60,6 +62,8 @@ impl Wording<'_> {
 
     /// What to change in this workspace.
     fn change(&self, way_out: &WayOut) -> Option<Remedy> {
+        // `run` is for commands with arguments of their own, `again` for the failed command once more with another
+        // flag.
         let run = |kind, commands: Vec<Command>| {
             Some(self.run(kind, &meaning(self.session, way_out)?, &commands, ""))
         };
@@ -68,6 +72,8 @@ impl Wording<'_> {
             Some(self.run(kind, &meaning, &self.commands_again(flag, value), flag))
         };
         match way_out {
+            // By command if mu edits the manifests, as `unpin` if that is all it takes, and otherwise as a sentence
+            // that a person follows.
             WayOut::Ask(asks) => {
                 let remedy = match (self.commands_to_ask(asks), &asks[..]) {
                     (None, [ask]) => self.by_hand(ask, meaning(self.session, way_out)?)?,
@@ -111,6 +117,7 @@ impl Wording<'_> {
                 let (short, carried) = (self.short(by), self.short(id));
                 let what = format!("let {short} use the {carried} that it carries inside");
                 let entry = format!("{by}>{id}");
+                // A list of lines is begun on one line, and continued below its key.
                 let remedy = if self.session.workspace.settings.bundled.is_empty() {
                     let (line, file) =
                         (format!("bundled: [\"{entry}\"]"), self.settings_with(Key::bundled));
@@ -164,14 +171,18 @@ impl Wording<'_> {
     /// Several steps: first the files to edit, then the commands, which each allow new versions if that is
     /// one of the steps.
     fn together(&self, all: &[WayOut]) -> Option<Remedy> {
+        // To allow any age is a flag of the commands that follow, if there are any, and no step of its own.
         let is_any_age = all.contains(&WayOut::AnyAge);
         let wording = Wording { is_any_age, ..*self };
         let others = all.iter().filter(|way_out| **way_out != WayOut::AnyAge);
         let steps = others.map(|way_out| Some((way_out, wording.change(way_out)?)));
         let mut steps: Vec<(&WayOut, Remedy)> = steps.collect::<Option<_>>()?;
         let has_commands = |step: &Remedy| !step.commands.is_empty();
+        // Edits first, because the commands run under the changed settings.
         steps.sort_by_key(|(_, step)| has_commands(step));
         let edits = |step: &Remedy| step.commands.iter().any(|line| line.starts_with(ADD));
+        // If several commands edit manifests, versions are chosen only after the last one: in between, they need not
+        // fit together. So the earlier ones are worded again, as those that edit and do nothing else.
         if let Some(last) = steps.iter().rposition(|(_, step)| edits(step)) {
             let wording = Wording { edits_more: true, ..wording };
             for (way_out, step) in steps.iter_mut().take(last).filter(|(_, step)| edits(step)) {
@@ -221,6 +232,7 @@ impl Wording<'_> {
     fn many_majors(&self, id: &PackageId) -> Remedy {
         let (key, line) = (Key::majors, "majors: many");
         let file = self.settings_with(key);
+        // The key may be there with another value, as it is given once.
         let how = match line_in(&self.session.workspace.root.join(&file), key, key) {
             Some(at) => format!("change `{key}` to `{line}` in `{file}:{at}`"),
             None => format!("write `{line}` in `{file}`"),
@@ -287,6 +299,8 @@ impl Wording<'_> {
     fn commands_to_give_up(&self, id: &PackageId) -> Option<Vec<Command>> {
         let all = &self.requirements.asked;
         let asked = all.iter().filter(|asked| asked.requirement.id == *id);
+        // What the failed command itself asks for is in no file. It is left out of the command, if anything else is
+        // left of that.
         let (new, asked): (Vec<&Asked>, Vec<&Asked>) = asked.partition(|asked| self.is_new(asked));
         let pending = self.pending(&[], Some(id));
         if !new.is_empty() && pending.is_empty() {
@@ -346,6 +360,7 @@ impl Wording<'_> {
     }
 
     fn print(&self, commands: &[Command], without: &str) -> Vec<String> {
+        // The last command that edits a manifest chooses versions; those before it only edit.
         let last = commands.iter().rposition(|command| command.front.starts_with(ADD));
         let lines = commands.iter().enumerate().map(|(index, command)| {
             let edits_more = self.edits_more || last.is_some_and(|last| index < last);
@@ -371,6 +386,7 @@ impl Wording<'_> {
         }
         let own: PathBuf = self.session.workspace.root.join(".mu/workspace.yaml");
         let user = self.session.environment.mu_home.join("config.yaml");
+        // Beginnings of lines are enough here: this says where to write, and the file was read as settings before.
         let has = |path: &PathBuf| {
             let text = fs::read_text_if_there(path).ok().flatten().unwrap_or_default();
             text.lines().any(|line| line.trim_start().starts_with(key))
@@ -387,6 +403,7 @@ pub(crate) fn line_in(path: &Path, key: &str, item: &str) -> Option<usize> {
     let text = fs::read_text_if_there(path).ok().flatten()?;
     let mut lines = text.lines().enumerate();
     let (start, _) = lines.find(|(_, line)| line.starts_with(&format!("{key}:")))?;
+    // Begins with the line of the key, where a list or map may be written in one line.
     let mut below = text.lines().enumerate().skip(start);
     below.find(|(_, line)| line.contains(item)).map(|(line, _)| line + 1)
 }

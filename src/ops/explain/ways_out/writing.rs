@@ -29,6 +29,8 @@ impl Wording<'_> {
     /// The commands that make one root require something else: one for each entry that says what it requires now.
     pub(super) fn commands_for(&self, asks: &[Ask], ask: &Ask) -> Option<Vec<Command>> {
         let entries = self.member_called(&ask.by).map(|index| (index, self.entries(index, ask)));
+        // The usual case: one entry, or none yet. A chart may have several, under aliases, and each is written by a
+        // command of its own.
         let Some((index, entries)) = entries.filter(|(_, entries)| entries.len() > 1) else {
             return Some(vec![self.command(asks, ask, None)?]);
         };
@@ -70,6 +72,7 @@ impl Wording<'_> {
         list: Option<Section>,
     ) -> Option<Command> {
         let to = &ask.to;
+        // What an earlier `mu get REF` asked for is in no manifest, so `mu get` says it anew.
         if ask.by == Requester::CommandLine.as_str() {
             let (text, id) = (self.reference(ask), to.id.clone());
             let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
@@ -86,6 +89,7 @@ impl Wording<'_> {
         let is_it = |one: &&manifest::Requirement| self.is_about(member, one, &to.id);
         let mut said = self.entries(index, ask).into_iter();
         let said = said.find(|(section, _)| list.is_none_or(|list| list == *section));
+        // No entry says exactly what is required: then the one on this package is meant, wherever it is, or a new one.
         let any = || {
             let own = manifest.dependencies.iter().find(is_it);
             let own = own.map(|entry| (Section::Dependencies, entry));
@@ -96,6 +100,8 @@ impl Wording<'_> {
         let found = said.or_else(any);
         let section = found.as_ref().map_or(Section::Dependencies, |(section, _)| *section);
         let mut asked = self.requirements.asked.iter();
+        // `mu unpin` restores what was written before the pin. It is shorter, and right only if nobody else asks for
+        // the package and the old requirement takes the version.
         if let Some((_, entry)) = &found
             && asks.len() == 1
             && asked.by_ref().filter(|asked| asked.requirement.id == to.id).count() == 1
@@ -116,6 +122,7 @@ impl Wording<'_> {
     ) -> Command {
         let (members, to) = (&self.session.workspace.members, &ask.to);
         // Keys of the entry must be removed if they should no longer count.
+        // `mu add --channel ''` takes the channel out of the entry; without the flag it would stay.
         let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
             None if old.is_some_and(Option::is_some) => Some(String::new()),
             new => new.clone(),
@@ -136,6 +143,7 @@ impl Wording<'_> {
             front.push_str(" --dev");
         }
         let text = self.reference(ask);
+        // What the command would change, for trying it in memory before it is proposed.
         let step = self.dependency(&text, ask).map(|dependency| {
             let dependency = manifest::Requirement { alias, ..dependency };
             Step::Add((package, section), dependency, [channel, app_version])
@@ -223,6 +231,7 @@ fn is_unpinned_to(
     let Some(text) = text.filter(|_| is_pin) else { return false };
     let (defaults, names) = (session.defaults(), session.short_names());
     let editor = formats::editor(path, text, &defaults, names);
+    // The comment `pinned from ^1.2` behind the entry.
     let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
     let before = if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
     before.ok().zip(Version::parse(&ask.version).ok()).is_some_and(|(before, version)| {

@@ -69,6 +69,7 @@ pub fn diff(session: &Session, from: &str, to: Option<&str>) -> Result<Differenc
             (of_registry(session, from)?, of_registry(session, &to)?)
         }
         None => {
+            // The newer one first, because it says which package is meant; the lock then has the older one.
             let to = of_registry(session, &followed(session, from)?)?;
             (of_lock(session, &to.side.id, from)?, to)
         }
@@ -85,6 +86,7 @@ fn followed(session: &Session, text: &str) -> Result<String, CommandError> {
     let id = published(session, text)?.id;
     let lock = session.lockfile()?.unwrap_or_default();
     let package = lock.find(lock.used_for(&id)).last().filter(|package| package.commit.is_some());
+    // A branch goes on, and its tip is what an update would bring. A tag stays what it is.
     let is_tag = |name: &&str| Version::parse_lenient(name.trim_start_matches('v')).is_ok();
     let branch = package.and_then(|package| package.reference.as_deref());
     let branch = branch.filter(|name| !is_tag(name));

@@ -80,6 +80,8 @@ pub enum Content {
 pub(super) fn compare(before: &Stored, after: &Stored) -> Result<Vec<FileChange>, CommandError> {
     let (mut old, mut new) = (before.tree.entries(), after.tree.entries());
     let mut changes = Vec::new();
+    // Both lists are sorted by path and walked side by side: the lower of their first paths comes next, from one of
+    // them or from both. Ends, because each round takes at least one entry.
     while let Some(path) = old.first().into_iter().chain(new.first()).map(|one| &one.path).min() {
         let (was, is) = (take(&mut old, path), take(&mut new, path));
         let is_same =
@@ -115,6 +117,7 @@ fn change(
     let is_same = old.zip(new).is_some_and(|(old, new)| old.sha256 == new.sha256);
     let (content, compared) = if is_same {
         (Content::Same, None)
+    // Sizes and digests are in the trees, so files are read only if they are compared line by line.
     } else if sides.iter().flatten().any(|entry| entry.size > MOST_BYTES) {
         (Content::Long, None)
     } else {

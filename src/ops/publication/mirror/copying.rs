@@ -58,6 +58,9 @@ impl<'a> Copying<'a> {
         versions: &BTreeMap<PackageId, VersionsToCopy>,
     ) -> Result<Mirrored, CommandError> {
         self.chosen.clone_from(versions);
+        // First, what needs what; then everything in that order, so that what an interrupted run has copied is
+        // complete. With `--all-versions`, what the versions depend on is found only here. Each package is looked at
+        // once, so this ends.
         let mut needs: BTreeMap<PackageId, BTreeSet<PackageId>> = BTreeMap::new();
         let mut open: Vec<PackageId> = versions.keys().cloned().collect();
         let follows = self.request.all_versions && !self.request.no_deps;
@@ -93,6 +96,7 @@ impl<'a> Copying<'a> {
             let all = (0..releases.len()).collect();
             return Ok((releases, all));
         };
+        // By the text in the lock, which a listing may write otherwise.
         let mut positions = BTreeMap::new();
         for position in 0..releases.len() {
             if let Some((version, _)) = of_version(chosen, &releases.version(position)) {
@@ -154,6 +158,8 @@ impl<'a> Copying<'a> {
         let (name, renamed) = self.name_of(id, &route)?;
         let here = self.lines(&route)?;
         let there = self.target.lines(&name)?;
+        // What can change of a published version follows its hub in every run: whether it is withdrawn, its tags, and
+        // where it has moved.
         let changed = self.follow(&name, &here, &there)?;
         self.mirrored.changed.extend(changed);
         let mut has_copied = false;
@@ -162,6 +168,7 @@ impl<'a> Copying<'a> {
             let line = here.iter().find(|line| is_version(line, &number.to_string()));
             let Some(line) = line else { continue };
             let version = full_version(line);
+            // A lock pins the content. What its hub has under that version now may be something else.
             let locked = chosen.and_then(|chosen| of_version(chosen, &number)?.1.digest);
             if let Some(locked) = locked {
                 check_digest(id, &version, line, &locked, &route)?;
@@ -185,6 +192,8 @@ impl<'a> Copying<'a> {
                 let archive = self.archive(&route, &release, work)?;
                 let mut upload = upload(&route, archive, line, &name, renamed.as_ref());
                 upload.provenance = provenance()?;
+                // Before it is sent: a line that does not match its archive would be refused by whoever installs it,
+                // and could not be taken back.
                 self.target.compare(session, &upload)?;
                 work.doing(&format!("sending {id} {version}"));
                 self.target.publish(upload)?;
@@ -269,6 +278,7 @@ impl<'a> Copying<'a> {
         let lines = found.lines.split(|byte| *byte == b'\n');
         let mut lines: Vec<_> =
             lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        // All lines of a package have the same `movedTo`, so one warning says it.
         let mut spoiled = None;
         for line in &mut lines {
             spoiled = tidied(&route.location.path, line).or(spoiled);
@@ -359,8 +369,10 @@ fn upload(
     renamed: Option<&Rename>,
 ) -> Upload {
     let mut line = line.clone();
+    // They are places in the other hub.
     line.remove("urls");
     line.insert("name".to_owned(), name.into());
+    // The archive stays as it is, with its own name inside. `origin` tells whoever checks it that this is right.
     if name != route.location.path && !line.contains_key("origin") {
         line.insert("origin".to_owned(), route.location.path.as_str().into());
     }

@@ -180,6 +180,8 @@ fn mirror_locked(
     requirements.declare(session);
     let mut copying = Copying::new(session, target, request);
     let mut left: BTreeSet<&PackageId> = BTreeSet::new();
+    // What is only on this machine is not copied. The workspace's own packages go without saying; a folder outside is
+    // told, because whoever uses the mirror lacks it.
     for package in lock.packages.iter().filter(|package| package.source.is_own()) {
         left.insert(&package.id);
         if package.source.is_folder() {

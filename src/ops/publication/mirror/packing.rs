@@ -55,6 +55,8 @@ impl Copying<'_> {
                 }
                 there => there?,
             };
+            // Whether it is there is asked twice: by the digest of the lock, which needs nothing, and after fetching,
+            // because a lock need not have one.
             let is_there = |digest: &str| {
                 let mut lines = there.iter();
                 lines.find(|line| line.get("digest").and_then(Value::as_str) == Some(digest))
@@ -73,6 +75,8 @@ impl Copying<'_> {
                     self.catch_up_locked(&name, line, package);
                     continue;
                 }
+                // From here on, it is new there: its line first, because that may show that no hub can take it, and
+                // then the archive.
                 let beside = |folder: &str| self.beside(id, package, &name, folder);
                 let line = line(self.session, id, package, &stored, &called, &beside);
                 let mut line = match line.and_then(fits) {
@@ -98,6 +102,8 @@ impl Copying<'_> {
                     tags: followed.clone().into_iter().collect(),
                     ..release
                 });
+                // From one OCI registry into another, nothing is unpacked and packed again: digests that people pin
+                // stay what they are.
                 if let Ok(release) = release
                     && self.target.copy(route, &release, &line, &name)?.is_some()
                 {
@@ -110,6 +116,7 @@ impl Copying<'_> {
                 if let Some(renamed) = renamed.as_ref().filter(|_| !is_artifact) {
                     renamed.apply(&mut line);
                 }
+                // With the archive of its own tool goes what this tool has signed.
                 let (archive, provenance) = match made {
                     Some(archive) => (archive, fetch_provenance(self.session, package)?),
                     None => {
@@ -131,6 +138,7 @@ impl Copying<'_> {
                 };
                 self.target.compare(self.session, &upload)?;
                 self.target.publish(upload)?;
+                // After the version itself, so that the tag never leads to what is not there.
                 if let Some(tag) = &followed {
                     self.target.mark(&name, &version, Mark::Tag(tag))?;
                 }
@@ -164,6 +172,7 @@ impl Copying<'_> {
             None if name == Some(kudo::NAME) => Layout::Files,
             None => return Ok(None),
         };
+        // An archive by URL is laid out as its author likes, so mu packs its files.
         if package.source.is_archive() {
             return Ok(None);
         }
@@ -203,6 +212,7 @@ impl Copying<'_> {
         };
         let route = self.session.index().route(&needed).map_err(|error| error.to_string())?;
         let (there, _) = self.name_there(&needed, &route);
+        // The manifest says `../db`. Behind the mirror, that must still lead to the same package.
         let expected = Name::parse(name).ok().and_then(|name| name.beside(folder));
         if expected.is_none_or(|expected| expected.as_str() != there) {
             return Err(format!(
@@ -299,6 +309,8 @@ fn committed(
         line = loaded.manifest.index_line();
         let name = loaded.manifest.name.name().as_str();
         line.insert("name".to_owned(), name.into());
+        // The manifest's own line will do. Otherwise it is a line of a commit, which says what differs from the
+        // manifest inside.
         if full_version(&line) == called && !has_folders {
             return Ok(line);
         }

@@ -39,6 +39,7 @@ impl Archive {
         let cache = &session.environment.cache;
         fs::create_folder(cache)?;
         let file = tempfile::tempfile_in(cache).at("write a file in", cache)?;
+        // Hashed on its way to the disk, because it may be too large to be in memory.
         let hashing = Hashing { into: BufWriter::new(file), hash: Sha256::new(), size: 0 };
         let mut writer = ArchiveWriter::new(hashing);
         let is_manifest = |item: &&Item| [YAML_NAME, JSON_NAME].contains(&&*item.path);
@@ -57,6 +58,8 @@ impl Archive {
             Ok((file, ArchiveDigest::from_bytes(hash.finalize().into()), size))
         });
         let (file, archive, size) = finished.at("write a file in", cache)?;
+        // What nobody can unpack is not published. What is unpacked here also says the digest of the content, which the
+        // index line has.
         let _store = session.use_store()?;
         let tree = session.store.inspect(|tree| {
             let reader = BufReader::with_capacity(256 << 10, &file);

@@ -27,6 +27,7 @@ pub(super) fn cut_or_resolve(
     if member.manifest.dependencies.is_empty() {
         return Ok(None);
     }
+    // Without what `mu get` was given: no manifest requires it.
     let required = names::collect(session, Vec::new())?;
     let lacking = match cut(session, &required, lock, member) {
         Ok(part) => return Ok(Some(part)),
@@ -59,6 +60,8 @@ fn cut(
     member: &Member,
 ) -> Result<Lockfile, PackageId> {
     let own = Requester::of(member);
+    // First, the direct dependencies. Each must be locked for exactly this requirement, or the lock is older than the
+    // manifest.
     let mut direct = BTreeSet::new();
     for asked in requirements.asked.iter().filter(|asked| asked.by == own) {
         let id = &asked.requirement.id;
@@ -71,6 +74,7 @@ fn cut(
         }
         direct.extend(Some(id.clone()).filter(|_| is_direct));
     }
+    // Then, everything that these need.
     let mut reached = BTreeSet::new();
     let mut open: Vec<PackageId> = direct.into_iter().collect();
     while let Some(id) = open.pop() {
@@ -88,6 +92,7 @@ fn cut(
         }
         package.url = package.url.take().filter(|url| !url.starts_with("file:"));
     }
+    // Last, who requires it: other members of the workspace mean nothing to others, so what they ask for goes.
     let members = session.workspace.members.iter().filter(|other| reached.contains(&other.id));
     let mut askers: BTreeSet<String> =
         members.map(|other| Requester::of(other).to_string()).collect();
@@ -95,6 +100,7 @@ fn cut(
     askers.extend(reached.iter().map(ToString::to_string));
     let mut replaced = lock.replaced.clone();
     replaced.retain(|replaced| reached.contains(&replaced.id));
+    // The pack of a replaced package stays on this machine.
     replaced.iter_mut().for_each(|replaced| replaced.kept = None);
     let requested = packages.iter_mut().map(|package| &mut package.requested);
     for requested in requested.chain(replaced.iter_mut().map(|one| &mut one.requested)) {

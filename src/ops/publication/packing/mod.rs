@@ -81,12 +81,16 @@ pub(super) fn make(
     let member = &session.workspace.members[index];
     refuse_foreign(member)?;
     let mut warnings = Vec::new();
+    // The files. Never among them: clones of other packages, the cache, and an archive that is about to be written
+    // there.
     let mut others = session.folders_of_edits();
     others.extend([session.environment.cache.clone(), session.environment.mu_home.clone()]);
     others.extend(making.not.map(Path::to_owned));
     let mut items = own_content(session, member, &others, &mut warnings)?;
     refuse_secrets(&items, making.force, &mut warnings)?;
     let mut manifest = member.manifest.clone();
+    // The versions that it was built with go along, as a part of the lock. For whoever requires the package, they are
+    // no requirement.
     let part = match lock::cut_or_resolve(session, lock, member) {
         Err(error) if making.may_lack_versions && !making.pinned => {
             warnings.push(format!("packed without the exact versions: {}", error.error));
@@ -102,10 +106,12 @@ pub(super) fn make(
         own.expect("the manifest is always packed").content = Content::Text(text);
     }
     if let Some(part) = part {
+        // The items are sorted, so that the same files make the same bytes.
         let at = items.partition_point(|item| item.path.as_bytes() < FILE_NAME.as_bytes());
         let content = Content::Text(part.print());
         items.insert(at, Item { path: FILE_NAME.to_owned(), content });
     }
+    // Of the manifest that is packed, which may be the pinned one.
     check_limits(&manifest)?;
     let archive = Archive::make(session, &file_name(&manifest)?, &items)?;
     for warning in warnings {

@@ -59,6 +59,7 @@ const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults",
 pub(super) fn looks_secret(path: &str) -> bool {
     let path = path.to_lowercase();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    // `.env.production` has secrets; `.env.example` and `.env.local.sample` show how to write one.
     let is_environment = name
         .strip_prefix(".env.")
         .is_some_and(|rest| !EXAMPLES.contains(&rest.rsplit('.').next().unwrap_or(rest)));

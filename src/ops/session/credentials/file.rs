@@ -54,6 +54,7 @@ pub(super) fn change(
     change: impl FnOnce(&mut BTreeMap<String, Secret>) -> bool,
 ) -> Result<(), CommandError> {
     fs::create_private_folder(home, crate::env::IN_HOME)?;
+    // Without it, of two `mu login` at once, the later one would write back the tokens that it has read before.
     let _lock = Lock::acquire(&home.join("credentials.lock"), Sharing::Exclusive, &mut || {})?;
     let mut tokens = read(home)?;
     if !change(&mut tokens) {

@@ -29,6 +29,7 @@ impl Repositories {
     pub(super) fn find(&self, asked: &AskedServer) -> Option<Credential> {
         let path = asked.url().as_url().path();
         let there = self.0.iter().filter(|(url, ..)| url.is_same_server(asked.url()));
+        // The repository whose folder is nearest around the URL. One that is only on the same server comes last.
         let rank = |url: &SafeUrl| {
             let folder = url.as_url().path();
             if path.starts_with(folder) { folder.len() } else { 0 }

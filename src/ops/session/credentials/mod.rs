@@ -54,6 +54,7 @@ impl Tokens {
     pub(super) fn new(environment: &Environment, events: Arc<dyn Events>) -> Self {
         let tokens = environment.variables.iter().filter_map(|(name, value)| {
             let host = name.strip_prefix(TOKEN_PREFIX)?;
+            // CI systems set a variable whose secret is missing to an empty text.
             let is_usable = !host.is_empty() && !value.trim().is_empty();
             is_usable.then(|| (name.clone(), Secret::new(value.trim())))
         });
@@ -112,6 +113,8 @@ impl Tokens {
         });
         let of = |token: &Secret| Credential::token(asked, token.clone());
         let in_file = || format!("`{}`", file::path(&self.home).display());
+        // The file comes first: `store` takes a token out of it as soon as the keyring has that, so one in the file is
+        // newer.
         let found = stored.get(&host_and_port).map(|token| of(token).known_from(in_file()));
         #[cfg(feature = "keyring")]
         let found = found.or_else(|| {
@@ -153,6 +156,7 @@ impl Credentials for Tokens {
 ///
 /// When neither the keyring nor the file can store it.
 pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<Stored, CommandError> {
+    // A token is in one of both, so that none that was replaced can come back.
     #[cfg(feature = "keyring")]
     if keyring::store(host, token).is_ok() {
         file::change(home, |tokens| tokens.remove(host).is_some())?;

@@ -171,6 +171,7 @@ impl<'run> Vendoring<'run> {
         let Needs { needs, lock: lock_name } =
             formats::helms_needs(&member.manifest_path, self.session.short_names(), true)?;
         let around = self.session.workspace.folder_of(member)?;
+        // In a checkout, `charts` may be a link: everything would be written to where it leads. `inner` refuses it.
         if around.look_at(&CHARTS.into())?.is_some() {
             around.inner(&CHARTS.into())?;
         }
@@ -198,6 +199,8 @@ impl<'run> Vendoring<'run> {
             }
             versions.push(version);
         }
+        // Archives, then what nobody needs any more, then the lock: a run that is killed leaves the old lock, and the next
+        // run sees what is missing.
         for (file, bytes) in &new {
             around.write(&in_charts(file)?, bytes)?;
         }
@@ -243,6 +246,7 @@ impl<'run> Vendoring<'run> {
             let archive = package.archive.filter(|_| as_published);
             Ok(archive.is_some() && archive == digest_at(around, target)?)
         };
+        // In a plan, what is not on this machine stays where it is, and is only named.
         let Some(folder) = self.content(index) else {
             let version = package.version.clone();
             let target = in_charts(&archive_name(need, &version))?;
@@ -250,6 +254,8 @@ impl<'run> Vendoring<'run> {
             return Ok(Found { version, archive: Some(content) });
         };
         let version = self.version_in(&folder, need, &member.manifest_path)?;
+        // Helm takes the charts inside of an archive, whatever versions Mu.lock has of them. With `--unify` the archive
+        // is made again, with those of Mu.lock; otherwise this is told.
         let carried = carried_in(&self.outcome.lock, package, &folder);
         let is_made_one = self.unify && !carried.is_empty();
         let as_published = as_published && !is_made_one;
@@ -264,6 +270,7 @@ impl<'run> Vendoring<'run> {
         if !is_made_one && is_there(&target)? {
             return Ok(Found { version, archive: Some(Content::Kept) });
         }
+        // As it was published, byte for byte, where there is such an archive; everything else is packed here.
         let fetched = match as_published && !self.mode.is_dry() {
             true => fetch_archive(self.session, package)?.map(Rc::from),
             false => None,
@@ -302,6 +309,7 @@ impl<'run> Vendoring<'run> {
         around: &Folder,
     ) -> Result<Found, CommandError> {
         let carried = in_charts(&need.name)?;
+        // Without a `repository`, the chart must be in `charts` already; with `file://`, it is elsewhere in the folder.
         let place = match need.repository.strip_prefix("file://") {
             Some(path) => checked(path.trim_start_matches("./"), InnerPath::parse)?,
             None if need.repository.is_empty() => {
@@ -340,6 +348,7 @@ impl<'run> Vendoring<'run> {
     /// The version of the chart in a folder, as it is written there.
     fn version_in(&self, folder: &Path, need: &Need, by: &Path) -> Result<String, CommandError> {
         let head = formats::helms_head(folder)?;
+        // Helm finds a dependency by the name in its archive, and not by that of the file.
         if let Some(head) = head.filter(|head| head.name == need.name) {
             return Ok(head.version);
         }
@@ -398,7 +407,9 @@ impl<'run> Vendoring<'run> {
     ) -> Result<bool, CommandError> {
         let now = jiff::Timestamp::from_second(self.session.environment.now).unwrap_or_default();
         let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+        // What it says is kept with its date, so that a second run changes nothing.
         let text = helm::lock(needs, &versions, previous.as_deref(), &now.to_string());
+        // A chart without dependencies needs no lock.
         let is_changed =
             previous.as_ref() != Some(&text) && !(previous.is_none() && needs.is_empty());
         if is_changed && !self.mode.is_dry() {

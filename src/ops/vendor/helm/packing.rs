@@ -54,9 +54,11 @@ impl<'run> Vendoring<'run> {
             }
             None => {}
         }
+        // A chart that comes back to itself meets this, and is refused.
         self.made.insert(chart.folder.to_owned(), Made::Begun);
         let mut files = self.files(chart)?;
         let is_whole = self.add_charts(chart, &mut files)?;
+        // What is not whole is not remembered: the next dependent asks again.
         self.made.remove(chart.folder);
         if !is_whole {
             return Ok(None);
@@ -92,6 +94,7 @@ impl<'run> Vendoring<'run> {
     ) -> Result<bool, CommandError> {
         let manifest = chart.folder.join(helm::CHART);
         let names = self.session.short_names();
+        // What Mu.lock has is taken out of `charts`, so that it comes in again below, in the locked version.
         if self.unify && !chart.is_own {
             let all = formats::helms_needs(&manifest, names, false)?;
             for need in &all.needs {
@@ -104,6 +107,7 @@ impl<'run> Vendoring<'run> {
                 }
             }
         } else if !chart.is_own {
+            // A published chart with all of its charts inside is packed as it is.
             let lacking = lacking(chart.folder)?;
             if lacking.is_empty() {
                 return Ok(true);
@@ -119,6 +123,7 @@ impl<'run> Vendoring<'run> {
             if files.contains_key(&folder) || files.keys().any(is_archive) {
                 continue;
             }
+            // A chart inside another one is in no lock, so its own folder must have what it needs.
             let Some(locked_as) = chart.locked_as else {
                 self.add_inner(chart, need, &mut added)?;
                 continue;
@@ -237,6 +242,7 @@ fn lacking(folder: &Path) -> Result<Vec<String>, CommandError> {
     if names.is_empty() {
         return Ok(names);
     }
+    // In `charts`, a chart is a folder with a `Chart.yaml`, or an archive called `NAME-VERSION.tgz`.
     for entry in fs::entries_if_there(&folder.join("charts"))? {
         let Ok(file) = entry.file_name().into_string() else { continue };
         let called = match fs::metadata(&entry.path()).is_ok_and(|found| found.is_dir()) {
