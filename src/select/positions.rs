@@ -12,6 +12,12 @@ use smallvec::{SmallVec, smallvec};
 use crate::index::releases::Position;
 
 /// A half-open interval of positions.
+// A package with the versions 1.0.0, 1.1.0, 2.0.0, 2.1.0 and a requirement `>=1.1 <2 || ^2.1`:
+//
+//     position    0      1      2      3
+//     version   1.0.0  1.1.0  2.0.0  2.1.0
+//     set              [1, 2)        [3, 4)
+//
 type Interval = (Position, Position);
 
 /// A set of positions, as sorted intervals with gaps between them.
@@ -52,6 +58,7 @@ impl PositionSet {
 
     /// The highest position below `limit`.
     pub(super) fn last_below(&self, limit: Position) -> Option<Position> {
+        // The last interval that begins below the limit; it may go on behind it.
         let interval = self.intervals.iter().rev().find(|interval| interval.0 < limit)?;
         Some(interval.1.min(limit) - 1)
     }
@@ -59,6 +66,7 @@ impl PositionSet {
     /// Whether it holds `position`.
     pub(super) fn holds(&self, position: Position) -> bool {
         self.intervals
+            // "Less" means that the whole interval is before the position, so the one that holds it is "equal".
             .binary_search_by(|&(start, end)| {
                 if end <= position {
                     Ordering::Less
@@ -84,7 +92,10 @@ impl PositionSet {
 
     /// Puts `interval` at the end, joined to the last one if they touch.
     fn push(&mut self, interval: Interval) {
+        debug_assert!(self.intervals.last().is_none_or(|last| last.0 <= interval.0), "ascending");
         match self.intervals.last_mut() {
+            // `interval` must not begin before the last one does. Then touching it is the only way to overlap, and sets
+            // stay canonical.
             Some(last) if last.1 >= interval.0 => last.1 = last.1.max(interval.1),
             _ => self.intervals.push(interval),
         }
@@ -116,6 +127,8 @@ impl VersionSet for PositionSet {
         Self::default()
     }
 
+    // Includes positions behind the last candidate. There may be one later: a revision that is named, or another
+    // provider.
     fn full() -> Self {
         Self::between(0, Position::MAX)
     }
@@ -126,6 +139,7 @@ impl VersionSet for PositionSet {
 
     fn complement(&self) -> Self {
         let mut complement = Self::default();
+        // `start` is the end of the interval before: what is between the two is the gap.
         let mut start = 0;
         for &(from, to) in &self.intervals {
             if start < from {
@@ -141,6 +155,8 @@ impl VersionSet for PositionSet {
 
     fn intersection(&self, other: &Self) -> Self {
         let mut common = Self::default();
+        // Both lists are walked once, side by side. After each step the interval that ends first is done: nothing that
+        // comes later in the other list can overlap it.
         let (mut left, mut right) = (self.intervals.iter(), other.intervals.iter());
         let (mut mine, mut theirs) = (left.next(), right.next());
         while let (Some(one), Some(two)) = (mine, theirs) {
@@ -166,6 +182,7 @@ impl VersionSet for PositionSet {
         let (mut left, mut right) =
             (self.intervals.iter().peekable(), other.intervals.iter().peekable());
         loop {
+            // Of both lists the interval that begins first comes next, as `push` needs it.
             let next = match (left.peek(), right.peek()) {
                 (Some(one), Some(two)) if one.0 <= two.0 => left.next(),
                 (Some(_), None) => left.next(),
@@ -195,6 +212,8 @@ impl VersionSet for PositionSet {
         let mut theirs = other.intervals.iter();
         let mut candidate = theirs.next();
         self.intervals.iter().all(|mine| {
+            // `theirs` goes on from where it was for the interval before, because both are sorted. An interval of this
+            // set must be in a single one of the other: two would have a gap between them.
             while candidate.is_some_and(|interval| interval.1 <= mine.0) {
                 candidate = theirs.next();
             }

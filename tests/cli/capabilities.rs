@@ -537,3 +537,29 @@ fn a_package_of_the_workspace_is_not_used_beside_what_conflicts_with_it() {
         }
     }
 }
+
+#[test]
+fn what_the_settings_say_of_a_package_counts_for_versions_before_it_said_so_itself() {
+    let sandbox = Sandbox::with_dependencies(&["net/base#^1"]);
+    let provides = |version: &str| {
+        let package = Package::new("net/old", version).needs("net/base#^2");
+        package.key("provides", json!([NETWORK]))
+    };
+    sandbox.publish(&[
+        Package::new("net/base", "1.0.0"),
+        Package::new("net/base", "2.0.0"),
+        Package::new("net/old", "1.0.0"),
+        provides("1.1.0"),
+        Package::new("net/old", "1.2.0"),
+        provides("1.3.0"),
+    ]);
+    list(&sandbox, &["net/old"]);
+    let manifest = sandbox.read("Mu.yaml");
+    sandbox.write("Mu.yaml", &format!("{manifest}requires: [{NETWORK}]\n"));
+    // Those that say so need another `net/base`.
+    sandbox.mu(&["get"]).fails().says(&["no versions fit together"]);
+    let settings = format!("packages: {{hub.mu.com/net/old: {{provides: [{NETWORK}]}}}}\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/net/base 1.0.0", "hub.mu.com/net/old 1.2.0"]);
+}

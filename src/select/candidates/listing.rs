@@ -30,8 +30,9 @@ impl Listing<'_> {
                 provided.entry(capability).or_default().push(position);
             }
         }
+        // All of its versions provide it, also those that do not say so themselves.
         for capability in stated {
-            provided.entry(capability).or_default().extend(self.allowed.iter());
+            provided.insert(capability, self.allowed.iter().collect());
         }
         let is_preferred = |position: &Position| {
             let details = self.releases.details(*position);
