@@ -4,9 +4,13 @@
 //! anything fails, it offers nothing. The scripts themselves know commands and options.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Command};
+use clap_complete::Shell;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
 use crate::cli::{global, topics};
@@ -14,7 +18,7 @@ use crate::env::Environment;
 use crate::ops::config::settings;
 use crate::ops::search::{SearchRequest, search};
 use crate::ops::session::member::target;
-use crate::ops::{NoEvents, Options, Scope, Session};
+use crate::ops::{Code, CommandError, NoEvents, Options, Scope, Session};
 use crate::reference::PackageId;
 
 /// How many packages of the catalogs are offered at most.
@@ -154,7 +158,7 @@ fn names(environment: &Environment, expected: Names, words: &[String]) -> Option
 }
 
 /// The addition to a shell's script that completes names.
-pub(super) fn script(shell: &str) -> &'static str {
+pub(super) fn own_script(shell: &str) -> &'static str {
     match shell {
         "bash" => BASH,
         "zsh" => ZSH,
@@ -230,6 +234,109 @@ complete -c mu -n "__fish_seen_subcommand_from tree" -s i -l invert -x -a "(__mu
 complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l with -x -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l without -x -a "(__mu_names)"
 "#;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu completions bash > ~/.local/share/bash-completion/completions/mu
+  mu completions zsh > ~/.zfunc/_mu
+  mu completions fish > ~/.config/fish/completions/mu.fish")]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu man | man -l -
+  mu man --into ~/.local/share/man/man1")]
+pub(crate) struct ManArguments {
+    /// Write mu.1, mu-get.1 and the others into this folder
+    #[arg(long, value_name = "DIR")]
+    into: Option<std::path::PathBuf>,
+}
+
+/// What `mu completions` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Completions {
+    /// The shell.
+    shell: String,
+    /// The completion script.
+    script: String,
+}
+
+/// What `mu man` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Page {
+    /// The manual page, as troff.
+    page: String,
+}
+
+/// What `mu man --into` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Folder {
+    /// The folder with the manual pages.
+    folder: String,
+}
+
+pub(crate) fn run_completions(
+    context: &Context,
+    arguments: &CompletionsArguments,
+    program: &mut Command,
+) -> Ending {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, program, "mu", &mut text);
+    let shell = arguments.shell.to_string();
+    let mut script = String::from_utf8_lossy(&text).into_owned();
+    script.push_str(own_script(&shell));
+    let completions = Completions { shell, script };
+    context.answer(&completions, |completions| context.print(&completions.script))
+}
+
+pub(crate) fn man(context: &Context, arguments: &ManArguments, mut program: Command) -> Ending {
+    if let Some(folder) = &arguments.into {
+        let folder = crate::env::absolute(&context.environment.current, folder);
+        crate::fs::create_folder(&folder)?;
+        program.build();
+        write_pages(&program, &folder)?;
+        let answer = Folder { folder: folder.display().to_string() };
+        return context.answer(&answer, |Folder { folder }| {
+            context.shell.status(&format!("wrote the manual into {folder}"));
+            Ok(())
+        });
+    }
+    program.build();
+    let page = page(&program)?;
+    context.answer(&Page { page }, |answer| context.print(&answer.page))
+}
+
+/// Writes the page of a command, and those of the commands below it.
+fn write_pages(command: &Command, folder: &Path) -> Result<(), CommandError> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        write_pages(inner, folder)?;
+    }
+    let name = clap_mangen::Man::new(command.clone()).get_filename();
+    Ok(crate::fs::write_atomic(&folder.join(name), page(command)?.as_bytes())?)
+}
+
+/// The manual page of a command. Its synopsis is the line that `--help` shows.
+fn page(command: &Command) -> Result<String, CommandError> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut text).map_err(|error| {
+        CommandError::from_error(Code::Io, error).while_doing("cannot make the manual page")
+    })?;
+    let text = String::from_utf8_lossy(&text).replace(".SH EXTRA", ".SH NOTES");
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().replace('-', "\\-");
+    let start = text.find(".SH SYNOPSIS").map(|at| at + ".SH SYNOPSIS\n".len());
+    let end = start.and_then(|start| Some(start + text.get(start..)?.find(".SH ")?));
+    Ok(match start.zip(end) {
+        Some((start, end)) => format!("{}{usage}\n{}", &text[..start], &text[end..]),
+        None => text,
+    })
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! `mu config` and `mu env`.
+//! `mu config`, `mu env` and `mu registry`: the settings.
 
 use anstyle::Style;
 use clap::{Args, Subcommand};
@@ -6,9 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::config::{Setting, named, set, setting, settings, variables};
+use crate::ops::registry::{add, remove};
+use crate::ops::{Scope, Session};
 use crate::report::{FAINT, STRONG, Table};
+use crate::workspace;
+use crate::workspace::edit::NewRegistry;
 
 /// Show and change settings, and where each comes from
 #[derive(Debug, Subcommand)]
@@ -127,5 +130,188 @@ fn list(context: &Context, settings: Vec<Setting>) -> Ending {
         table.row([(STRONG, key), (Style::new(), value), (FAINT, from)]);
     }
     context.table(&table, "nothing is set")?;
+    Ok(0)
+}
+
+/// Manage registries: where packages come from
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  mu registry list
+  mu registry add hub.mu.com/ https://hub.internal.acme.co/mu/
+  mu registry add git.acme.co/ --provider git
+  mu registry remove git.acme.co/")]
+pub(crate) enum RegistryCommand {
+    /// List registries, and where each is set
+    #[command(visible_alias = "ls")]
+    List,
+    /// Set where the packages below a base or a namespace come from
+    #[command(after_help = "\
+Writes .mu/workspace.yaml. The registry with the longest prefix of a package's id is used. A package keeps its \
+id wherever it comes from.
+
+Examples:
+  mu registry add hub.mu.com/ https://hub.internal.acme.co/mu/
+  mu registry add hub.mu.com/acme/ ./hub
+  mu registry add hub.mu.com/secret/ https://private.acme.co/ --no-strip
+  mu registry add git.acme.co/ --provider git --lenient")]
+    Add {
+        /// What the ids of its packages start with: BASE/ or BASE/NAMESPACE/
+        #[arg(value_name = "PREFIX")]
+        prefix: String,
+        /// Where it is: a URL, or a folder
+        #[arg(value_name = "URL", required_unless_present = "provider")]
+        url: Option<String>,
+        /// Which provider serves it: hub, git, helm, kudo, oci, olm, path, or a plugin
+        #[arg(long, value_name = "NAME")]
+        provider: Option<String>,
+        /// Allow plain http:// to it
+        #[arg(long)]
+        insecure: bool,
+        /// Read tags such as v1 and 1.28 as versions
+        #[arg(long)]
+        lenient: bool,
+        /// Names are whole there: they include the segments in PREFIX
+        #[arg(long)]
+        no_strip: bool,
+        /// Set it in ~/.mu/config.yaml, for every workspace
+        #[arg(short, long)]
+        global: bool,
+    },
+    /// Remove a registry
+    #[command(
+        visible_alias = "rm",
+        after_help = "\
+Examples:
+  mu registry remove git.acme.co/"
+    )]
+    Remove {
+        /// The prefix, as `mu registry list` shows it
+        #[arg(value_name = "PREFIX")]
+        prefix: String,
+        /// Remove it from ~/.mu/config.yaml
+        #[arg(short, long)]
+        global: bool,
+    },
+}
+
+/// What `mu registry add` and `mu registry remove` answer.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct WroteRegistry {
+    /// The settings that were written.
+    file: String,
+    /// What was set for the prefix before, in words.
+    replaced: Option<String>,
+}
+
+/// The text for a registry without its own URL.
+const AT_BASE: &str = "at the base";
+
+/// What `mu registry list` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Registries<'a> {
+    /// The base of references without one.
+    default: &'a str,
+    /// The registries, in the order of their prefixes.
+    registries: Vec<Registry<'a>>,
+}
+
+/// Where the packages below a prefix come from.
+#[derive(Serialize, JsonSchema)]
+struct Registry<'a> {
+    /// What their ids begin with.
+    prefix: &'a str,
+    /// Where they are; none if the prefix says it.
+    url: Option<String>,
+    /// The configured provider; none if it is detected.
+    provider: &'a Option<String>,
+    /// Whether names there leave out the segments of the prefix.
+    strip: bool,
+    /// Whether plain http to another machine is allowed.
+    insecure: bool,
+    /// Whether tags such as `v1` and `1.28` are versions.
+    lenient: bool,
+    /// The file that sets it.
+    file: String,
+}
+
+pub(crate) fn run_registry(context: &Context, command: RegistryCommand) -> Ending {
+    let session = context.open_settings()?;
+    match command {
+        RegistryCommand::List => list_registries(context, &session),
+        RegistryCommand::Add { prefix, url, provider, insecure, lenient, no_strip, global } => {
+            let insecure = insecure || context.global.allow_insecure;
+            let new = NewRegistry { provider, url, insecure, lenient, no_strip, tokens_at: None };
+            let added = add(&session, &prefix, &new, global)?;
+            let wrote = WroteRegistry {
+                file: added.file.display().to_string(),
+                replaced: added.before.as_ref().map(described),
+            };
+            context.answer(&wrote, |wrote| {
+                if let Some(before) = &wrote.replaced {
+                    let (prefix, now) = (&added.now.prefix, described(&added.now));
+                    context.line(&format!("{prefix}: {before} → {now}"))?;
+                }
+                context.line(&format!("wrote {}", wrote.file))
+            })
+        }
+        RegistryCommand::Remove { prefix, global } => {
+            let file = remove(&session, &prefix, global)?;
+            let wrote = WroteRegistry { file: file.display().to_string(), replaced: None };
+            context.answer(&wrote, |wrote| context.line(&format!("wrote {}", wrote.file)))
+        }
+    }
+}
+
+/// A registry's place and its other settings, in a line.
+fn described(registry: &workspace::Registry) -> String {
+    let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
+    let provider = registry.provider.as_ref().map(|provider| format!("provider {provider}"));
+    let more = [
+        provider,
+        registry.insecure.then(|| "insecure".to_owned()),
+        registry.lenient.then(|| "lenient versions".to_owned()),
+        (!registry.strip).then(|| "names whole".to_owned()),
+    ];
+    let parts: Vec<String> = std::iter::once(url).chain(more.into_iter().flatten()).collect();
+    parts.join(", ")
+}
+
+fn list_registries(context: &Context, session: &Session) -> Ending {
+    let registries = &session.workspace.settings.registries;
+    if context.shell.is_json() {
+        let registries = registries.iter().map(|registry| Registry {
+            prefix: &registry.prefix,
+            url: registry.url.as_ref().map(ToString::to_string),
+            provider: &registry.provider,
+            strip: registry.strip,
+            insecure: registry.insecure,
+            lenient: registry.lenient,
+            file: registry.defined_in.display().to_string(),
+        });
+        let default = session.workspace.settings.base.as_str();
+        return context.json(&Registries { default, registries: registries.collect() });
+    }
+    let mut table = Table::new(&["prefix", "where", "provider", "names leave out", "set in"]);
+    for registry in registries {
+        let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
+        let provider = match session.index().provider_of(registry) {
+            Ok(provider) => provider,
+            Err(_) => format!("{} (unknown)", registry.provider.as_deref().unwrap_or_default()),
+        };
+        let left_out = match registry.left_out() {
+            "" if registry.strip => "",
+            "" => "nothing",
+            left_out => left_out,
+        };
+        table.row([
+            (STRONG, registry.prefix.clone()),
+            (Style::new(), url),
+            (Style::new(), provider),
+            (Style::new(), left_out.to_owned()),
+            (FAINT, registry.defined_in.display().to_string()),
+        ]);
+    }
+    context.table(&table, "no registries are set: every base is contacted directly")?;
     Ok(0)
 }

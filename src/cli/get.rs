@@ -1,12 +1,15 @@
-//! `mu get`.
+//! What installs: `mu get`, `mu add`, `mu remove` and `mu build`.
 
 use clap::Args;
 
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
-use crate::ops::Scope;
+use crate::ops::build::{BuildRequest, build};
 use crate::ops::get::{GetRequest, Save, check_not_empty, get};
+use crate::ops::remove::{RemoveRequest, remove};
 use crate::ops::solve::narrowed;
+use crate::ops::{Events as _, Scope};
+use crate::report::count;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -96,4 +99,134 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let narrowing = arguments.narrowing.into_operation();
     let request = GetRequest { references, save, update, dry_run, narrowing };
     change::print(context, &get(&session, &request)?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write \
+aws/ec2#^1.2.0. One that is already there gets the new version, channel or app version; an empty one (`--channel ''`) removes the key. One in the other list (with or without --dev) moves. With the minimal strategy, other dependencies \
+that it raises are raised in Mu.yaml too.
+
+Examples:
+  mu add aws/ec2
+  mu add 'acme/utils#~1.5' --dev
+  mu add 'helm+https://charts.acme.co/postgresql#^12' --alias olddb
+  mu add 'https://github.com/acme/logs#main' -p acme/web")]
+pub(crate) struct AddArguments {
+    /// What to depend on: [PROTOCOL][BASE/]NAME[#VERSION], or a folder
+    #[arg(value_name = "REF", required = true)]
+    references: Vec<String>,
+    /// Write into devDependencies: needed only to develop the package
+    #[arg(long)]
+    dev: bool,
+    /// Give the dependency this name in the manifest: the alias of a chart, or the key where dependencies are a map. A chart \
+    /// may be listed under several
+    #[arg(long, value_name = "NAME")]
+    alias: Option<String>,
+    /// The package of the workspace whose Mu.yaml is edited
+    #[arg(short, long, value_name = "PACKAGE")]
+    package: Option<String>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    narrowing: Narrowing,
+}
+
+pub(crate) fn run_add(context: &Context, arguments: AddArguments) -> Ending {
+    let AddArguments { references, dev, alias, package, dry_run, narrowing } = arguments;
+    let session = context.open_for_manifest(Scope::Workspace, package.as_deref(), dry_run)?;
+    let (save, narrowing) = (Some(Save { package, dev, alias }), narrowing.into_operation());
+    let request = GetRequest { references, save, update: false, dry_run, narrowing };
+    change::print(context, &get(&session, &request)?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Edits the Mu.yaml of the package around this folder, or the one that --package names. Several are edited only with \
+--all. With \
+the minimal strategy, `# indirect` lines that nothing needs any more are removed too.
+
+Examples:
+  mu remove aws/ec2
+  mu remove aws/ec2 -p acme/web
+  mu remove --global hub.mu.com/aws/ec2")]
+pub(crate) struct RemoveArguments {
+    /// The packages to remove
+    #[arg(value_name = "PKG", required = true)]
+    references: Vec<String>,
+    /// The package of the workspace whose Mu.yaml is edited
+    #[arg(short, long, value_name = "PACKAGE", conflicts_with_all = ["global", "all"])]
+    package: Option<String>,
+    /// Edit the Mu.yaml of every package of the workspace
+    #[arg(long, conflicts_with = "global")]
+    all: bool,
+    /// Remove from ~/.mu/packs
+    #[arg(short, long)]
+    global: bool,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run_remove(context: &Context, arguments: RemoveArguments) -> Ending {
+    let RemoveArguments { references, package, all, global, dry_run } = arguments;
+    let session = context.open_for_manifest(Scope::of(global), package.as_deref(), dry_run)?;
+    let request = RemoveRequest { references, package, all, dry_run };
+    change::print(context, &remove(&session, &request)?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A package can have a `build` in its manifest: a command, and the files that it makes. Installing a package never runs it; `mu build` does, for packages that `trust: {build: [PATTERN]}` in the settings names. The first time, and whenever anything of it has changed, it shows what would run and asks. \
+A build gets a copy of the package, no network, and no files but its own, those of its dependencies, and the system's programs; on Linux, the package bubblewrap does that. The result is installed together with the package.
+
+Without PKG, builds everything in Mu.lock that is trusted; what PKG depends on is built first. What was built before from the same is not built again.
+
+Examples:
+  mu build
+  mu build acme/web
+  mu build --check                     build twice, and compare
+  mu build --yes                       agree to every build that is trusted and new, and print it")]
+pub(crate) struct BuildArguments {
+    /// The packages to build, with what they depend on
+    #[arg(value_name = "PKG")]
+    packages: Vec<String>,
+    /// Build twice, and fail if the results differ
+    #[arg(long)]
+    check: bool,
+    /// Run builds with all of your rights, and ask anew for that
+    #[arg(long)]
+    no_sandbox: bool,
+}
+
+pub(crate) fn run_build(context: &Context, arguments: BuildArguments) -> Ending {
+    let BuildArguments { packages, check, no_sandbox } = arguments;
+    let session = context.open_to_change(Scope::Workspace)?;
+    let report = build(&session, &BuildRequest { packages, check, no_sandbox })?;
+    context.answer(&report, |report| {
+        for one in &report.packages {
+            let how = match (one.checked, one.reused) {
+                (true, _) => "built twice, with the same result",
+                (false, true) => "was built before",
+                (false, false) => "built",
+            };
+            context.line(&format!("{} {}: {how}", context.name(&one.id), one.version))?;
+        }
+        for one in &report.untrusted {
+            let name = context.short(one);
+            context
+                .shell
+                .warning(&format!("{name} has a build that is not trusted; it did not run"));
+        }
+        if report.packages.is_empty() {
+            context.shell.status("no package in Mu.lock has a build");
+        } else {
+            context.shell.status(&format!(
+                "{} built and installed",
+                count(report.packages.len(), "package")
+            ));
+        }
+        Ok(())
+    })
 }

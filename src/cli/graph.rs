@@ -1,14 +1,21 @@
-//! `mu graph`.
+//! `mu graph`, `mu tree` and `mu why`: what depends on what.
 
+use anstyle::Style;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::number;
+use crate::cli::info::with_reason;
 use crate::ops::graph::{Graph, Node, Vertex};
+use crate::ops::session::locked::version_of;
+use crate::ops::tree::{Roots, Tree, tree};
+use crate::ops::why::{Reasons, Why, why};
 use crate::ops::{Code, CommandError, Scope};
+use crate::reference::VersionSpec;
 use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
+use crate::report::{FAINT, NOTICE, STRONG, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -110,6 +117,227 @@ fn picture(graph: &Graph, depth: Option<usize>) -> Result<String, CommandError> 
             "it would have {pieces} boxes, labels and bends, and at most {MOST_PIECES} are allowed"
         ))
     })
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The dependencies of a package are shown once: where it appears again, it is marked (*). A package that depends \
+on itself is marked (cycle). With --json, these are `repeated` and `cycle`. The workspace's packages are sorted by \
+folder, and what a package needs by id, the base first.
+
+Examples:
+  mu tree
+  mu tree --depth 1
+  mu tree web/proxy                    what one package needs
+  mu tree --invert aws/vpc             what needs it
+  mu tree --duplicates                 what brings several versions of a package")]
+pub(crate) struct TreeArguments {
+    /// Show what this package needs; it can be any package in use
+    #[arg(value_name = "PKG")]
+    name: Option<String>,
+    /// Show what this package of the workspace needs
+    #[arg(short, long, value_name = "PACKAGE", conflicts_with = "name")]
+    package: Option<String>,
+    /// Show what needs this package: the tree upside down
+    #[arg(short, long, value_name = "PKG", conflicts_with_all = ["name", "package"])]
+    invert: Option<String>,
+    /// Show the packages that are in use in several versions, and what needs each
+    #[arg(short, long, conflicts_with_all = ["name", "package", "invert"])]
+    duplicates: bool,
+    /// Show at most N levels
+    #[arg(long, value_name = "N", value_parser = number)]
+    depth: Option<usize>,
+}
+
+impl TreeArguments {
+    fn roots(&self) -> Roots {
+        match (&self.name, &self.package, &self.invert) {
+            (Some(name), _, _) => Roots::Package(name.clone()),
+            (_, Some(member), _) => Roots::Member(member.clone()),
+            (_, _, Some(package)) => Roots::Inverted(package.clone()),
+            _ if self.duplicates => Roots::Duplicates,
+            _ => Roots::Workspace,
+        }
+    }
+}
+
+/// What `mu tree` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TreeAnswer {
+    /// The workspace's packages, and the command line; or the packages in the question.
+    roots: Vec<Tree>,
+}
+
+pub(crate) fn run_tree(context: &Context, arguments: &TreeArguments) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let depth = arguments.depth.unwrap_or(usize::MAX);
+    let answer = TreeAnswer { roots: tree(&session, &arguments.roots(), depth)? };
+    let verb =
+        if arguments.invert.is_some() || arguments.duplicates { "requires" } else { "required" };
+    context.answer(&answer, |answer| {
+        let mut text = String::new();
+        for root in &answer.roots {
+            text.push_str(&format!("{}\n", name(root)));
+            draw(&root.dependencies, verb, "", &mut text);
+        }
+        if text.is_empty() {
+            context.shell.status(match arguments.duplicates {
+                true => "no package is in use in several versions",
+                false => "nothing is installed here",
+            });
+        }
+        context.print(&context.short(&text))
+    })
+}
+
+/// What requires packages without being one.
+const COMMAND: &str = "mu get";
+
+/// Draws the packages below a package, one on each line; `verb` says what the versions after them are.
+fn draw(trees: &[Tree], verb: &str, indent: &str, text: &mut String) {
+    for (index, tree) in trees.iter().enumerate() {
+        let (branch, stem) = if index + 1 == trees.len() {
+            ("└── ", "    ")
+        } else {
+            ("├── ", "│   ")
+        };
+        let mark = match (tree.cycle, tree.repeated) {
+            (true, _) => " (cycle)",
+            (_, true) => " (*)",
+            _ => "",
+        };
+        let (name, spec) = (name(tree), spec(tree));
+        let helm: String = tree.helm.iter().map(|inside| format!(" ({inside})")).collect();
+        text.push_str(&format!(
+            "{FAINT}{indent}{branch}{FAINT:#}{name}{NOTICE}{helm}{NOTICE:#} {FAINT}[{verb}: {spec}]{mark}{FAINT:#}\n"
+        ));
+        draw(&tree.dependencies, verb, &format!("{indent}{stem}"), text);
+    }
+}
+
+/// What is required of a package, or by it; `latest` could be mistaken for its version.
+fn spec(tree: &Tree) -> String {
+    let spec = tree.spec.as_deref().unwrap_or_default();
+    match spec.strip_prefix("latest") {
+        Some(rest) if rest.is_empty() || rest.starts_with(' ') => format!("any version{rest}"),
+        _ => spec.to_owned(),
+    }
+}
+
+fn name(tree: &Tree) -> String {
+    let style = if tree.is_root { STRONG } else { Style::new() };
+    match &tree.version {
+        None if tree.is_root && tree.name == COMMAND => {
+            format!("{style}installed by `{COMMAND}`{style:#}")
+        }
+        Some(version) => format!("{style}{}{style:#} {version}", tree.name),
+        None => format!("{style}{}{style:#}", tree.name),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+If many paths lead to it, the shortest are shown; --all and --json show all of them.
+
+Examples:
+  mu why aws/vpc
+  mu why aws/vpc --all")]
+pub(crate) struct WhyArguments {
+    /// The package
+    #[arg(value_name = "PKG")]
+    package: String,
+    /// Show every path that leads to it
+    #[arg(long)]
+    all: bool,
+}
+
+/// The number of paths that are shown without `--all`.
+const SHORTEST: usize = 20;
+pub(crate) fn run_why(context: &Context, arguments: &WhyArguments) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let why = why(&session, &arguments.package)?;
+    context.answer(&why, |why| {
+        for other in &why.aliases {
+            let text = format!("`aliases` in the settings make {other} the package {}", why.id);
+            line(context, &text)?;
+        }
+        for reasons in &why.versions {
+            print_reasons(context, why, reasons)?;
+        }
+        for inside in &why.helm {
+            line(
+                context,
+                &format!(
+                    "{NOTICE}Helm uses {} from inside {}{NOTICE:#}",
+                    inside.version, inside.inside
+                ),
+            )?;
+        }
+        print_paths(context, why, arguments)
+    })
+}
+
+/// Prints a line that names packages.
+fn line(context: &Context, text: &str) -> Result<(), Stop> {
+    context.line(&context.short(text))
+}
+
+fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), Stop> {
+    let package = &reasons.package;
+    let name = context.name(&why.id);
+    line(context, &format!("{STRONG}{name}{STRONG:#} {}", version_of(package)))?;
+    for (what, reason) in [("yanked", &reasons.yanked), ("deprecated", &reasons.deprecated)] {
+        let Some(reason) = reason else { continue };
+        line(context, &format!("{NOTICE}{}{NOTICE:#}", printable(&with_reason(what, reason))))?;
+    }
+    line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
+    line(context, &format!("{FAINT}required:{FAINT:#}"))?;
+    for asker in &reasons.requested {
+        let is_exact = VersionSpec::parse(&asker.spec).is_ok_and(|spec| spec.is_pinned());
+        let decides = !is_exact && asker.least.as_ref() == Some(&reasons.version);
+        let note = if decides { " (at least this version)" } else { "" };
+        line(context, &format!("  {} by {}{note}", asker.spec, asker.by))?;
+    }
+    for (id, spec, by) in &why.instead {
+        line(context, &format!("  {spec} by {by} (required of {id})"))?;
+    }
+    if let Some(unknown) = &reasons.unknown {
+        return line(context, &format!("{FAINT}newer versions are not known: {unknown}{FAINT:#}"));
+    }
+    let has_releases = !package.source.is_workspace() && !package.source.is_folder();
+    if reasons.newer.is_empty() && has_releases {
+        return line(context, &format!("{FAINT}there is no newer release{FAINT:#}"));
+    }
+    if !reasons.newer.is_empty() {
+        line(context, &format!("{FAINT}why no newer version:{FAINT:#}"))?;
+    }
+    for newer in reasons.newer.iter().flat_map(|newer| &newer.explanation) {
+        line(context, &format!("  {newer}"))?;
+    }
+    Ok(())
+}
+
+fn print_paths(context: &Context, why: &Why, arguments: &WhyArguments) -> Result<(), Stop> {
+    let (graph, paths) = (&why.paths.graph, &why.paths.nodes);
+    line(context, &format!("{FAINT}paths to it:{FAINT:#}"))?;
+    let shown = if arguments.all { paths.len() } else { SHORTEST.min(paths.len()) };
+    for path in &paths[..shown] {
+        let mut text = graph.vertices[path[0]].name.clone();
+        for pair in path.windows(2) {
+            let spec = graph.spec(pair[0], pair[1]);
+            let name = &graph.vertices[pair[1]].name;
+            text.push_str(&format!(" {FAINT}→{FAINT:#} {name} {FAINT}{spec}{FAINT:#}"));
+        }
+        line(context, &format!("  {text}"))?;
+    }
+    let all = format!("`mu why {} --all`", arguments.package);
+    let rest = match (paths.len() - shown, why.are_all_paths) {
+        (0, true) => return Ok(()),
+        (0, false) => "… and more, which were not searched".to_owned(),
+        (more, true) => format!("… and {more} more: {all}"),
+        (more, false) => format!("… and more than {more} others: {all}"),
+    };
+    line(context, &format!("  {FAINT}{rest}{FAINT:#}"))
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use crate::cli::context::{Context, Ending};
 use crate::index::releases::LeftOut;
 use crate::lock::Source;
 use crate::ops::info::{Exports, Info, info};
-use crate::ops::readme::{Readme, readme};
-use crate::ops::session::json;
+use crate::ops::info::{Readme, readme};
+use crate::ops::session::words;
 use crate::ops::versions::ListedVersion;
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
@@ -97,12 +97,12 @@ pub(super) struct Answer<'a> {
     /// Names that point to it.
     tags: &'a [String],
     /// Why it was withdrawn, empty without a reason; `false` if it was not.
-    #[serde(serialize_with = "json::yanked")]
-    #[schemars(schema_with = "json::yanked_schema")]
+    #[serde(serialize_with = "words::yanked")]
+    #[schemars(schema_with = "words::yanked_schema")]
     yanked: &'a Option<String>,
     /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
-    #[serde(serialize_with = "json::yanked")]
-    #[schemars(schema_with = "json::yanked_schema")]
+    #[serde(serialize_with = "words::yanked")]
+    #[schemars(schema_with = "words::yanked_schema")]
     deprecated: &'a Option<String>,
     /// The format of the package, if it is not mu's: `helm`.
     format: &'a Option<String>,

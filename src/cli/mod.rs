@@ -1,19 +1,14 @@
-//! The command line: one file for each command, which parses, calls one operation, and prints the answer.
+//! The command line: one file for each command, or for a few that belong together, which parses, calls one operation, and prints the answer.
 
-mod add;
-mod build;
 mod cache;
 mod change;
 mod complete;
-mod completions;
 mod config;
 mod context;
 mod diff;
 mod doctor;
 #[cfg(feature = "git")]
 mod edit;
-mod fetch;
-mod filter;
 mod get;
 mod global;
 mod graph;
@@ -21,57 +16,39 @@ mod graph;
 mod hub;
 mod info;
 mod init;
-mod list;
 mod login;
-#[cfg(feature = "publish")]
-mod mirror;
-mod outdated;
 #[cfg(feature = "hub")]
 mod pack;
-mod parse;
-#[cfg(feature = "git")]
-mod patch;
-mod pin;
 #[cfg(feature = "exec")]
 mod plugin;
 #[cfg(feature = "publish")]
 mod publish;
-mod registry;
-mod remove;
 mod resolve;
 mod schema;
 mod search;
 mod shape;
 mod status;
-#[cfg(feature = "publish")]
-mod tag;
 mod topics;
-mod tree;
 mod update;
-mod upgrade;
 mod usage;
 mod vendor;
-mod verify;
 mod version;
-mod versions;
 mod which;
-mod why;
-#[cfg(feature = "publish")]
-mod yank;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, LazyLock};
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use mu_provider::threads;
 
 use crate::cli::context::{Context, Ending, Server, Stop};
-use crate::cli::global::Global;
-use crate::cli::shape::Globals;
+use crate::cli::global::{Global, words};
+use crate::cli::shape::{Globals, shaped};
 use crate::env::{Environment, EnvironmentError};
 use crate::ops::build::confine;
-use crate::ops::explain::disk::with_hint;
-use crate::ops::session::no_folder::no_folder;
+use crate::ops::session::disk::no_folder;
+use crate::ops::session::disk::with_hint;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell};
 
@@ -118,24 +95,24 @@ enum Command {
     #[command(visible_aliases = ["install", "i"])]
     Get(get::Arguments),
     /// Add dependencies to Mu.yaml, and install them
-    Add(add::Arguments),
+    Add(get::AddArguments),
     /// Remove dependencies from Mu.yaml, Mu.lock and the packs
     #[command(visible_alias = "rm")]
-    Remove(remove::Arguments),
+    Remove(get::RemoveArguments),
     /// Move to newer versions that Mu.yaml allows
     #[command(visible_alias = "up")]
     Update(update::Arguments),
     /// Move to the newest releases, and raise the requirements in Mu.yaml
-    Upgrade(upgrade::Arguments),
+    Upgrade(update::UpgradeArguments),
     /// Move a package to an older version
-    Downgrade(upgrade::DowngradeArguments),
+    Downgrade(update::DowngradeArguments),
     /// Write the locked versions into Mu.yaml as pins
-    Pin(pin::PinArguments),
+    Pin(version::PinArguments),
     /// Remove pins
-    Unpin(pin::UnpinArguments),
+    Unpin(version::UnpinArguments),
     /// Change files of a package before it is installed
     #[cfg(feature = "git")]
-    Patch(patch::Arguments),
+    Patch(edit::PatchArguments),
     /// Work on a package that the workspace uses, in a clone of its repository
     #[cfg(feature = "git")]
     Edit(edit::Arguments),
@@ -148,15 +125,15 @@ enum Command {
     Which(which::Arguments),
     /// List what is installed
     #[command(visible_alias = "ls")]
-    List(list::Arguments),
+    List(status::ListArguments),
     /// Show the dependency tree
-    Tree(tree::Arguments),
+    Tree(graph::TreeArguments),
     /// Draw the dependency graph
     Graph(graph::Arguments),
     /// Show why a package is installed, and why this version
-    Why(why::Arguments),
+    Why(graph::WhyArguments),
     /// Show which packages have newer versions
-    Outdated(outdated::Arguments),
+    Outdated(update::OutdatedArguments),
     /// Show what changed between two versions of a package
     Diff(diff::Arguments),
     /// Show the state of the workspace: its packages, lock and packs
@@ -166,13 +143,13 @@ enum Command {
     /// Show what a package is and how to install it
     Info(info::Arguments),
     /// List the versions of a package
-    Versions(versions::Arguments),
+    Versions(search::VersionsArguments),
     /// Hash the installed packages again, and compare them with Mu.lock
-    Verify(verify::Arguments),
+    Verify(status::VerifyArguments),
     /// Fill the store with what Mu.lock names, and install nothing
-    Fetch(fetch::Arguments),
+    Fetch(cache::FetchArguments),
     /// Run the builds of trusted packages, and install the results
-    Build(build::Arguments),
+    Build(get::BuildArguments),
     /// Keep packs in the workspace as files to commit
     Vendor(vendor::Arguments),
     /// Show or raise the version in Mu.yaml
@@ -185,13 +162,13 @@ enum Command {
     Publish(publish::Arguments),
     /// Withdraw a published version
     #[cfg(feature = "publish")]
-    Yank(yank::Arguments),
+    Yank(publish::YankArguments),
     /// Tag a published version
     #[cfg(feature = "publish")]
-    Tag(tag::Arguments),
+    Tag(publish::TagArguments),
     /// Copy packages into another hub or registry
     #[cfg(feature = "publish")]
-    Mirror(mirror::Arguments),
+    Mirror(publish::MirrorArguments),
     /// Store a token for a registry's host
     Login(login::Arguments),
     /// Remove the token for a registry's host
@@ -200,7 +177,7 @@ enum Command {
     #[command(name = "whoami")]
     WhoAmI(login::WhoAmIArguments),
     #[command(subcommand)]
-    Registry(registry::Command),
+    Registry(config::RegistryCommand),
     #[cfg(feature = "publish")]
     #[command(subcommand)]
     Hub(hub::Command),
@@ -219,9 +196,9 @@ enum Command {
     #[command(name = "__complete", hide = true)]
     Complete(complete::Arguments),
     /// Print completions for a shell
-    Completions(completions::Arguments),
+    Completions(complete::CompletionsArguments),
     /// Print the manual page, or write a page for each command
-    Man(completions::ManArguments),
+    Man(complete::ManArguments),
     /// Print the JSON schema of a file, or of a command's answer
     Schema(schema::Arguments),
 }
@@ -263,7 +240,7 @@ fn run_here(arguments: &[OsString], server: Server) -> u8 {
     if let Some(text) = topics::asked_for(arguments) {
         return usage::help(text, arguments, color);
     }
-    let cli = match parse::parse(arguments, clap_color(color)) {
+    let cli = match parse(arguments, clap_color(color)) {
         Ok(cli) => cli,
         Err(error) => return usage::refused(error, arguments, color),
     };
@@ -366,15 +343,15 @@ fn carry_out(context: &Context, command: Command) -> Ending {
     match command {
         Command::Init(arguments) => init::run(context, arguments),
         Command::Get(arguments) => get::run(context, arguments),
-        Command::Add(arguments) => add::run(context, arguments),
-        Command::Remove(arguments) => remove::run(context, arguments),
+        Command::Add(arguments) => get::run_add(context, arguments),
+        Command::Remove(arguments) => get::run_remove(context, arguments),
         Command::Update(arguments) => update::run(context, arguments),
-        Command::Upgrade(arguments) => upgrade::run(context, arguments),
-        Command::Downgrade(arguments) => upgrade::downgrade(context, &arguments),
-        Command::Pin(arguments) => pin::pin(context, arguments),
-        Command::Unpin(arguments) => pin::unpin(context, arguments),
+        Command::Upgrade(arguments) => update::run_upgrade(context, arguments),
+        Command::Downgrade(arguments) => update::downgrade(context, &arguments),
+        Command::Pin(arguments) => version::pin(context, arguments),
+        Command::Unpin(arguments) => version::unpin(context, arguments),
         #[cfg(feature = "git")]
-        Command::Patch(arguments) => patch::run(context, &arguments),
+        Command::Patch(arguments) => edit::run_patch(context, &arguments),
         #[cfg(feature = "git")]
         Command::Edit(arguments) => edit::run(context, arguments),
         Command::Resolve(arguments) => resolve::run(context, arguments),
@@ -383,19 +360,19 @@ fn carry_out(context: &Context, command: Command) -> Ending {
             resolve::run(context, arguments)
         }
         Command::Which(arguments) => which::run(context, &arguments),
-        Command::List(arguments) => list::run(context, &arguments),
-        Command::Tree(arguments) => tree::run(context, &arguments),
+        Command::List(arguments) => status::run_list(context, &arguments),
+        Command::Tree(arguments) => graph::run_tree(context, &arguments),
         Command::Graph(arguments) => graph::run(context, &arguments),
-        Command::Why(arguments) => why::run(context, &arguments),
-        Command::Outdated(arguments) => outdated::run(context, &arguments),
+        Command::Why(arguments) => graph::run_why(context, &arguments),
+        Command::Outdated(arguments) => update::run_outdated(context, &arguments),
         Command::Diff(arguments) => diff::run(context, &arguments),
         Command::Status(arguments) => status::run(context, &arguments),
         Command::Search(arguments) => search::run(context, arguments),
         Command::Info(arguments) => info::run(context, &arguments),
-        Command::Versions(arguments) => versions::run(context, arguments),
-        Command::Verify(arguments) => verify::run(context, &arguments),
-        Command::Fetch(arguments) => fetch::run(context, &arguments),
-        Command::Build(arguments) => build::run(context, arguments),
+        Command::Versions(arguments) => search::run_versions(context, arguments),
+        Command::Verify(arguments) => status::run_verify(context, &arguments),
+        Command::Fetch(arguments) => cache::run_fetch(context, &arguments),
+        Command::Build(arguments) => get::run_build(context, arguments),
         Command::Vendor(arguments) => vendor::run(context, &arguments),
         Command::Version(arguments) => version::run(context, arguments),
         #[cfg(feature = "hub")]
@@ -403,15 +380,15 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         #[cfg(feature = "publish")]
         Command::Publish(arguments) => publish::run(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Yank(arguments) => yank::run(context, arguments),
+        Command::Yank(arguments) => publish::run_yank(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Tag(arguments) => tag::run(context, arguments),
+        Command::Tag(arguments) => publish::run_tag(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Mirror(arguments) => mirror::run(context, arguments),
+        Command::Mirror(arguments) => publish::run_mirror(context, arguments),
         Command::Login(arguments) => login::run(context, &arguments),
         Command::Logout(arguments) => login::run_logout(context, &arguments),
         Command::WhoAmI(arguments) => login::run_whoami(context, &arguments),
-        Command::Registry(command) => registry::run(context, command),
+        Command::Registry(command) => config::run_registry(context, command),
         #[cfg(feature = "publish")]
         Command::Hub(command) => hub::run(context, command),
         Command::Cache(command) => cache::run(context, &command),
@@ -422,9 +399,137 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Doctor(arguments) => doctor::run(context, &arguments),
         Command::Complete(arguments) => complete::run(context, &arguments, Cli::command),
         Command::Completions(arguments) => {
-            completions::run(context, &arguments, &mut Cli::command())
+            complete::run_completions(context, &arguments, &mut Cli::command())
         }
-        Command::Man(arguments) => completions::man(context, &arguments, Cli::command()),
+        Command::Man(arguments) => complete::man(context, &arguments, Cli::command()),
         Command::Schema(arguments) => schema::run(context, &arguments),
+    }
+}
+
+/// Reads a command line.
+///
+/// Every command takes the global options, and clap copies them into each command, which takes longer than everything else in a fast
+/// command. So the arguments are first parsed by a program that only has the command that they seem to name.
+///
+/// A command line that the program with one command cannot parse is parsed again by the whole program, which
+/// has the best errors.
+fn parse(arguments: &[OsString], color: clap::ColorChoice) -> Result<Cli, clap::Error> {
+    let program = global::program().version(VERSION.as_str());
+    let first = words(arguments, &program).nth(1);
+    if let Some((first, _)) = first
+        && let (before, [help, asked @ ..]) = arguments.split_at(first)
+        && help == "help"
+    {
+        // `mu help get` works as in other tools.
+        let flag = OsString::from("--help");
+        return parse(&[before, asked, &[flag]].concat(), color);
+    }
+    let matches = narrow(program, first.map(|(_, name)| name)).try_get_matches_from(arguments);
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => whole(arguments, color),
+        answer => answer,
+    }
+}
+
+/// Reads a command line with every command described.
+fn whole(arguments: &[OsString], color: clap::ColorChoice) -> Result<Cli, clap::Error> {
+    let is_short = arguments.iter().any(|argument| argument == "-h");
+    let globals = if is_short { Globals::Named } else { Globals::Shown };
+    let mut program = shaped(Cli::command(), globals, color);
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
+}
+
+/// The program with only one command, if there is one of this name.
+fn narrow(program: clap::Command, name: Option<&OsStr>) -> clap::Command {
+    let all = || Command::augment_subcommands(clap::Command::new("mu"));
+    program.subcommands(name.and_then(|name| all().find_subcommand(name).cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLOR: clap::ColorChoice = clap::ColorChoice::Never;
+
+    /// Checks that the fast way and the complete way give the same result.
+    fn check(line: &str) {
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let (short, long) = (parse(&arguments, COLOR), whole(&arguments, COLOR));
+        match (short, long) {
+            (Ok(short), Ok(long)) => {
+                assert_eq!(format!("{short:?}"), format!("{long:?}"), "{line}")
+            }
+            (Err(short), Err(long)) => assert_eq!(short.to_string(), long.to_string(), "{line}"),
+            (short, long) => panic!("{line}: {short:?} and {long:?}"),
+        }
+    }
+
+    #[test]
+    fn one_command_is_read_as_by_the_whole_program() {
+        for line in [
+            "mu",
+            "mu --offline",
+            "mu --version",
+            "mu -V",
+            "mu --help",
+            "mu get",
+            "mu i aws/ec2 -s --json",
+            "mu --json -C get get list",
+            "mu -C list get -q",
+            "mu --color always which aws/ec2 --all",
+            "mu --jobs 0 get",
+            "mu get --locked --frozen",
+            "mu get --help",
+            "mu get --version",
+            "mu get --with x",
+            "mu gte",
+            "mu registry",
+            "mu registry list -q",
+            "mu registry add --help",
+            "mu what-if --with a/b",
+            "mu add",
+            "mu -- get",
+        ] {
+            check(line);
+        }
+    }
+
+    #[test]
+    fn help_can_be_asked_for_by_a_word() {
+        for (word, flag) in [
+            ("mu help", "mu --help"),
+            ("mu help get", "mu get --help"),
+            ("mu help hub serve", "mu hub serve --help"),
+            ("mu --json help get", "mu --json get --help"),
+            ("mu -C help help get", "mu -C help get --help"),
+            ("mu help gte", "mu gte --help"),
+        ] {
+            let answer = |line: &str| {
+                let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+                parse(&arguments, COLOR).expect_err("tells help, or an error").to_string()
+            };
+            assert_eq!(answer(word), answer(flag));
+        }
+    }
+
+    #[test]
+    fn what_is_read_first_describes_one_command() {
+        for (line, expected) in [
+            ("mu -q ls", vec!["list"]),
+            ("mu --resolution minimal ls", vec!["list"]),
+            ("mu -qC get ls", vec!["list"]),
+            ("mu -C/get --color=never ls get", vec!["list"]),
+            ("mu -C/srv/C ls get", vec!["list"]),
+            ("mu -q", vec![]),
+            ("mu -C get", vec![]),
+        ] {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            let program = global::program();
+            let first = words(&arguments, &program).nth(1);
+            let program = narrow(program.clone(), first.map(|(_, name)| name));
+            let commands = program.get_subcommands().map(clap::Command::get_name);
+            assert_eq!(commands.collect::<Vec<_>>(), expected, "{line}");
+        }
     }
 }

@@ -1,4 +1,6 @@
-//! `mu publish`.
+//! `mu publish`, `mu mirror`, `mu yank` and `mu tag`: what others find of packages.
+//!
+//! `mu mirror`.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -6,10 +8,14 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, Ending, Packages};
 use crate::cli::pack;
+use crate::env::absolute;
+use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, mirror};
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
-use crate::ops::{Scope, View};
+use crate::ops::session::error::quoted;
+use crate::ops::yank::{Marked, TagRequest, YankRequest, tag, yank};
+use crate::ops::{Code, CommandError, Scope, Session, View};
 use crate::reference::PackageId;
-use crate::report::{GOOD, printable};
+use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -129,5 +135,241 @@ impl<'a> Package<'a> {
             archive: archive.map(|archive| archive.archive.to_string()),
             size: archive.map(|archive| archive.size),
         }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A yanked version is no longer chosen, but stays in use where a lock names it. Nothing is deleted.
+
+Examples:
+  mu yank 'acme/web#1.2.0' --reason 'loses data'
+  mu yank 'acme/web#1.2.0' --undo")]
+pub(crate) struct YankArguments {
+    /// The package and its version
+    reference: String,
+    /// Undo the yank
+    #[arg(long, conflicts_with = "reason")]
+    undo: bool,
+    /// Why; shown to those who use the version
+    #[arg(long, value_name = "REASON")]
+    reason: Option<String>,
+    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the reference leads]
+    #[arg(long, value_name = "PLACE")]
+    to: Option<String>,
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `mu yank` answers.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct YankAnswer {
+    /// The package's name at the hub.
+    name: String,
+    /// The version.
+    version: String,
+    /// The hub.
+    place: String,
+    /// Whether the version is withdrawn now.
+    yanked: bool,
+    /// Whether this is new.
+    changed: bool,
+    /// Whether this was a dry run.
+    dry_run: bool,
+}
+
+pub(crate) fn run_yank(context: &Context, arguments: YankArguments) -> Ending {
+    let YankArguments { reference, undo, reason, to, dry_run } = arguments;
+    let session = context.open_to_ask()?;
+    let request = YankRequest { reference, reason, undo, to, dry_run };
+    let Marked { name, version, place, changed } = yank(&session, &request)?;
+    let yanked = !undo;
+    let answer = YankAnswer { name, version, place, yanked, changed, dry_run };
+    context.answer(&answer, |YankAnswer { name, version, place, yanked, changed, dry_run }| {
+        let what = match (yanked, changed) {
+            (true, true) if *dry_run => "would yank",
+            (false, true) if *dry_run => "would no longer be yanked:",
+            (true, true) => "yanked",
+            (false, true) => "no longer yanked:",
+            (true, false) => "already yanked, nothing to do:",
+            (false, false) => "not yanked, nothing to do:",
+        };
+        let name = context.short(name);
+        context.line(&format!("{what} {name} {version} in {}", printable(place)))
+    })
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A tag names at most one version of a package; if it named another one, it moves. References use it like a \
+version: acme/web#beta.
+
+Examples:
+  mu tag 'acme/web#1.2.0' beta
+  mu tag 'acme/web#1.2.0' beta --undo")]
+pub(crate) struct TagArguments {
+    /// The package and its version
+    reference: String,
+    /// The tag
+    tag: String,
+    /// Remove the tag
+    #[arg(long)]
+    undo: bool,
+    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the reference leads]
+    #[arg(long, value_name = "PLACE")]
+    to: Option<String>,
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `mu tag` answers.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TagAnswer {
+    /// The package's name at the hub.
+    name: String,
+    /// The version.
+    version: String,
+    /// The hub.
+    place: String,
+    /// The tag.
+    tag: String,
+    /// Whether the version has it now.
+    tagged: bool,
+    /// Whether this is new.
+    changed: bool,
+    /// Whether this was a dry run.
+    dry_run: bool,
+}
+
+pub(crate) fn run_tag(context: &Context, arguments: TagArguments) -> Ending {
+    let TagArguments { reference, undo, to, dry_run, .. } = arguments;
+    let session = context.open(Scope::Workspace)?;
+    let request = TagRequest { reference, tag: arguments.tag, undo, to, dry_run };
+    let Marked { name, version, place, changed } = tag(&session, &request)?;
+    let (tag, tagged) = (request.tag, !undo);
+    let answer = TagAnswer { name, version, place, tag, tagged, changed, dry_run };
+    context.answer(&answer, |TagAnswer { name, version, place, tag, tagged, changed, dry_run }| {
+        let what = match (tagged, changed) {
+            (true, true) if *dry_run => "would tag",
+            (false, true) if *dry_run => "would untag",
+            (true, true) => "tagged",
+            (false, true) => "untagged",
+            (_, false) => "nothing to do for",
+        };
+        let name = context.short(name);
+        context.line(&format!("{what} {name} {version}: {tag} in {}", printable(place)))
+    })
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With --lock, copies everything that Mu.lock names, at exactly those versions. With references, copies the versions that \
+would be chosen for them, and those of their dependencies. Archives of hubs are copied byte for byte, so locks hold for the \
+mirror too. Packages in Git repositories are packed from the commit that is locked, and charts from their archives; \
+their content stays the same. What is already there is not fetched again. With --as, packages get another namespace: their index lines name the original, \
+and the copies depend on each other.
+
+Examples:
+  mu mirror --lock --to /srv/mirror
+  mu mirror acme/web acme/api --to /srv/mirror
+  mu mirror 'acme/web#^1.2' --to s3://acme-mirror/hub --all-versions
+  mu mirror contrib/web --to /srv/hub --as internal
+  mu mirror --lock --to /srv/hub --as internal
+  mu registry add hub.mu.com/ /srv/mirror")]
+pub(crate) struct MirrorArguments {
+    /// The packages
+    #[arg(value_name = "REF", conflicts_with = "lock")]
+    references: Vec<String>,
+    /// Copy everything that Mu.lock names, at exactly those versions
+    #[arg(long, conflicts_with_all = ["no_deps", "all_versions"])]
+    lock: bool,
+    /// Where to copy to: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY)
+    #[arg(long, value_name = "PLACE")]
+    to: String,
+    /// Do not copy what the packages depend on
+    #[arg(long)]
+    no_deps: bool,
+    /// Copy every version, not only the one that would be chosen
+    #[arg(long)]
+    all_versions: bool,
+    /// Copy packages of the namespace of REF into this one instead; with --lock, all packages
+    #[arg(long = "as", value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Print what would be copied, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> Ending {
+    let MirrorArguments { references, lock, to, no_deps, all_versions, namespace, dry_run } =
+        arguments;
+    if references.is_empty() && !lock {
+        let error = CommandError::new(Code::Usage, "the command names nothing to copy");
+        let error = error.hint("`--lock` copies everything that Mu.lock names");
+        return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
+    }
+    let session = context.open_in(Scope::Workspace, View::Team)?;
+    // Under another name, a registry of the settings does not lead to it.
+    let is_for_registries = lock && namespace.is_none();
+    let request = MirrorRequest { references, to, no_deps, all_versions, namespace, dry_run };
+    let mirrored = mirror(&session, &request)?;
+    for elsewhere in &mirrored.elsewhere {
+        session.events.warning(&left(elsewhere));
+    }
+    context.answer(&mirrored, |mirrored| {
+        for Copied { name, version } in &mirrored.copied {
+            context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
+        }
+        for Changed { name, version, keys } in &mirrored.changed {
+            let (name, version) = (printable(name), printable(version));
+            let keys = keys.join(", ");
+            context
+                .line(&format!("{NOTICE}~{NOTICE:#} {name} {version} {FAINT}({keys}){FAINT:#}"))?;
+        }
+        let copied = if mirrored.dry_run { "would be copied" } else { "copied" };
+        context.shell.status(&format!(
+            "{} {copied} to {}, {} already there",
+            count(mirrored.copied.len(), "version"),
+            printable(&mirrored.place),
+            mirrored.present
+        ));
+        if is_for_registries && !mirrored.dry_run {
+            let place = registry_place(&session, &mirrored.place);
+            for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
+                let next = format!("next: `mu registry add {prefix} {}`", quoted(place));
+                context.shell.status(&next);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The mirror's URL for a registry; none for a bucket, which is read through a web server.
+fn registry_place(session: &Session, place: &str) -> Option<String> {
+    match place.split_once("://") {
+        Some((scheme, _)) => scheme.starts_with("http").then(|| place.to_owned()),
+        None if session.environment.current == session.workspace.root => {
+            let is_path = place.starts_with(['.', '/']);
+            Some(if is_path { place.to_owned() } else { format!("./{place}") })
+        }
+        // Folders in settings are relative to the workspace's root.
+        None => Some(absolute(&session.environment.current, place.as_ref()).display().to_string()),
+    }
+}
+
+/// Why a package was not copied, and how to copy it.
+fn left(elsewhere: &Elsewhere) -> String {
+    let Elsewhere { id, provider, place, reason } = elsewhere;
+    match (reason, &**provider) {
+        (Some(reason), "git") => format!(
+            "`{id}` is not copied: {reason}; `git clone --mirror {place}` copies its repository, and a registry with \
+             `provider: git` leads to the copy"
+        ),
+        (Some(reason), _) => format!("`{id}` is not copied: {reason}"),
+        (None, _) => format!("`{id}` is the folder `{place}`, and is not copied"),
     }
 }

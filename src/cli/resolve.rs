@@ -13,8 +13,8 @@ use crate::cli::get::Narrowing;
 use crate::lock::Requested;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::version_of;
-use crate::ops::what_if::compare::{Comparison, Row, compare};
 use crate::ops::what_if::what_if;
+use crate::ops::what_if::{Comparison, Row, compare};
 use crate::ops::{CommandError, Outcome, Scope};
 use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 

@@ -12,11 +12,11 @@ use crate::cli::pack;
 #[cfg(feature = "exec")]
 use crate::cli::plugin;
 use crate::cli::{
-    cache, change, completions, config, doctor, graph, info, init, login, registry, resolve,
-    search, tree, vendor, version, which,
+    cache, change, complete, config, doctor, graph, info, init, login, resolve, search, vendor,
+    version, which,
 };
 #[cfg(feature = "publish")]
-use crate::cli::{hub, publish, tag, yank};
+use crate::cli::{hub, publish};
 use crate::manifest::in_lines;
 use crate::ops::build::BuildReport;
 use crate::ops::diff::Difference;
@@ -91,7 +91,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("cache dir", &[shape::<cache::Folder>]),
     ("cache prune", &[shape::<stored::Pruned>]),
     ("cache size", &[shape::<stored::CacheSize>]),
-    ("completions", &[shape::<completions::Completions>]),
+    ("completions", &[shape::<complete::Completions>]),
     ("config get", &[shape::<config::Settings>]),
     ("config list", &[shape::<config::Settings>]),
     ("config set", &[shape::<config::Wrote>]),
@@ -120,7 +120,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("list", &[shape::<Packages<Listed>>, shape::<Packages<Member>>]),
     ("login", &[shape::<login::Login>]),
     ("logout", &[shape::<login::Logout>]),
-    ("man", &[shape::<completions::Page>, shape::<completions::Folder>]),
+    ("man", &[shape::<complete::Page>, shape::<complete::Folder>]),
     #[cfg(feature = "publish")]
     ("mirror", &[shape::<Mirrored>]),
     ("outdated", &[shape::<Packages<Outdated>>]),
@@ -137,16 +137,16 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("plugin run", &[shape::<plugin::Said>]),
     #[cfg(feature = "publish")]
     ("publish", &[shape::<Packages<publish::Package<'_>>>]),
-    ("registry add", &[shape::<registry::Wrote>]),
-    ("registry list", &[shape::<registry::Registries<'_>>]),
-    ("registry remove", &[shape::<registry::Wrote>]),
+    ("registry add", &[shape::<config::WroteRegistry>]),
+    ("registry list", &[shape::<config::Registries<'_>>]),
+    ("registry remove", &[shape::<config::WroteRegistry>]),
     ("remove", &[shape::<change::Answer<'_>>]),
     ("resolve", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
     ("search", &[shape::<search::Answer<'_>>, shape::<search::Capabilities>]),
     ("status", &[shape::<Status>]),
     #[cfg(feature = "publish")]
-    ("tag", &[shape::<tag::Answer>]),
-    ("tree", &[shape::<tree::Answer>]),
+    ("tag", &[shape::<publish::TagAnswer>]),
+    ("tree", &[shape::<graph::TreeAnswer>]),
     ("unpin", &[shape::<change::Answer<'_>>]),
     ("update", &[shape::<change::Answer<'_>>]),
     ("upgrade", &[shape::<change::Answer<'_>>]),
@@ -169,7 +169,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("whoami", &[shape::<login::WhoAmI>]),
     ("why", &[shape::<Why>]),
     #[cfg(feature = "publish")]
-    ("yank", &[shape::<yank::Answer>]),
+    ("yank", &[shape::<publish::YankAnswer>]),
 ];
 
 fn shape<A: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

@@ -1,4 +1,4 @@
-//! `mu search`.
+//! `mu search` and `mu versions`: what registries have.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::cli::filter::Filter;
+
 use crate::cli::global::within;
 use crate::cli::info::with_reason;
+use crate::index::releases::LeftOut;
 use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::Session;
+use crate::ops::filter::VersionFilter;
 use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
-use crate::ops::session::json;
+use crate::ops::session::words;
+use crate::ops::versions::{ListedVersion, VersionList, versions};
 use crate::reference::PackageId;
-use crate::report::{FAINT, NOTICE, STRONG, Table, printable};
+use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -171,12 +174,12 @@ struct Package<'a> {
     /// The package that took its place.
     moved_to: &'a Option<String>,
     /// Why its newest release was withdrawn, as all others were, empty without a reason; `false` if it was not.
-    #[serde(serialize_with = "json::yanked")]
-    #[schemars(schema_with = "json::yanked_schema")]
+    #[serde(serialize_with = "words::yanked")]
+    #[schemars(schema_with = "words::yanked_schema")]
     yanked: Option<String>,
     /// Why the authors of its newest release no longer maintain it, empty without a reason; `false` if they do.
-    #[serde(serialize_with = "json::yanked")]
-    #[schemars(schema_with = "json::yanked_schema")]
+    #[serde(serialize_with = "words::yanked")]
+    #[schemars(schema_with = "words::yanked_schema")]
     deprecated: Option<String>,
     /// Where it was found.
     source: &'a Source,
@@ -215,4 +218,144 @@ impl<'a> Package<'a> {
             newest_usable: usability.and_then(|usability| usability.newest_usable.as_deref()),
         }
     }
+}
+
+// The conditions on versions. (With a doc comment, clap would use it for the whole command.)
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Filter {
+    /// Only versions whose app version is this, or starts with it: 2.3 is not 2.30
+    #[arg(long, value_name = "VERSION")]
+    app_version: Option<String>,
+    /// Only versions with this revision: the second part of APP-REVISION, or else the whole version
+    #[arg(long, value_name = "VERSION")]
+    revision: Option<String>,
+    /// Only versions that start with this
+    #[arg(long = "version", value_name = "PREFIX")]
+    prefix: Option<String>,
+    /// Only versions in this channel
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Option<String>,
+    /// Only versions that this version of mu can use
+    #[arg(long, value_name = "VERSION")]
+    mu_version: Option<String>,
+    /// Only versions with this manifest format, such as mu/v1
+    #[arg(long, value_name = "FORMAT")]
+    api_version: Option<String>,
+    /// Mark versions that cannot run with this fact, such as kubernetes=1.29
+    #[arg(long, value_name = "K=V")]
+    runtime: Vec<String>,
+}
+
+impl Filter {
+    /// The filter, as operations take it.
+    pub(crate) fn into_versions(self) -> VersionFilter {
+        let Self { app_version, revision, prefix, channel, mu_version, api_version, runtime } =
+            self;
+        let version = prefix;
+        VersionFilter { app_version, revision, version, channel, mu_version, api_version, runtime }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The oldest comes first. An app version is the version of what a package packages. If all app versions of a \
+package are numbers, --app-version 2.3 matches all that start with 2.3; otherwise it must be equal. Versions that \
+cannot be used here, according to `runtime` in the settings and --runtime, are marked with the reason.
+
+Examples:
+  mu versions aws/ec2
+  mu versions 'aws/ec2#^1.2'
+  mu versions ops/kafka --app-version 2.3
+  mu versions ops/kafka --version 3 --channel stable
+  mu versions ops/kafka --runtime kubernetes=1.24
+  mu versions https://github.com/acme/logs.git --json")]
+pub(crate) struct VersionsArguments {
+    /// The package; a version after # narrows what is shown
+    #[arg(value_name = "REF")]
+    reference: String,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> Ending {
+    let mut session = context.open_to_ask()?;
+    session.options.dated = true;
+    let found = versions(&session, &arguments.reference, &arguments.filter.into_versions())?;
+    if context.shell.is_json() {
+        return context.json(&found);
+    }
+    if let Some(left_out) = LeftOut::in_words(&found.left_out) {
+        context.shell.status(&format!("left out: {left_out}"));
+    }
+    if found.shown.is_empty() {
+        context.shell.status(&emptiness(&found));
+    }
+    if !found.packages.is_empty() {
+        let packages = found.packages.iter().map(|id| format!("`{}`", context.name(id)));
+        let packages = packages.collect::<Vec<_>>().join(", ");
+        context.shell.status(&format!("packages in its folders: {packages}"));
+    }
+    if found.shown.is_empty() {
+        return Ok(0);
+    }
+    let mut table =
+        Table::new(&["version", "app version", "published", "commit", "channels", "note"]);
+    for version in &found.shown {
+        let is_plain = version.usable && version.yanked.is_none() && !version.prerelease;
+        let style = if is_plain { STRONG } else { FAINT };
+        let (mark_style, mark) = mark(version);
+        let mark = context.short(&mark).into_owned();
+        table.row([
+            (style, version.version.clone()),
+            (Style::new(), version.app_version.clone().unwrap_or_default()),
+            (FAINT, version.published_on().to_owned()),
+            (FAINT, version.short_commit().unwrap_or_default().to_owned()),
+            (Style::new(), version.channels.join(", ")),
+            (mark_style, mark),
+        ]);
+    }
+    context.print_table(&table.without_empty_columns())?;
+    Ok(0)
+}
+
+/// Why there is nothing to show.
+fn emptiness(found: &VersionList) -> String {
+    match (found.total, found.is_repository) {
+        (0, true) => {
+            format!("`{}` has no version tags; `latest` is the tip of its default branch", found.id)
+        }
+        (0, false) => format!("`{}` has no versions", found.id),
+        (total, _) => {
+            format!("none of the {} of `{}` matches", count(total, "version"), found.id)
+        }
+    }
+}
+
+fn mark(version: &ListedVersion) -> (Style, String) {
+    let mut marks = Vec::new();
+    for (what, reason) in [("yanked", &version.yanked), ("deprecated", &version.deprecated)] {
+        marks.extend(reason.as_ref().map(|reason| with_reason(what, reason)));
+    }
+    if version.prerelease {
+        marks.push("prerelease".to_owned());
+    }
+    marks.extend(version.reasons.iter().cloned());
+    if !version.tags.is_empty() && version.commit.is_none() {
+        marks.push(format!("tagged {}", version.tags.join(", ")));
+    }
+    if let Some(other) = &version.moved_to {
+        marks.push(format!("moved to {other}"));
+    }
+    if version.locked {
+        marks.push("in Mu.lock".to_owned());
+    }
+    let style = match version {
+        ListedVersion { yanked: Some(_), .. } => BAD,
+        ListedVersion { usable: false, .. }
+        | ListedVersion { deprecated: Some(_), .. }
+        | ListedVersion { moved_to: Some(_), .. } => NOTICE,
+        ListedVersion { locked: true, .. } => GOOD,
+        _ => FAINT,
+    };
+    (style, marks.join("; "))
 }

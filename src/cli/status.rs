@@ -1,11 +1,14 @@
-//! `mu status`.
+//! `mu status`, `mu list` and `mu verify`: the state of the workspace and its packs.
 
 use anstyle::Style;
 use clap::Args;
 
-use crate::cli::context::{Context, Ending, Stop};
-use crate::ops::Scope;
+use crate::cli::context::{Context, Ending, Packages, Stop};
+use crate::ops::explain::carried::Inside;
+use crate::ops::list::{self, Listed, list};
 use crate::ops::status::{Member, Placed, Status, status};
+use crate::ops::verify::{verify, verify_store};
+use crate::ops::{Code, CommandError, Scope};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
@@ -99,4 +102,146 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     }
     let count = count(status.lock.packages, "package");
     context.line(&format!("{GOOD}up to date{GOOD:#}: {count} locked and installed"))
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Sorted by id, the base first, as in Mu.lock. The workspace's own packages are sorted by folder.
+
+Examples:
+  mu list
+  mu list --global
+  mu list --workspace                  the packages of this workspace itself")]
+pub(crate) struct ListArguments {
+    /// List the global packs
+    #[arg(short, long)]
+    global: bool,
+    /// List the packages of the workspace itself
+    #[arg(long, conflicts_with = "global")]
+    workspace: bool,
+}
+
+pub(crate) fn run_list(context: &Context, arguments: &ListArguments) -> Ending {
+    let scope = Scope::of(arguments.global);
+    let session = context.open(scope)?;
+    if arguments.workspace {
+        let members = Packages { packages: list::members(&session) };
+        let empty = "this workspace has no packages of its own; `mu init NAME` creates one";
+        return context.answer(&members, |members| {
+            context.table(&member_table(context, &members.packages), empty)
+        });
+    }
+    let (place, get) = match scope {
+        Scope::Workspace => ("here", "mu get"),
+        Scope::Global => ("globally", "mu get --global"),
+    };
+    let empty = format!("nothing is installed {place}; `{get} REF` installs something");
+    let installed = Packages { packages: list(&session)? };
+    context.answer(&installed, |installed| {
+        context.table(&table(context, &installed.packages, get).without_empty_columns(), &empty)
+    })
+}
+
+/// The installed packages; `get` is the command that installs missing ones.
+fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
+    let mut table = Table::new(&["package", "version", "from", "note"]);
+    for package in packages {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let id = context.name(&package.id).into_owned();
+        let version = or_none(package.label.clone());
+        let source = or_none(package.source.as_ref().map(ToString::to_string));
+        table.row(match &package.replaced_by {
+            Some(by) => [
+                (FAINT, id),
+                (FAINT, version),
+                (FAINT, source),
+                (FAINT, format!("replaced by {}", context.name(by))),
+            ],
+            None => {
+                let (style, state) = match package.installed {
+                    true => (NOTICE, lines(&package.helm)),
+                    false => (BAD, format!("not installed, run `{get}`")),
+                };
+                [(STRONG, id), (Style::new(), version), (FAINT, source), (style, state)]
+            }
+        });
+    }
+    table
+}
+
+/// What Helm uses otherwise than Mu.lock says.
+fn lines(helm: &[Inside]) -> String {
+    helm.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn member_table(context: &Context, members: &[list::Member]) -> Table {
+    let mut table = Table::new(&["package", "version", "folder"]);
+    for member in members {
+        table.row([
+            (STRONG, context.short(&member.name).into_owned()),
+            (Style::new(), member.version.clone().unwrap_or_else(|| "-".to_owned())),
+            (FAINT, member.place.clone()),
+        ]);
+    }
+    table
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu verify
+  mu verify aws/ec2
+  mu verify --global
+  mu verify --store                    every tree in the store of this machine")]
+pub(crate) struct VerifyArguments {
+    /// Check only these packages
+    #[arg(value_name = "PKG", conflicts_with = "store")]
+    packages: Vec<String>,
+    /// Check the store instead of the packs
+    #[arg(long)]
+    store: bool,
+    /// Check the global packs
+    #[arg(short, long, conflicts_with = "store")]
+    global: bool,
+}
+
+pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> Ending {
+    let scope = Scope::of(arguments.global);
+    let session = context.open(scope)?;
+    let report = match arguments.store {
+        true => verify_store(&session)?,
+        false => verify(&session, &arguments.packages)?,
+    };
+    let noun = if arguments.store { "tree" } else { "pack" };
+    if !report.faults.is_empty() {
+        let mut message = format!(
+            "{} of {} failed verification",
+            report.faults.len(),
+            count(report.checked, noun)
+        );
+        for fault in &report.faults {
+            message.push_str(&format!(
+                "\n  {} at `{}`: {}",
+                fault.what,
+                fault.folder.display(),
+                fault.problem
+            ));
+        }
+        let hint = if arguments.store {
+            "`mu cache clean` empties the store; packs are fetched again when they are needed"
+        } else if report.faults.iter().all(|fault| fault.problem.contains("Mu.lock:")) {
+            "Mu.lock was edited or merged wrongly: restore it from version control"
+        } else if report.faults.iter().all(|fault| !fault.folder.exists()) {
+            "`mu get` installs what is missing"
+        } else {
+            "delete the folder and run `mu get` to install the pack again"
+        };
+        return Err(CommandError::new(Code::Integrity, message)
+            .hint(hint)
+            .with_details(&report)
+            .into());
+    }
+    context.answer(&report, |report| {
+        context.line(&format!("{} verified", count(report.checked, noun)))
+    })
 }

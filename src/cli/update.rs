@@ -1,17 +1,23 @@
-//! `mu update`.
+//! `mu update`, `mu upgrade`, `mu downgrade` and `mu outdated`: other versions than those of the lock.
 
+use anstyle::Style;
 use clap::Args;
 
 use crate::cli::change::{self, Answer};
-use crate::cli::context::{Context, Ending, Stop};
+use crate::cli::context::{Context, Ending, Packages, Stop};
 use crate::cli::diff;
 use crate::cli::get::Narrowing;
+use crate::cli::info::with_reason;
 use crate::ops::diff::{Difference, of_moves};
 use crate::ops::get::check_not_empty;
+use crate::ops::outdated::{Outdated, outdated};
 use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::session::named::PackageName;
 use crate::ops::update::{UpdateRequest, update};
+use crate::ops::upgrade::upgrade;
 use crate::ops::what_if::what_if;
-use crate::ops::{Code, CommandError, Scope, Session};
+use crate::ops::{Code, CommandError, Scope, Session, update};
+use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -110,4 +116,140 @@ fn show(
         return Err(CommandError::new(Code::Conflict, message).into());
     }
     Ok(diffs)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1. \
+Pins move only if they are named; tags, branches and commits stay. To stay within what Mu.yaml allows, use `mu update`. With the minimal strategy, whole versions are written: ~1.5 becomes ~2.1.3.
+
+Examples:
+  mu upgrade
+  mu upgrade aws/ec2
+  mu upgrade 'aws/ec2#2.1.0'           to this version, not to the newest
+  mu upgrade ops/kafka --app-version 3
+  mu upgrade --dry-run")]
+pub(crate) struct UpgradeArguments {
+    /// The packages to upgrade, and to which version [default: every range, to the newest]
+    #[arg(value_name = "PKG[#VERSION]")]
+    packages: Vec<String>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    narrowing: Narrowing,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The same as `mu update PKG#VERSION`, for older versions only; a range in Mu.yaml that forbids the version is lowered: \
+~2.0.0 becomes ~1.0.6. With the minimal strategy, a package that needs \
+more than that version goes to its next lower version that does not, or is dropped; each is listed with its \
+reason.
+
+Examples:
+  mu downgrade 'aws/ec2#1.0.6'")]
+pub(crate) struct DowngradeArguments {
+    /// The packages to move, and to which version
+    #[arg(value_name = "PKG#VERSION", required = true)]
+    packages: Vec<String>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run_upgrade(context: &Context, arguments: UpgradeArguments) -> Ending {
+    let UpgradeArguments { packages, dry_run, narrowing } = arguments;
+    let session = context.open_for(Scope::Workspace, dry_run)?;
+    if packages.is_empty() {
+        check_not_empty(&session)?;
+    }
+    let narrowing = narrowing.into_operation();
+    let names = packages.iter().map(|text| PackageName::with_version(text));
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    let names_versions = names.iter().any(|(_, version)| version.is_some());
+    let outcome = if narrowing.is_empty() && !names_versions {
+        let names: Vec<PackageName> = names.into_iter().map(|(name, _)| name).collect();
+        upgrade(&session, &names, dry_run)?
+    } else {
+        let request = UpdateRequest { packages, narrowing, ..UpdateRequest::default() };
+        update::upgrade_within(&session, &request, dry_run)?
+    };
+    change::note_apps(context, &outcome);
+    change::print(context, &outcome)
+}
+
+pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> Ending {
+    for package in &arguments.packages {
+        if !package.contains('#') {
+            let message =
+                format!("`mu downgrade` needs the version to move to: `{package}#VERSION`");
+            let hint = format!("`mu versions {package}` lists the versions that there are");
+            return Err(CommandError::new(Code::Usage, message).hint(hint).into());
+        }
+    }
+    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    change::print(context, &update::downgrade(&session, &arguments.packages, arguments.dry_run)?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`allowed` is the newest version that the requirements allow: `mu update` moves there. `newest` is the newest \
+release. A package that only Mu.lock holds back just needs `mu update`. Versions that were yanked after they \
+were locked are shown here; `mu get` does not ask registries about locked packages. Sorted by id, the base first.
+
+Examples:
+  mu outdated
+  mu outdated --json
+  mu outdated --installed 'ops/kafka#1.0.0@stable'")]
+pub(crate) struct OutdatedArguments {
+    /// Look at the global packs
+    #[arg(short, long)]
+    global: bool,
+    /// Look at this version instead of what is locked: ID#VERSION, or ID#VERSION@CHANNEL, or a file with a list of them
+    #[arg(long, value_name = "ID#V|FILE")]
+    installed: Vec<String>,
+}
+
+pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> Ending {
+    let scope = Scope::of(arguments.global);
+    let session = context.open(scope)?;
+    if arguments.installed.is_empty() {
+        check_not_empty(&session)?;
+    }
+    let found = Packages { packages: outdated(&session, &arguments.installed)? };
+    context.answer(&found, |found| {
+        let mut table = Table::new(&["package", "current", "allowed", "newest", "note"]);
+        for package in &found.packages {
+            let moves = if package.allowed == package.current { Style::new() } else { GOOD };
+            let beyond = if package.newest == package.allowed { Style::new() } else { NOTICE };
+            table.row([
+                (STRONG, context.name(&package.id).into_owned()),
+                (Style::new(), package.current.clone()),
+                (moves, package.allowed.clone()),
+                (beyond, package.newest.clone()),
+                (FAINT, context.short(&note(package)).into_owned()),
+            ]);
+        }
+        context.table(&table, "everything is at its newest version")
+    })
+}
+
+/// What prevents newer versions of a package, and where it has moved.
+fn note(package: &Outdated) -> String {
+    let mut reasons = package.held_back_by.clone();
+    if reasons.is_empty() && package.allowed != package.current {
+        let reason = if package.only_locked { "only Mu.lock" } else { "nothing requires more" };
+        reasons.push(reason.to_owned());
+    }
+    for (what, reason) in [("yanked", &package.yanked), ("deprecated", &package.deprecated)] {
+        let marks = reason.as_ref().map(|reason| with_reason(what, reason));
+        reasons.extend(marks.map(|mark| format!("{} is {mark}", package.current)));
+    }
+    reasons.extend(package.unusable.iter().map(|reason| format!("{} {reason}", package.current)));
+    reasons.extend(package.moved_to.iter().map(|to| format!("moved to {to}")));
+    if reasons.is_empty() {
+        return "not known".to_owned();
+    }
+    reasons.join(", ")
 }

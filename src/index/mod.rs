@@ -11,11 +11,8 @@
 mod cache;
 mod caches;
 mod capability;
-mod commits;
-mod copies;
 mod error;
 pub mod facts;
-mod limit;
 mod load;
 mod options;
 mod package;
@@ -52,12 +49,12 @@ use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
 pub use self::error::{Cause, cause, unreadable_version};
-pub use self::limit::MOST_PACKAGES;
 pub use self::options::{Begin, CheckFolder, IndexOptions, Installed, Placed};
 pub(crate) use self::routes::GIT_HOSTS;
 #[cfg(test)]
 pub(crate) use self::routes::objection;
 pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};
+pub use self::shared::MOST_PACKAGES;
 #[cfg(feature = "publish")]
 pub(crate) use self::sibling::sibling;
 pub use self::similar::nearest;
@@ -445,7 +442,7 @@ impl Universe for Index {
         }
         let package = self.shared.package(by);
         let carries =
-            package.is_ok_and(|package| copies::carries(&package, version, of.name().leaf()));
+            package.is_ok_and(|package| load::carries(&package, version, of.name().leaf()));
         lock(&self.shared.copies).insert(key, carries);
         carries
     }

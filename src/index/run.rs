@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mu_provider::Progress;
 use mu_provider::threads::lock;
 
-use crate::index::commits::AskedCommits;
 use crate::index::options::IndexOptions;
+use crate::index::plain::AskedCommits;
 use crate::index::plain::PlainReferences;
 use crate::index::routes::{Route, Routes, Searchable};
 use crate::index::universe::Unavailable;

@@ -11,7 +11,7 @@ use crate::lock::Lockfile;
 use crate::ops::apply::development;
 use crate::ops::apply::fetch::fetch;
 use crate::ops::apply::patched;
-use crate::ops::session::json;
+use crate::ops::session::words;
 use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
 use crate::ops::solve::resolved::Resolved;
@@ -30,7 +30,7 @@ pub struct Filled {
     /// whose content is in a folder that is not here.
     pub left_out: Vec<String>,
     /// The store's folder.
-    #[serde(serialize_with = "json::path")]
+    #[serde(serialize_with = "words::path")]
     #[schemars(with = "String")]
     pub store: PathBuf,
 }

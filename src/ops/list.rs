@@ -10,8 +10,8 @@ use crate::lock::{LockedPackage, Source};
 use crate::ops::apply::fetch::placed_folder;
 use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::session::installed_packs::{folder_of, named, wanted};
-use crate::ops::session::json;
 use crate::ops::session::locked::version_of;
+use crate::ops::session::words;
 use crate::ops::{CommandError, Session};
 use crate::packs::WantedPack;
 use crate::reference::PackageId;
@@ -34,7 +34,7 @@ pub struct Listed {
     /// Whether it is installed as the lock says.
     pub installed: bool,
     /// The folder of its pack; none for a package of the workspace.
-    #[serde(serialize_with = "json::optional_path")]
+    #[serde(serialize_with = "words::optional_path")]
     #[schemars(with = "Option<String>")]
     pub path: Option<PathBuf>,
     /// The package that is used in its place.
@@ -57,7 +57,7 @@ pub struct Member {
     /// Its version, if it has one.
     pub version: Option<String>,
     /// Its folder.
-    #[serde(serialize_with = "json::path")]
+    #[serde(serialize_with = "words::path")]
     #[schemars(with = "String")]
     pub path: PathBuf,
     /// Its folder relative to the root; `.` for the root itself.

@@ -54,11 +54,11 @@ pub mod which;
 pub use self::apply::outcome::{AppMove, Change, EditInUse, Outcome};
 pub use self::apply::written::Written;
 pub use self::graph::{tree, why};
-pub use self::lookup::{diff, filter, info, readme, search, versions};
+pub use self::lookup::{diff, filter, info, search, versions};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;
 #[cfg(feature = "publish")]
-pub use self::publication::{hub, mirror, publish, tag, yank};
+pub use self::publication::{hub, mirror, publish, yank};
 pub use self::session::error::{Code, CommandError};
 pub use self::session::events::{Events, NoEvents, Stage};
 pub use self::session::places::{LocalPackage, Places};

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::formats;
 use crate::ops::apply::fetch::placed_fault;
-use crate::ops::explain::{other_places, own_conflicts, own_packages};
+use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::session::elsewhere::elsewhere;
 use crate::ops::session::installed_packs::{named, wanted};
-use crate::ops::session::json;
+use crate::ops::session::words;
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::{CommandError, Session};
 use crate::packs::WantedPack;
@@ -22,7 +22,7 @@ use crate::reference::PackageId;
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Its root folder.
-    #[serde(serialize_with = "json::path")]
+    #[serde(serialize_with = "words::path")]
     #[schemars(with = "String")]
     pub root: PathBuf,
     /// Its own packages.
@@ -99,7 +99,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         }
     }
     let own = own_packages::warnings(session, &requirements, &lock);
-    let apart = own_conflicts::warnings(session);
+    let apart = own_packages::warnings_of_conflicts(session);
     elsewhere(session).iter().for_each(|line| session.events.warning(line));
     let copies = copies_in_lock(session, &lock);
     let left_out = other_places::left_out(session, &lock);

@@ -14,9 +14,9 @@ use crate::ops::apply::development;
 use crate::ops::apply::fetch::{check_installed, content_fault, placed_fault, placed_folder};
 use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::installed_packs::wanted;
-use crate::ops::session::json;
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::{PackageName, Purpose};
+use crate::ops::session::words;
 use crate::ops::{CommandError, Session, Stage};
 use crate::packs::{WantedPack, hash_folder};
 use crate::reference::PackageId;
@@ -27,7 +27,7 @@ pub struct Fault {
     /// The package's id and version, or the tree's digest.
     pub what: String,
     /// Its folder.
-    #[serde(rename = "path", serialize_with = "json::path")]
+    #[serde(rename = "path", serialize_with = "words::path")]
     #[schemars(with = "String")]
     pub folder: std::path::PathBuf,
     /// What is wrong.

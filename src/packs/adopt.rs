@@ -1,12 +1,17 @@
 //! Packs that are in place although the state does not know them.
 //!
 //! They are hashed, and used if they are the right ones. Nothing that a user put there is overwritten.
+//!
+//! Which files may be executed, where the file system does not tell: on mounts of WSL, SMB and FAT, every file may be.
+//!
+//! Nothing is trusted here: these are guesses, of which one counts only if it has the expected digest.
 
 use std::collections::HashSet;
 use std::fs::DirEntry;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
-use mu_provider::{Digest, Entry, Folder, Kind, Tree};
+use mu_provider::{Digest, Entry, Folder, Kind, Mode, Tree};
 
 use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME};
@@ -14,7 +19,7 @@ use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
-use crate::packs::modes;
+
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
 use crate::packs::wanted::{WantedPack, above, first_from, from, holds, is_below};
@@ -166,7 +171,7 @@ impl PacksFolder {
         let is_own = |entry: &&Entry| !is_generated || entry.path != YAML_NAME;
         let own: Vec<Entry> = tree.entries().iter().filter(is_own).cloned().collect();
         let digest = whole(own.clone());
-        let as_elsewhere = modes::elsewhere(&folder, &own).into_iter().map(whole);
+        let as_elsewhere = elsewhere(&folder, &own).into_iter().map(whole);
         Ok(as_elsewhere.into_iter().find(|digest| digest == expected).unwrap_or(digest))
     }
 
@@ -182,5 +187,63 @@ impl PacksFolder {
             .map(|other| self.pack_path(other.as_ref()))
             .collect();
         hash_folder(&self.pack_path(place), &skip)
+    }
+}
+
+/// The entries of a folder as they may be on another file system, if every file in it is executable here: only programs are, as
+/// far as their first bytes tell, or no file is.
+fn elsewhere(folder: &Path, entries: &[Entry]) -> Vec<Vec<Entry>> {
+    let mut files = entries.iter().filter(|entry| entry.mode != Mode::Symlink).peekable();
+    if files.peek().is_none() || !files.all(|entry| entry.mode == Mode::Executable) {
+        return Vec::new();
+    }
+    let with = |is_program: &dyn Fn(&Entry) -> bool| {
+        let entries = entries.iter().cloned().map(|entry| match entry.mode {
+            Mode::Executable if !is_program(&entry) => Entry { mode: Mode::File, ..entry },
+            _ => entry,
+        });
+        entries.collect()
+    };
+    vec![with(&|entry| begins_program(&folder.join(&entry.path))), with(&|_| false)]
+}
+
+/// Whether a file begins like a script or a program of Linux.
+fn begins_program(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = fs::open(path).map(|file| file.take(4).read_to_end(&mut start));
+    read.is_ok_and(|read| read.is_ok()) && (start.starts_with(b"#!") || start == b"\x7fELF")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::collections::HashSet;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::packs::hash_folder;
+
+    fn entries(folder: &Path) -> Vec<Entry> {
+        let tree = hash_folder(folder, &HashSet::new()).expect("can be read");
+        tree.entries().to_vec()
+    }
+
+    #[test]
+    fn what_is_executable_everywhere_may_be_so_only_where_it_is_a_program() {
+        let around = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, text: &str, mode: u32| {
+            let path = around.path().join(name);
+            std::fs::write(&path, text).expect("writes");
+            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("is ours");
+        };
+        write("Mu.yaml", "name: a/b\n", 0o644);
+        write("run.sh", "#!/bin/sh\n", 0o755);
+        let real = entries(around.path());
+        assert!(elsewhere(around.path(), &real).is_empty(), "the file system tells");
+        write("Mu.yaml", "name: a/b\n", 0o755);
+        let here = entries(around.path());
+        assert_ne!(here, real);
+        assert_eq!(elsewhere(around.path(), &here)[0], real);
+        let none = &elsewhere(around.path(), &here)[1];
+        assert!(none.iter().all(|entry| entry.mode == Mode::File));
     }
 }

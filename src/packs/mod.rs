@@ -20,14 +20,12 @@
 //! ```
 
 mod adopt;
-mod bases;
 mod error;
 mod folder;
 mod folders;
 mod hash;
 mod install;
 mod link;
-mod modes;
 mod own;
 mod recognize;
 mod state;

@@ -17,9 +17,9 @@ use crate::select::fold::FoldedVersions;
 use crate::select::node::{Edge, Node, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, PATIENCE, Proof, Verdict};
-use crate::select::stand_ins;
 use crate::select::supply;
 use crate::select::world::World;
+use crate::select::world::stand_ins;
 
 /// If a group has more wordings than this, they share one line.
 const WORDINGS: usize = 4;

@@ -3,9 +3,15 @@
 //!
 //! A step is a version that is chosen for a trial. The more a search has learned from conflicts, the more it
 //! looks at before each choice, so a choice then counts for more. This follows the real time of searches,
-//! short ones and endless ones alike, within a small factor. Stopping is not done here.
+//! short ones and endless ones alike, within a small factor. All searches of one world share one
+//! number of steps. Stopping is not done here.
 
-use crate::select::node::Node;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::select::node::{Node, PackageIndex};
 
 /// How many steps a search may take by default: some seconds of a search that would not end, and a hundred
 /// times what the hard graphs of `benches/` need.
@@ -81,5 +87,60 @@ impl Effort {
     pub(super) fn conflicts(&self) -> impl Iterator<Item = (Node, usize)> {
         let all = self.in_all.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(index, &count)| (Node(index as u32), count))
+    }
+}
+
+/// The steps that searches took, and how many they may take.
+#[derive(Debug)]
+pub(in crate::select) struct Budget {
+    pub(in crate::select) effort: Effort,
+    /// How many steps they may take in all.
+    pub(in crate::select) most: usize,
+    /// How often something was tried in vain because of each package.
+    tried: FxHashMap<PackageIndex, usize>,
+}
+
+impl Budget {
+    /// Allows this many steps.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { effort: Effort::default(), most, tried: FxHashMap::default() }
+    }
+
+    /// Counts one more choice of the search, and returns the steps so far.
+    pub(in crate::select) fn step(&mut self) -> usize {
+        self.effort.step();
+        self.effort.steps()
+    }
+
+    /// Counts the steps of a trial that failed because of a package; returns whether more may be tried.
+    pub(in crate::select) fn spend(&mut self, steps: usize, place: PackageIndex) -> bool {
+        self.effort.spend(steps);
+        *self.tried.entry(place).or_default() += 1;
+        self.steps() <= self.most
+    }
+
+    /// How many steps searches took so far.
+    pub(in crate::select) fn steps(&self) -> usize {
+        self.effort.steps()
+    }
+
+    /// Lowers the limit to this many steps; never raises it.
+    pub(in crate::select) fn limit(&mut self, steps: usize) {
+        self.most = self.most.min(steps);
+    }
+
+    /// The packages that searches came back to, and how often: those in conflicts, or tried in vain.
+    pub(crate) fn returns(
+        &self,
+        place: impl Fn(Node) -> Option<PackageIndex>,
+    ) -> Vec<(Reverse<usize>, PackageIndex)> {
+        let mut counts: BTreeMap<PackageIndex, usize> = BTreeMap::new();
+        let in_conflicts = self.effort.conflicts();
+        let in_conflicts = in_conflicts.filter_map(|(node, count)| Some((place(node)?, count)));
+        let tried = self.tried.iter().map(|(&place, &count)| (place, count));
+        for (place, count) in in_conflicts.chain(tried) {
+            *counts.entry(place).or_default() += count;
+        }
+        counts.into_iter().map(|(place, count)| (Reverse(count), place)).collect()
     }
 }

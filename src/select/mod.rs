@@ -7,7 +7,6 @@
 //! data ([`Conflict`]); `explain` puts it into words, and `ways_out` finds what helps, by trying. The answer
 //! depends only on the request and the universe, not on the order of requirements.
 
-mod ahead;
 mod candidates;
 mod clash;
 mod conflict;
@@ -18,7 +17,6 @@ mod explain;
 mod fewest;
 mod filters;
 mod fold;
-mod highest;
 mod minimal;
 mod namers;
 mod newer;
@@ -30,7 +28,6 @@ mod raise;
 mod request;
 mod search;
 mod selection;
-mod stand_ins;
 mod strategies;
 mod strategy;
 mod supply;
@@ -45,8 +42,6 @@ pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Req
 pub use effort::{STEPS, Statistics};
 pub use filters::{Passed, Rejection, incompatibilities};
 pub use fold::{FoldedVersions, Run};
-pub use highest::Highest;
-pub use minimal::Minimal;
 pub use newer::{Asking, Ceiling, Newer, Obstacle};
 pub use plan::{Because, Change, Lowered, Move, beginning_at};
 pub use request::{
@@ -57,6 +52,7 @@ pub use selection::{
     Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,
 };
 pub use strategies::strategy_named;
+pub use strategies::{Highest, Minimal};
 pub use strategy::Strategy;
 pub use unfinished::Unfinished;
 pub use way_out::{Ask, WayOut};

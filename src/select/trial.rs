@@ -9,14 +9,13 @@ use rustc_hash::FxHashMap;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::PackageId;
-use crate::select::ahead;
 use crate::select::diagnose;
 use crate::select::minimal::build::BuildList;
 use crate::select::minimal::{check, providers, replaced, smallest};
 use crate::select::node::{MajorLine, NodeKind, PackageIndex};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, Verdict};
-use crate::select::world::World;
+use crate::select::world::{World, look_ahead};
 use crate::select::{Conflict, Failure, Majors, Request, Root};
 
 /// The steps that all trials may take together: some eight times as many as the first answer needs in a graph of
@@ -132,7 +131,7 @@ impl<'a> Trial<'a> {
     ) -> Result<Verdict, Unavailable> {
         let world = &mut self.world;
         world.ask(roots);
-        ahead::look(world)?;
+        look_ahead(world)?;
         if !sets.is_empty() {
             let mut edges = world.root_edges()?;
             edges.extend(sets.iter().map(|(place, set)| world.edge_to(*place, set.clone())));

@@ -11,19 +11,22 @@
 //! store/linked/HASH      a link to each packs folder that holds links to trees
 //! store/staging/RANDOM/  what a run is writing; locked by it, removed by the next run if it died
 //! ```
+//!
+//! The list of a stored tree is what linking needs, so that no folder is walked. After a line with the format's version, one with the package's own name and version, and one with the size
+//! of every entry come exactly the lines of the content digest ([`Tree::lines`]). So a list is checked by
+//! hashing it directly.
 
 mod archives;
-mod linked;
-mod list;
 mod staging;
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
-use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeWriter};
+use mu_provider::{Digest, Entry, Folder, Limits, ProviderError, Tree, TreeWriter};
 
 use crate::fs::{self, FileError, Lock, Sharing};
 pub use crate::store::archives::Unpacking;
@@ -197,7 +200,7 @@ impl Store {
         let Some((text, checked)) = fs::read_dated_text_if_there(&path)? else {
             return Ok(None);
         };
-        match list::parse(&text, digest) {
+        match parse(&text, digest) {
             Some((tree, called)) => Ok(Some(Stored {
                 digest: *digest,
                 folder: self.tree_path(digest),
@@ -272,7 +275,7 @@ impl Store {
         let mut writer = TreeWriter::new(staged.files()?, self.limits);
         let called = fill(&mut writer)?;
         let tree = writer.finish().map_err(ProviderError::from)?;
-        let (list, digest) = list::print(&tree, &called);
+        let (list, digest) = print(&tree, &called);
         if let Some(expected) = expected
             && *expected != digest
         {
@@ -437,10 +440,49 @@ fn hex(digest: &Digest) -> String {
     mu_provider::FileDigest::from_bytes(*digest.as_bytes()).to_string()
 }
 
+const HEADER: &str = "mu-tree 3";
+
+/// The text of a tree's list, and the tree's digest. `called` is the package's own name and version, without
+/// a line feed.
+fn print(tree: &Tree, called: &str) -> (String, Digest) {
+    // Few sizes have more than seven digits.
+    let lines: usize = tree.entries().iter().map(|entry| Tree::LINE + entry.path.len() + 8).sum();
+    let mut text = String::with_capacity(HEADER.len() + called.len() + lines + 3);
+    for line in [HEADER, called] {
+        text.push_str(line);
+        text.push('\n');
+    }
+    for entry in tree.entries() {
+        write!(text, "{} ", entry.size).expect("a string takes everything");
+    }
+    text.push('\n');
+    let start = text.len();
+    tree.lines(&mut text);
+    let digest = Digest::of_lines(&text[start..]);
+    (text, digest)
+}
+
+/// The tree in the list of the tree with this digest, and its package's own name and version; `None` if the
+/// text is not that list.
+fn parse<'text>(text: &'text str, digest: &Digest) -> Option<(Tree, &'text str)> {
+    let (called, rest) = text.strip_prefix(HEADER)?.strip_prefix('\n')?.split_once('\n')?;
+    let (sizes, lines) = rest.split_once('\n')?;
+    if Digest::of_lines(lines) != *digest {
+        return None;
+    }
+    let mut sizes = sizes.split_terminator(' ');
+    let entries: Option<Vec<Entry>> = lines
+        .split_terminator('\n')
+        .map(|line| Entry::from_line(line, sizes.next()?.parse().ok()?))
+        .collect();
+    let entries = entries.filter(|_| sizes.next().is_none())?;
+    Some((Tree::new(entries), called))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mu_provider::ErrorKind;
+    use mu_provider::{ErrorKind, Mode};
 
     fn add(store: &Store, expected: Option<&Digest>, content: &str) -> Result<Stored, StoreError> {
         store.add(expected, |writer| {
@@ -513,5 +555,46 @@ mod tests {
         std::fs::remove_file(store.list_path(&digest)).expect("removes");
         store.remove_unlisted().expect("removes");
         assert!(!stored.folder.exists());
+    }
+
+    fn entry(path: &str, mode: Mode, size: u64) -> Entry {
+        let sha256 = mu_provider::FileDigest::from_bytes([7; 32]);
+        Entry { path: path.to_owned(), mode, sha256, size }
+    }
+
+    #[test]
+    fn what_was_printed_reads_back() {
+        let entries = [
+            entry("a b  c", Mode::File, 0),
+            entry("d/é", Mode::Executable, u64::MAX),
+            entry("e", Mode::Symlink, 1),
+        ];
+        for count in 0..=entries.len() {
+            let tree = Tree::new(entries[..count].to_vec());
+            for called in ["", "aws/ec2 1.0.0"] {
+                let (text, digest) = print(&tree, called);
+                assert_eq!(digest, tree.digest());
+                assert_eq!(parse(&text, &digest), Some((tree.clone(), called)), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_changed_is_none() {
+        let tree = Tree::new(vec![entry("a", Mode::File, 1), entry("b", Mode::File, 2)]);
+        let (text, digest) = print(&tree, "aws/ec2 1.0.0");
+        for changed in [
+            text.replace("mu-tree 3", "mu-tree 2"),
+            text.replace("aws/ec2 1.0.0\n", ""),
+            text.replace("  a", "  c"),
+            text.replace("1 2", "1"),
+            text.replace("1 2", "1 2 3"),
+            text.replace("1 2", "1 x"),
+            text[..text.len() - 1].to_owned(),
+            text.lines().next().expect("has lines").to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(parse(&changed, &digest), None, "{changed}");
+        }
     }
 }

@@ -1,23 +1,30 @@
 //! The workspace's own packages: one walk over its folders, one read for each manifest.
 //!
 //! The walk follows no symbolic links, so it never leaves the workspace.
+//!
+//! Two of them never have one name. Where manifests say none, folders of one name are told apart by their paths.
+//!
+//! Of members that a sparse checkout leaves out, only the manifests are known.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use mu_formats::{FORMATS, Format};
+use mu_formats::helm::Aliases;
+use mu_formats::{FORMATS, Format, Reading};
 use walkdir::{DirEntry, WalkDir};
 
-use super::is_searched;
 use super::left_out::{LeftOut, Why};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
+use super::{Workspace, WorkspaceError, is_searched};
 use crate::formats;
 use crate::fs;
 use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
     Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, globs, manifest_name, misspelt_name,
 };
+use crate::manifest::{Loaded, Manifest};
+use crate::reference::{PackageId, Reference};
 
 /// Folders of other tools, which are not searched for packages.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
@@ -282,5 +289,84 @@ fn objection(entry: &DirEntry, root: &Path) -> Option<&'static str> {
         (Ok(target), Ok(root)) if target.starts_with(&root) => (!target.is_file())
             .then_some("this link does not point to a file, so it is not followed"),
         _ => Some("this link points out of the workspace, so it is not followed"),
+    }
+}
+
+impl Workspace {
+    /// Refuses packages of one name, after those that say no name have got one that nothing else here has.
+    pub(super) fn refuse_repeated(&mut self) -> Result<(), WorkspaceError> {
+        self.name_by_path();
+        let mut seen = HashMap::with_capacity(self.members.len());
+        for member in &self.members {
+            if let Some(first) = seen.insert(&member.id, &member.manifest_path) {
+                return Err(WorkspaceError::Repeated {
+                    id: member.id.clone(),
+                    first: first.clone(),
+                    second: member.manifest_path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Names those that say no name by their whole paths in the workspace, if others have the names of their folders, too.
+    fn name_by_path(&mut self) {
+        let mut seen = HashSet::with_capacity(self.members.len());
+        let ids = self.members.iter().map(|member| &member.id);
+        let repeated: HashSet<PackageId> = ids.filter(|id| !seen.insert(*id)).cloned().collect();
+        if repeated.is_empty() {
+            return;
+        }
+        let defaults = self.defaults();
+        let members = self.members.iter_mut().filter(|member| repeated.contains(&member.id));
+        for member in members.filter(|member| formats::says_no_name(&member.manifest_path)) {
+            let by_path = Reference::parse(&member.place).ok();
+            if let Some(name) =
+                by_path.filter(|name| name.base().is_none() && name.local().is_none())
+            {
+                member.id = name.id(&defaults);
+                member.manifest.name = name;
+            }
+        }
+    }
+}
+
+impl Workspace {
+    /// Adds the member whose manifest has this path and text in the checkout, and is left out of it. What is no member is passed over.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or another member is the same package.
+    #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git leaves members out"))]
+    pub(crate) fn add_left_out(
+        &mut self,
+        path: &str,
+        text: &str,
+        aliases: &dyn Fn() -> Aliases,
+    ) -> Result<(), WorkspaceError> {
+        let path = self.root.join(path);
+        let Some(folder) = formats::folder_of(&path) else { return Ok(()) };
+        let Some(place) = folder.strip_prefix(&self.root).ok().and_then(Path::to_str) else {
+            return Ok(());
+        };
+        let format = formats::format_of(&path);
+        let is_meant = format.is_none_or(|format| self.settings.formats.contains(&format.name));
+        if !self.patterns.may_be_member(place) || !is_meant {
+            return Ok(());
+        }
+        let place = place.to_owned();
+        let (manifest, warnings) = match format {
+            None => Manifest::parse(&path, text)?,
+            Some(format) => {
+                let aliases = aliases();
+                let around =
+                    Reading { is_own: true, aliases: Some(&aliases), ..Reading::default() };
+                (formats::parse(format, &path, text, None, &around)?, Vec::new())
+            }
+        };
+        let text = text.to_owned();
+        self.add_loaded(place, Loaded { manifest, path, text, warnings }, true)?;
+        self.members.sort_by(|left, right| left.place.cmp(&right.place));
+        self.refuse_repeated()
     }
 }

@@ -13,14 +13,10 @@ mod members;
 pub(crate) mod programs;
 mod read;
 mod registry;
-mod repeated;
 mod root;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 mod settings;
-#[cfg(feature = "git")]
-mod sparse;
-mod stated;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

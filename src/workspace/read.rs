@@ -17,11 +17,12 @@ use super::settings::{
     Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, ReleaseAge, Resolution,
     Settings,
 };
-use super::stated::{self, Stated, packages, runtime, runtime_provides};
+use super::settings::{Stated, packages, runtime, runtime_provides};
 use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
+use crate::workspace::settings;
 
 /// The keys of a workspace's file only, and those of both files.
 const KEYS: (&[&str], &[&str]) = File::KEYS.split_at(3);
@@ -178,7 +179,7 @@ impl Layer {
             .into_iter()
             .map(|(by, id)| Bundled { by: by.id(bundled_by), id: id.map(|id| id.id(bundled_by)) });
         let (provided, stated_replaces) =
-            stated::joined([(below.packages, &of_user), (self.packages, &defaults)]);
+            settings::joined([(below.packages, &of_user), (self.packages, &defaults)]);
         let ages = [
             (self.minimum_release_age, NamedBy::Workspace),
             (below.minimum_release_age, NamedBy::User),

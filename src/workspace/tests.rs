@@ -94,7 +94,8 @@ x-mine: 1
 #[test]
 fn every_declared_key_is_read() {
     let readers =
-        [include_str!("read.rs"), include_str!("registry.rs"), include_str!("stated.rs")].concat();
+        [include_str!("read.rs"), include_str!("registry.rs"), include_str!("settings.rs")]
+            .concat();
     let plain = |text: &str| text.replace('_', "").to_lowercase();
     let readers = plain(&readers);
     let words = readers.split(|letter: char| !letter.is_alphanumeric() && letter != ':');

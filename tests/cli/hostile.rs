@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use mu_provider::conformance::hostile::{HostileTree, Item, trees};
+use mu_provider::conformance::{HostileTree, Item, hostile_trees};
 use serde_json::json;
 
 use crate::support::{Package, Sandbox, hex, tree};
@@ -69,7 +69,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// An archive of every hostile tree, with its problem.
 pub(crate) fn archives() -> Vec<(String, Vec<u8>)> {
-    trees()
+    hostile_trees()
         .iter()
         .map(|hostile| (hostile.name.to_string(), gzip(&tar(&entries(hostile)))))
         .collect()
@@ -111,7 +111,7 @@ pub(crate) fn stored(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn every_hostile_tree_is_refused_and_leaves_nothing() {
-    for hostile in trees() {
+    for hostile in hostile_trees() {
         let sandbox = Sandbox::new();
         publish_archive(&sandbox, "hostile/package", &gzip(&tar(&entries(&hostile))));
         let before = outside(&sandbox);

@@ -8,7 +8,7 @@ use mu::env::Environment;
 use mu::index::Universe as _;
 use mu::ops::get::{GetRequest, get};
 use mu::ops::requirements::supposition::WhatIf;
-use mu::ops::what_if::compare::compare;
+use mu::ops::what_if::compare;
 use mu::ops::what_if::what_if;
 use mu::ops::{NoEvents, Options, Outcome, Scope, Session};
 use mu::reference::PackageId;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mu_provider::conformance::hostile::trees;
+use mu_provider::conformance::hostile_trees;
 use mu_testing::oci::Behaviour;
 use mu_testing::{Artifact, Chart, OciServer};
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn honest_artifacts_of_the_same_form_are_installed() {
 fn every_hostile_tree_in_a_layer_is_refused() {
     for kind in KINDS {
         let attack = Attack::new();
-        for hostile in trees() {
+        for hostile in hostile_trees() {
             let bad = entries(&hostile).into_iter().filter(|entry| entry.path != b"Mu.yaml");
             let bad: Vec<Entry> = bad.map(|entry| kind.inside(entry)).collect();
             attack.push(&kind.artifact(&kind.layer(&bad)));

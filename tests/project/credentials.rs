@@ -149,7 +149,6 @@ const GUARDED: [(&str, &[&str]); 5] = [
             "providers/oci/src/auth/mod.rs",
             "src/ops/login.rs",
             "src/ops/session/credentials/file.rs",
-            "src/ops/session/credentials/keyring.rs",
         ],
     ),
     (".for_program()", &["providers/api/src/http/judge.rs", "providers/exec/src/plugin.rs"]),

@@ -138,7 +138,11 @@ pub(super) fn spelled_out(import: &str) -> Vec<(Module, String)> {
             '{' => depth += 1,
             '}' => depth -= 1,
             ',' if depth == 0 => {
-                all.extend(spelled_out(&format!("{front}{}", inside[begin..at].trim())));
+                let one = inside[begin..at].trim();
+                // Behind the last comma is nothing.
+                if !one.is_empty() {
+                    all.extend(spelled_out(&format!("{front}{one}")));
+                }
                 begin = at + 1;
             }
             _ => {}

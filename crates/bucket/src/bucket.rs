@@ -16,8 +16,8 @@ use object_store::prefix::PrefixStore;
 use object_store::{ClientConfigKey, ObjectStore};
 
 use crate::connect::Patience;
+use crate::connect::Sending;
 use crate::profile;
-use crate::sending::Sending;
 
 /// The variable from which a program in Azure learns its identity.
 const AZURE_IDENTITY: &str = "IDENTITY_ENDPOINT";

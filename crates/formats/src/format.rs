@@ -1,12 +1,14 @@
-//! What every format has in common: its reader, the reader's input, and its answer.
+//! What every format has in common: its reader, the reader's input, and its answer. Of some manifests (`Unedited`), mu reads the dependencies
+//! and does not edit them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::Name;
-use mu_manifest::source::SourceError;
+use mu_manifest::source::{New, Problem, SourceError};
 use mu_provider::{Dependency, Release};
 
 use crate::aliases::Aliases;
@@ -173,5 +175,42 @@ impl Format {
         let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
         let placed = package.places.iter().zip(read);
         Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+    }
+}
+
+/// The dependencies of manifests that mu reads and does not edit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unedited {
+    /// Where the dependencies are, in words.
+    pub(crate) place: &'static str,
+    /// What a person does there to add the package with this name.
+    pub(crate) add: fn(&str) -> String,
+}
+
+impl Dialect for Unedited {
+    fn requirements(&self, _path: &Path, _text: &str) -> Result<Vec<Placed>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn check(&self, _path: &Path, _text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
+        Err(self.refused(new))
+    }
+
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+        Err(self.refused(Some(new)))
+    }
+
+    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+        Err(self.refused(Some(wanted)))
+    }
+}
+
+impl Unedited {
+    fn refused(&self, new: Option<&Requirement>) -> Problem {
+        let refused = Problem::new(format!("mu does not edit {}", self.place));
+        refused.help(match new {
+            Some(new) => (self.add)(new.reference.name().leaf()),
+            None => "change it there".to_owned(),
+        })
     }
 }

@@ -3,11 +3,14 @@
 //! Helm and KUDO have such indexes; a format says what an entry of its own means. An entry that cannot be read is a version
 //! that cannot be used, with the reason, and so is a package of which the index has no list of versions. The rest of the index stays
 //! valid. Names that no package can have are kept apart, for whoever looks for them.
+//!
+//! And what a search goes through: a line for each chart, or operator of KUDO, of an index, about its newest release.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mu_manifest::reference::Version;
 use mu_manifest::source::nearest;
+use mu_provider::catalog::CatalogLine;
 use mu_provider::{ArchiveDigest, Release, Yanked};
 use serde_yaml::granit_parser::Event;
 
@@ -352,4 +355,28 @@ impl Package {
         }
         lines
     }
+}
+
+/// A package as a catalog has it, by the `lines` of its versions; `None` if there is none.
+///
+/// The newest release counts that is neither removed nor unusable, prereleases last.
+pub fn catalog_line(lines: &[u8]) -> Option<CatalogLine> {
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+    let ranked = releases.map(|release| {
+        let version = version_of(&release);
+        let is_released = version.as_ref().is_some_and(|version| !version.is_prerelease());
+        let is_usable = release.unusable.is_none() && release.yanked.is_no();
+        ((is_usable, is_released, version), release)
+    });
+    let ((is_usable, ..), newest) = ranked.max_by(|(left, _), (right, _)| left.cmp(right))?;
+    Some(CatalogLine {
+        latest: if is_usable { newest.full_version() } else { String::new() },
+        name: newest.name,
+        description: newest.description,
+        keywords: newest.keywords,
+        app_version: newest.app_version,
+        deprecated: newest.deprecated,
+        ..CatalogLine::default()
+    })
 }

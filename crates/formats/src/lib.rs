@@ -13,7 +13,6 @@
 
 mod aliases;
 mod artifact;
-mod catalog;
 pub mod crossplane;
 mod error;
 mod files;
@@ -37,12 +36,10 @@ mod range;
 mod reader;
 mod repeat;
 mod shape;
-mod unedited;
 mod unknown;
 
 pub use self::aliases::{Aliases, Guarded, check_repositories};
 pub use self::artifact::{Archived, Artifact, Image, Layer, Pushed};
-pub use self::catalog::catalog_line;
 pub use self::error::FormatError;
 pub use self::files::Texts;
 pub use self::format::{Format, GIT, Package, Place, Reading};
@@ -50,6 +47,7 @@ pub use self::index::Index;
 pub use self::manifest::{as_listed, manifest, same_version, version_of};
 pub use self::passwords::check_passwords;
 pub use self::range::{Rewritten, rewritten};
+pub use crate::index::catalog_line;
 
 /// The formats, in order of precedence of their manifests.
 pub const FORMATS: &[Format] =

@@ -36,7 +36,6 @@ pub mod threads;
 mod tree;
 mod url;
 mod values;
-mod yanked;
 
 pub use crate::brief::brief;
 pub use crate::commit::{Commit, CommitError};
@@ -53,6 +52,7 @@ pub use crate::provider::{
 pub use crate::release::{
     Dependency, DetailedDependency, Maintainer, Release, Upgrade, json_lines,
 };
+pub use crate::release::{LONGEST_REASON, NO_REASON, Yanked};
 pub use crate::tree::{
     Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter, shown_path,
 };
@@ -60,4 +60,3 @@ pub use crate::url::{
     SafeUrl, is_bucket_scheme, place_without_secrets, secrets_in, without_secrets,
 };
 pub use crate::values::{MOST_VALUES, has_few_values};
-pub use crate::yanked::{LONGEST_REASON, NO_REASON, Yanked};

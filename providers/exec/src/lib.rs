@@ -10,10 +10,8 @@
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
 
-mod batch;
 mod find;
 mod group;
-mod line;
 pub mod message;
 mod plugin;
 mod process;
@@ -38,9 +36,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::batch::Batch;
 pub use crate::find::{PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package, Packages};
+use crate::plugin::Batch;
 use crate::plugin::Plugin;
 pub use crate::plugin::{INTRODUCTION, Starting};
 pub use crate::record::{RecordError, Recorded, recorded};
@@ -208,7 +206,7 @@ impl ExecProvider {
             return Err(self.plugin.error("answered `versions` without `lines`"));
         };
         for line in &lines {
-            line::check(line).map_err(|fault| self.plugin.error(&fault))?;
+            message::check(line).map_err(|fault| self.plugin.error(&fault))?;
         }
         Ok(Listing::Found(Found::new(location, json_lines(lines), validator, max_age)))
     }
@@ -337,10 +335,10 @@ impl Provider for ExecProvider {
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         };
         let line = Value::Object(line);
-        line::check(&line).map_err(|fault| self.plugin.error(&fault))?;
+        message::check(&line).map_err(|fault| self.plugin.error(&fault))?;
         let release: Release =
             serde_json::from_value(line).map_err(|error| self.unreadable("resolve", error))?;
-        line::answers(release.commit.as_ref(), revision)
+        message::answers(release.commit.as_ref(), revision)
             .map_err(|fault| self.plugin.error(&fault))?;
         Ok(release)
     }

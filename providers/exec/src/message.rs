@@ -4,10 +4,13 @@
 //! that plugins can say more than this version of mu reads.
 //!
 //! The types are public for those who test what a plugin may send.
+//!
+//! A plugin's lines are checked before anything else reads them: their locators and commits reach `Mu.lock`. These functions return the
+//! fault of the plugin. Everything else in a line is read as in the line of a hub.
 
 use std::time::Duration;
 
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{Commit, ErrorKind, ProviderError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -238,4 +241,34 @@ pub(crate) fn readable(text: &str) -> String {
     let text = words.join(" ");
     let shown = text.trim().chars().filter(|character| !character.is_control());
     shown.take(LONGEST_TEXT).collect()
+}
+
+/// The longest locator, in bytes.
+const LONGEST_LOCATOR: usize = 4 << 10;
+
+/// Checks a line.
+pub(crate) fn check(line: &Value) -> Result<(), String> {
+    let said = |key| line.get(key).filter(|value| !value.is_null());
+    let text = |key| said(key).and_then(Value::as_str).unwrap_or_default();
+    if text("locator").len() > LONGEST_LOCATOR {
+        return Err("gave a release a locator of more than 4 KiB".to_owned());
+    }
+    match said("commit").map(Commit::deserialize) {
+        Some(Err(error)) => Err(format!("gave a wrong commit: {}", readable(&error.to_string()))),
+        None if text("version").is_empty() => {
+            Err("gave a release with neither a version nor a commit".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the line of `commit` answers the question for `revision`.
+pub(crate) fn answers(commit: Option<&Commit>, revision: &str) -> Result<(), String> {
+    // Only all digits are sure to be a commit: fewer may be the name of a tag.
+    match revision.to_ascii_lowercase().parse::<Commit>() {
+        Ok(asked) if commit != Some(&asked) => {
+            Err(format!("answered `resolve` for {revision} with another commit"))
+        }
+        _ => Ok(()),
+    }
 }

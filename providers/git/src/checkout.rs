@@ -1,17 +1,20 @@
-//! The state of a folder in a checkout: its commit, and the differences from it. Publishing uses this.
+//! What a checkout says of a folder: its commit, and the differences from it (publishing uses this); how far a clone has gone from where it
+//! began; and the modes that Git has recorded, where the file system has none.
 //!
 //! libgit2 reads the repository, and runs no program, whatever the checkout's configuration names. What it cannot read is read through
 //! a [`StandIn`], by libgit2 or by `git`: see [`LocalGit`].
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use git2::{Repository, StatusOptions};
+use git2::{Oid, Repository, StatusOptions};
 use mu_provider::Commit;
 use mu_provider::fs::canonicalize;
 
-use crate::oid;
+use crate::config_text::settings;
 use crate::opened::LocalGit;
-use crate::stand_in::StandIn;
+use crate::ref_name;
+use crate::stand_in::{StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
 
 /// A folder in a checkout.
@@ -54,7 +57,7 @@ impl Checkout {
         let changed = statuses.iter().filter_map(|status| status.path().ok().map(str::to_owned));
         let changed = below(&inside, changed.collect());
         let head = repository.head().and_then(|head| head.peel_to_commit());
-        Ok(Some(Self { commit: head.ok().map(|head| oid::name(head.id())), changed }))
+        Ok(Some(Self { commit: head.ok().map(|head| ref_name::name(head.id())), changed }))
     }
 }
 
@@ -68,4 +71,126 @@ fn inside(root: &Path, folder: &Path) -> Option<String> {
 fn below(inside: &str, paths: Vec<String>) -> Vec<String> {
     let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
     paths.iter().filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned)).collect()
+}
+
+impl LocalGit {
+    /// The number of commits in the clone around `folder` that are not part of `base`; without a base that it knows, of the
+    /// branch that it follows. `None` if there is no clone below `workspace`, or nothing to compare with.
+    ///
+    /// # Errors
+    ///
+    /// When the clone cannot be read.
+    pub fn commits_ahead(
+        &self,
+        workspace: &Path,
+        folder: &Path,
+        base: Option<&Commit>,
+    ) -> Result<Option<usize>, SurroundingsError> {
+        let around = canonicalize(workspace)?;
+        let is_clone = |root: &Path| *root != *around && root.starts_with(&around);
+        let by_library = |repository: &Repository| {
+            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            match root.is_some_and(|root| is_clone(&root)) {
+                true => ahead_by_library(repository, base),
+                false => Ok(None),
+            }
+        };
+        let by_program = |stand_in: &StandIn| match is_clone(stand_in.root()) {
+            true => ahead_by_program(stand_in, self, base),
+            false => Ok(None),
+        };
+        // Only the clone itself has references.
+        Ok(self.around(folder, &|_| false, &by_library, &by_program)?.flatten())
+    }
+}
+
+fn ahead_by_library(
+    repository: &Repository,
+    base: Option<&Commit>,
+) -> Result<Option<usize>, git2::Error> {
+    let Ok(head) = repository.head() else { return Ok(None) };
+    let tip = head.peel_to_commit()?.id();
+    let base = base.and_then(|text| Oid::from_str(text).ok());
+    let base = base.filter(|base| repository.find_commit(*base).is_ok());
+    let upstream = || {
+        let upstream = git2::Branch::wrap(head).upstream().ok()?;
+        Some(upstream.get().peel_to_commit().ok()?.id())
+    };
+    let Some(base) = base.or_else(upstream) else { return Ok(None) };
+    Ok(Some(repository.graph_ahead_behind(tip, base)?.0))
+}
+
+fn ahead_by_program(
+    stand_in: &StandIn,
+    local: &LocalGit,
+    base: Option<&Commit>,
+) -> Result<Option<usize>, StandInError> {
+    let Some(tip) = stand_in.checked_out_commit(&local.programs)? else { return Ok(None) };
+    let known = match base {
+        Some(base) => stand_in.has_commit(base, &local.programs)?,
+        None => false,
+    };
+    let base = match base.filter(|_| known) {
+        Some(base) => Some(base.clone()),
+        None => stand_in.upstream(&local.programs)?,
+    };
+    let Some(base) = base else { return Ok(None) };
+    Ok(Some(stand_in.commits(&[tip].into(), &[base], &local.programs)?.len()))
+}
+
+/// Any of the permissions to execute a file.
+const EXECUTABLE: u32 = 0o111;
+
+/// Whether each file may be executed, by its path; `None` if the file system tells, or nothing says that it does not.
+type Modes = Option<BTreeMap<PathBuf, bool>>;
+
+impl LocalGit {
+    /// Whether each file of the repository around a folder that Git tracks may be executed, by its path, if Git has found that the file system does not
+    /// tell (`core.fileMode=false`); `None` if it tells, or nothing says so.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn recorded_modes(&self, folder: &Path) -> Result<Modes, SurroundingsError> {
+        let asked = |stand_in: &StandIn| modes_by_program(stand_in, self);
+        // A stand-in has its own configuration.
+        Ok(self.around(folder, &|_| false, &modes_by_library, &asked)?.flatten())
+    }
+}
+
+fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
+    let Some(root) = repository.workdir().and_then(|root| canonicalize(root).ok()) else {
+        return Ok(None);
+    };
+    if repository.config()?.get_bool("core.filemode").unwrap_or(true) {
+        return Ok(None);
+    }
+    let index = repository.index()?;
+    let recorded = index.iter().filter_map(|entry| {
+        let path = root.join(std::str::from_utf8(&entry.path).ok()?);
+        Some((path, entry.mode & EXECUTABLE != 0))
+    });
+    Ok(Some(recorded.collect()))
+}
+
+fn modes_by_program(stand_in: &StandIn, local: &LocalGit) -> Result<Modes, StandInError> {
+    let place = stand_in.place();
+    let mut tells = true;
+    for file in [place.common.join("config"), place.own.join("config.worktree")] {
+        let text = text_of(&file)?.unwrap_or_default();
+        let said = settings(&text)
+            .into_iter()
+            .rfind(|one| (&*one.section, &*one.key) == ("core", "filemode") && one.name.is_none());
+        if let Some(said) = said {
+            tells = !["false", "no", "off", "0"].contains(&&*said.value.to_ascii_lowercase());
+        }
+    }
+    if tells {
+        return Ok(None);
+    }
+    let entries = stand_in.entries(&local.programs)?;
+    let recorded = entries
+        .into_iter()
+        .map(|entry| (stand_in.root().join(&entry.path), entry.mode & EXECUTABLE != 0));
+    Ok(Some(recorded.collect()))
 }

@@ -19,7 +19,7 @@ use mu_provider::fs::{self, Lock, Sharing};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use sha1::{Digest as _, Sha1};
 
-use crate::dates;
+use crate::listing;
 use crate::pack::PackScan;
 use crate::transport::ReceiveError;
 use crate::wire::{Advertisement, Boundary};
@@ -138,7 +138,7 @@ impl Database {
 
     /// The date of a tag or commit in the database, in seconds since 1970.
     pub(crate) fn date(&self, oid: Oid) -> Option<i64> {
-        let read = |kind| self.read(oid, kind, &mut |data| dates::parse(data)).ok().flatten();
+        let read = |kind| self.read(oid, kind, &mut |data| listing::date_of(data)).ok().flatten();
         read(ObjectType::Commit).or_else(|| read(ObjectType::Tag))
     }
 

@@ -2,15 +2,18 @@
 //!
 //! There is one line for each tag and branch. Versions come first, in ascending order, then other tags, then
 //! branches. Nothing is fetched for this: a release's dependencies are in its manifest.
+//!
+//! A version was published at the date of an annotated tag, or else at that of the commit. The author's machine set this date. Branches and plain tags do not need one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use git2::Oid;
-use mu_provider::{Commit, Dates, FileDigest, Location, Release};
+use mu_provider::{Commit, Dates, FileDigest, Location, Progress, ProviderError, Release};
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 
-use crate::oid;
+use crate::ref_name;
+use crate::repository::Repository;
 use crate::version;
 use crate::wire::{Advertisement, Ref};
 
@@ -115,7 +118,7 @@ impl<'call> Package<'call> {
         let mut versions = releases.iter().rev().filter(|release| !release.version.is_empty());
         match versions.find(|release| release.commit == commit) {
             Some(release) => release.to_release(),
-            None => Release { commit: Some(oid::name(commit)), ..Release::default() },
+            None => Release { commit: Some(ref_name::name(commit)), ..Release::default() },
         }
     }
 }
@@ -141,7 +144,7 @@ impl Listed<'_> {
         Release {
             version: self.version.to_owned(),
             tags: self.tags.iter().map(|tag| (*tag).to_owned()).collect(),
-            commit: Some(oid::name(self.commit)),
+            commit: Some(ref_name::name(self.commit)),
             reference: Some(self.reference.to_owned()),
             tip: self.tip,
             published: self.published.clone(),
@@ -248,6 +251,43 @@ impl<'refs> Sorted<'refs> {
     }
 }
 
+/// Adds publication dates to the releases that are versions; returns whether all dates are known.
+pub(crate) fn add_dates(
+    repository: &Repository,
+    listed: &Advertisement,
+    releases: &mut [Listed<'_>],
+    progress: &dyn Progress,
+) -> Result<bool, ProviderError> {
+    let targets: HashMap<&str, Oid> =
+        listed.refs.iter().map(|other| (&*other.name, other.target)).collect();
+    let target = |release: &Listed<'_>| targets.get(release.reference).copied();
+    let is_version = |release: &&mut Listed<'_>| !release.version.is_empty();
+    let wanted: Vec<Oid> =
+        releases.iter_mut().filter(is_version).filter_map(|release| target(release)).collect();
+    let dates = repository.dates(&wanted, progress)?;
+    let mut is_complete = true;
+    for release in releases.iter_mut().filter(is_version) {
+        let date = target(release).and_then(|target| dates.get(&target));
+        let moment = date.and_then(|seconds| jiff::Timestamp::from_second(*seconds).ok());
+        release.published = moment.map(|moment| moment.to_string());
+        is_complete &= release.published.is_some();
+    }
+    if !is_complete {
+        // If only some had dates, the others would look old.
+        releases.iter_mut().for_each(|release| release.published = None);
+    }
+    Ok(is_complete)
+}
+
+/// The date in a tag or commit, in seconds since 1970.
+pub(crate) fn date_of(object: &[u8]) -> Option<i64> {
+    let mut lines = object.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+    let line =
+        lines.find(|line| line.starts_with(b"tagger ") || line.starts_with(b"committer "))?;
+    let mut words = std::str::from_utf8(line.rsplit(|byte| *byte == b'>').next()?).ok()?.split(' ');
+    words.find(|word| !word.is_empty())?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use mu_provider::{Lead, SafeUrl};
@@ -278,7 +318,7 @@ mod tests {
 
     /// What one line of a text says of a version is what the whole text says.
     fn check_plain(package: Package<'_>, text: &str, releases: &[Listed<'_>]) {
-        let commits = releases.iter().map(|release| oid::name(release.commit));
+        let commits = releases.iter().map(|release| ref_name::name(release.commit));
         for (version, commit) in ["1.0.0", "1.10.0", "1.28", "1"]
             .into_iter()
             .flat_map(|version| commits.clone().map(move |commit| (version, commit)))
@@ -286,9 +326,9 @@ mod tests {
             let Some(plain) = package.plain_release(version, &commit) else { continue };
             let name = plain.reference.as_deref().unwrap_or_default();
             let is_there = Advertisement::text_has(text, name, &commit);
-            let known = releases
-                .iter()
-                .find(|release| release.version == version && oid::name(release.commit) == commit);
+            let known = releases.iter().find(|release| {
+                release.version == version && ref_name::name(release.commit) == commit
+            });
             let has_this_tag = known.is_some_and(|known| known.tags.contains(&&*plain.tags[0]));
             assert_eq!(is_there, has_this_tag, "{version} at {commit} in {text}");
         }
@@ -395,5 +435,23 @@ mod tests {
         assert_eq!(package.release_of(oid(&one), Some(&listed)).version, "1.1.0");
         let unversioned = package.release_of(oid(&two), Some(&listed));
         assert_eq!((&*unversioned.version, unversioned.commit.as_deref()), ("", Some(&*two)));
+    }
+
+    #[test]
+    fn reads_the_date_of_a_tag_and_of_a_commit() {
+        for (object, expected) in [
+            (
+                "object x\ntype commit\ntag v1\ntagger A B <a@b> 1700000000 +0100\n\ntext",
+                Some(1_700_000_000),
+            ),
+            ("tree x\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 2 -0500\n\ntext", Some(2)),
+            ("tree x\n\ncommitter A <a@b> 2 +0000\n", None),
+            ("tree x\ncommitter A <a@b>\n\n", None),
+            ("committer A <a@b> soon +0000\n\n", None),
+            ("", None),
+        ] {
+            assert_eq!(date_of(object.as_bytes()), expected, "{object}");
+        }
+        assert_eq!(date_of(b"committer \xff <a> 5 +0000\n\n"), Some(5));
     }
 }

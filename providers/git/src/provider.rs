@@ -1,5 +1,8 @@
 //! The provider itself: each method of the trait, as a few calls to other modules.
+//!
+//! It finds the commit that a revision names, with all its digits or some.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,14 +13,15 @@ use mu_provider::{
     Provider, ProviderError, Release, TreeWriter, json_lines, none_if,
 };
 
-use crate::commit;
 use crate::database::Bounds;
-use crate::dates;
 use crate::export::Export;
+use crate::listing;
 use crate::listing::{Listed, Package};
 use crate::manifest;
-use crate::oid;
+use crate::ref_name::parse;
+use crate::ref_name::{self, FULL};
 use crate::repositories::{Repositories, Settled};
+use crate::repository::Repository;
 use crate::snapshot::Snapshot;
 
 /// Says whether packages may come from a repository in a folder of this machine; by default, from each.
@@ -123,7 +127,7 @@ impl GitProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<(Settled, Oid), ProviderError> {
-        let commit = oid::parse(release.commit.as_deref()).ok_or_else(|| {
+        let commit = ref_name::parse(release.commit.as_deref()).ok_or_else(|| {
             let text = format!("a release of `{}` names no commit", location.describe());
             ProviderError::new(ErrorKind::NotFound, text)
         })?;
@@ -170,7 +174,7 @@ impl Provider for GitProvider {
         }
         let mut releases = package.releases(&listed);
         let is_dated = location.dates != Dates::Ignored
-            && dates::add(&settled.repository, &listed, &mut releases, progress)?;
+            && listing::add_dates(&settled.repository, &listed, &mut releases, progress)?;
         if location.dates == Dates::Needed && !is_dated {
             let remote = &settled.repository.remote;
             progress.warning(&format!(
@@ -190,7 +194,7 @@ impl Provider for GitProvider {
         progress: &dyn Progress,
     ) -> Option<Found> {
         let commits: Option<Vec<Oid>> =
-            revisions.iter().map(|revision| oid::parse(Some(revision))).collect();
+            revisions.iter().map(|revision| ref_name::parse(Some(revision))).collect();
         let settled = self.repositories.recall(location, &commits?, progress)?;
         let listed = settled.repository.known_advertisement()?;
         let package = Package::new(&settled.folder, location).with_dates(false);
@@ -214,7 +218,7 @@ impl Provider for GitProvider {
                 return Some(vec![plain]);
             }
             let Some(listed) = listed.advertisement() else { continue };
-            let commit = oid::parse(Some(commit))?;
+            let commit = ref_name::parse(Some(commit))?;
             let all = package.releases(&listed);
             let here = all.iter().filter(|release| release.commit == commit);
             let here: Vec<Release> = here.map(Listed::to_release).collect();
@@ -232,9 +236,9 @@ impl Provider for GitProvider {
         revision: &str,
         progress: &dyn Progress,
     ) -> Result<Release, ProviderError> {
-        let full = oid::parse(Some(revision));
+        let full = ref_name::parse(Some(revision));
         let settled = self.repositories.settle(location, full, progress)?;
-        let commit = commit::find(&settled.repository, revision, progress)?;
+        let commit = find_commit(&settled.repository, revision, progress)?;
         let listed = settled.repository.known_advertisement();
         Ok(Package::new(&settled.folder, location).release_of(commit, listed.as_deref()))
     }
@@ -279,4 +283,68 @@ fn found(
 ) -> Result<Found, ProviderError> {
     let lines = json_lines(releases.iter().map(Listed::to_release));
     Ok(Found::new(&settled.location(location)?, lines, Some(validator), None))
+}
+
+/// Fewer digits than Git itself would print are anything but certain.
+const SHORTEST: usize = 7;
+
+/// Finds the commit that `revision` names, and makes sure that it is in the database.
+fn find_commit(
+    repository: &Repository,
+    revision: &str,
+    progress: &dyn Progress,
+) -> Result<Oid, ProviderError> {
+    let prefix = revision.to_ascii_lowercase();
+    let is_hex = prefix.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_hex || !(SHORTEST..=FULL).contains(&prefix.len()) {
+        let text = format!("`{revision}` is not a commit of `{}`", repository.remote);
+        return Err(ProviderError::new(ErrorKind::NotFound, text)
+            .hint(format!("a commit is written with {SHORTEST} to {FULL} hex digits")));
+    }
+    if let Some(commit) = parse(Some(&prefix)) {
+        if !repository.has_commit(commit) && !repository.offline {
+            // A ref to the commit also gives its version, and every server sends the commits of refs.
+            repository.advertisement(progress)?;
+        }
+        repository.ensure(commit, progress)?;
+        return Ok(commit);
+    }
+    if let Some(commit) = only(repository, &prefix, repository.database.commits_beginning(&prefix))?
+    {
+        return Ok(commit);
+    }
+    let listed = if repository.offline { None } else { Some(repository.advertisement(progress)?) };
+    let refs = listed.iter().flat_map(|listed| &listed.refs);
+    let tips =
+        refs.map(|other| other.commit).filter(|commit| commit.to_string().starts_with(&prefix));
+    let mut found = only(repository, &prefix, tips.collect())?;
+    if found.is_none() {
+        found = only(repository, &prefix, repository.search(&prefix, progress)?)?;
+    }
+    let commit = found.ok_or_else(|| repository.no_such_commit(&prefix))?;
+    repository.ensure(commit, progress)?;
+    Ok(commit)
+}
+
+/// The only element of `commits`, if any; several are an error that names them.
+fn only(
+    repository: &Repository,
+    prefix: &str,
+    commits: BTreeSet<Oid>,
+) -> Result<Option<Oid>, ProviderError> {
+    const NAMED: usize = 5;
+    if commits.len() < 2 {
+        return Ok(commits.into_iter().next());
+    }
+    let mut names: Vec<String> =
+        commits.iter().take(NAMED).map(|commit| format!("`{commit}`")).collect();
+    if commits.len() > NAMED {
+        names.push(format!("{} more", commits.len() - NAMED));
+    }
+    let text = format!(
+        "several commits of `{}` begin with {prefix}: {}",
+        repository.remote,
+        names.join(", ")
+    );
+    Err(ProviderError::new(ErrorKind::NotFound, text).hint("write more digits"))
 }

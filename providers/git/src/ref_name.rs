@@ -1,9 +1,11 @@
-//! Names of branches and tags: types that only Git's own rules make.
+//! Names in Git: of branches and tags, as types that only Git's own rules make, and of commits, as the rest of mu has them and as libgit2
+//! does.
 //!
 //! A name from elsewhere may reach the arguments of `git`, where one that begins with `-` would be an option, and one
 //! with `^` or `..` a range. Whether there is such a branch or tag is not known here.
 
-use git2::Reference;
+use git2::{Oid, Reference};
+use mu_provider::Commit;
 
 macro_rules! ref_name {
     ($(#[$about:meta])* $name:ident, $folder:literal) => {
@@ -40,6 +42,19 @@ ref_name! {
 ref_name! {
     /// The name of a tag.
     TagName, "refs/tags/"
+}
+
+/// The digits of SHA-1.
+pub(crate) const FULL: usize = 40;
+
+/// The commit of a release, as its listing or a lock has it; `None` for one of SHA-256, which libgit2 cannot read.
+pub(crate) fn parse(digits: Option<&str>) -> Option<Oid> {
+    digits.filter(|hex| hex.len() == FULL).and_then(|hex| Oid::from_str(hex).ok())
+}
+
+/// The name of a commit.
+pub(crate) fn name(oid: Oid) -> Commit {
+    oid.to_string().parse().expect("an object's name is printed with all its digits")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
-use crate::modules;
+use crate::manifest;
 use crate::repository::Repository;
 use crate::version;
 use crate::wire::Ref;
@@ -179,7 +179,7 @@ impl<'call> Snapshot<'call> {
     pub(crate) fn package_folder(&self, path: &str) -> Result<String, ProviderError> {
         match self.folder(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                modules::find(self, path)?.ok_or(error)
+                manifest::find_module(self, path)?.ok_or(error)
             }
             found => found.map(|_| path.to_owned()),
         }

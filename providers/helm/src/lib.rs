@@ -4,6 +4,8 @@
 //! `repository.rs` reads an index once in a run, if it has changed, and stores it package by package. `mu-formats`
 //! interprets charts and operators, and the hub's provider downloads and unpacks archives. An index may list charts in OCI
 //! registries, which another provider downloads. `operators.rs` has what is different about operators.
+//!
+//! [`pack`] makes the archive of a chart, as `helm package` would. The caller decides which files belong to it.
 
 #![cfg_attr(
     test,
@@ -12,27 +14,31 @@
 #![deny(clippy::indexing_slicing)]
 
 mod operators;
-mod pack;
 mod repository;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use mu_formats::helm::{Aliases, FORMAT};
 use mu_formats::{Index, catalog_line, kudo};
 use mu_provider::catalog::{Hits, Query};
+use mu_provider::fs::FileError;
+use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::Http;
 use mu_provider::{
     Account, ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release,
     SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 use mu_provider_hub::Archives;
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::{ArchiveWriter, Layout};
 use mu_provider_hub::document::statement_beside;
 use mu_provider_hub::remembered::Indexes;
 
 use crate::operators::Operators;
-pub use crate::pack::{Content, pack};
+
 use crate::repository::{CHARTS, Kind, KnownIndex, OPERATORS};
 
 /// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes
@@ -313,4 +319,38 @@ impl Provider for RepositoryProvider {
         let user = self.http.user_let_in(&url, location.insecure)?;
         Ok(user.map(Account::of_user))
     }
+}
+
+/// What is in a file of an archive.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// What is in this file.
+    OnDisk(PathBuf),
+    /// What was made, such as the archive of a chart inside.
+    Made(Rc<[u8]>),
+}
+
+/// Packs a chart called `name` from its files, by their paths in it, with slashes. The same files give the
+/// same bytes.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn pack(name: &str, files: &BTreeMap<String, Content>) -> Result<Vec<u8>, FileError> {
+    let mut writer = ArchiveWriter::new(Vec::new());
+    for (path, content) in files {
+        let path = format!("{name}/{path}");
+        match content {
+            Content::OnDisk(place) => {
+                let file = fs::open(place)?;
+                let size = file.metadata().at("read", place)?.len();
+                writer.file(&path, false, size, io::BufReader::new(file)).at("pack", place)?;
+            }
+            Content::Made(bytes) => {
+                let written = writer.file(&path, false, bytes.len() as u64, &**bytes);
+                written.at("pack", Path::new(&path))?;
+            }
+        }
+    }
+    writer.finish().at("pack", Path::new(name))
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mu_provider::catalog::Query;
-use mu_provider::conformance::{Fixture, hostile, releases};
+use mu_provider::conformance::{self, Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
     Digest, ErrorKind, Folder, Found, Lead, Limits, Listing, Location, Provider as _,
@@ -232,7 +232,7 @@ fn hostile_archives_are_refused() {
     let error = fetch(&provider, &location, &release).expect_err("is another one");
     assert_eq!(error.kind(), ErrorKind::Integrity);
     assert!(error.to_string().contains("not the one that was expected"), "{error}");
-    assert!(text.len() < charts.text().len() && hostile::trees().len() > 3);
+    assert!(text.len() < charts.text().len() && conformance::hostile_trees().len() > 3);
     drop(folder);
 }
 

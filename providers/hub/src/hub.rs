@@ -1,17 +1,23 @@
 //! The hubs of a run: what is known about each, from its `hub.json` and later requests.
+//!
+//! Closures are the packages that a package can lead to, so that a reader with an empty cache requests all of them at once. They only save
+//! round trips. The reader checks the packages that a closure names. A missing or invalid
+//! closure is never an error. If a hub's closures are useless, no more of them are requested.
+//!
+//! What changed in a hub with a generation is known, too, so that unchanged files need not be requested. This only saves requests: if anything is missing or odd, the answer is "may have changed".
 
-use std::collections::HashMap;
-use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::ops::{Deref, RangeInclusive};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{ProviderError, SafeUrl};
+use mu_provider::{Progress, ProviderError, SafeUrl};
 
-use crate::changes::Changes;
-use crate::closure::Closures;
-use crate::document::Asking;
-use crate::root::Root;
+use crate::document::{Asking, DocumentAnswer};
+use crate::root::{self, Root, below};
 use crate::snapshot::{self, Snapshot};
+use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, closure_path};
+use mu_provider::http::Request;
 use mu_provider::threads::lock;
 
 /// A hub: its root, and what was learned about it in this run.
@@ -118,6 +124,148 @@ impl Hubs {
     fn slot(&self, url: &SafeUrl) -> Arc<Slot> {
         let mut slots = lock(&self.0);
         Arc::clone(slots.entry(url.clone()).or_default())
+    }
+}
+
+/// The longest closure, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// The most closures to request in a run.
+const MOST: usize = 1_024;
+
+/// After this many missing or invalid closures, no others are requested.
+const MOST_IN_VAIN: usize = 8;
+
+/// The closures of one hub that were requested.
+#[derive(Debug, Default)]
+pub(crate) struct Closures {
+    /// The packages that a closure named, or whose own closure was requested.
+    seen: Mutex<HashSet<String>>,
+    asked: AtomicUsize,
+    in_vain: AtomicUsize,
+}
+
+impl Hub {
+    /// The URL of the closure of the package `name`, if it is worth requesting: no other closure has named
+    /// the package yet.
+    pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
+        // A folder answers at once, so asking early gains nothing.
+        let folder = self.file.closures.as_deref().filter(|_| self.url.scheme() != "file")?;
+        let Closures { in_vain, asked, .. } = &self.closures;
+        if in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
+            || !self.closures.is_new(name)
+            || asked.fetch_add(1, Ordering::Relaxed) >= MOST
+        {
+            return None;
+        }
+        below(&below(&self.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
+    }
+}
+
+impl Closures {
+    /// Reads the closure from `request`, and returns the packages that no earlier closure has named.
+    pub(crate) fn learn(&self, request: &mut Request<'_>, progress: &dyn Progress) -> Vec<String> {
+        let Some(mut names) = read(request, progress) else {
+            self.in_vain.fetch_add(1, Ordering::Relaxed);
+            return Vec::new();
+        };
+        names.retain(|name| self.is_new(name));
+        names
+    }
+
+    fn is_new(&self, name: &str) -> bool {
+        lock(&self.seen).insert(name.to_owned())
+    }
+}
+
+/// Asks once, without retries.
+fn read(request: &mut Request<'_>, progress: &dyn Progress) -> Option<Vec<String>> {
+    let bytes = request.attempt().ok()?.bytes(LONGEST, progress).ok()?;
+    let file: ClosureFile = serde_json::from_slice(&bytes).ok()?;
+    (file.packages.len() <= LARGEST_CLOSURE).then_some(file.packages)
+}
+
+/// The most files of the log to read. Beyond that, requesting single index files is as good.
+const MOST_FILES: u64 = 8;
+
+/// The longest file of the log, in bytes: 1,000 names.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// The part of a hub's log that was read so far.
+#[derive(Debug, Default)]
+pub(crate) struct Changes(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Name → the last generation that changed it.
+    last: HashMap<String, u64>,
+    /// The first generation that `last` covers; `None` before anything was read.
+    since: Option<u64>,
+    /// Whether the log turned out to be of no use.
+    useless: bool,
+}
+
+impl Hub {
+    /// Whether the index file of `name` is certain to be unchanged since `generation`.
+    pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
+        let Some(current) = self.file.generation else { return false };
+        if generation >= current {
+            return generation == current;
+        }
+        let Some(log) = self.file.log.as_deref() else { return false };
+        let mut known = lock(&self.changes.0);
+        let first = generation + 1;
+        if !known.useless && known.since.is_none_or(|since| since > first) {
+            known.useless = known.read_log(self, log, first..=current, asking).is_none();
+        }
+        !known.useless && known.last.get(name).is_none_or(|last| *last <= generation)
+    }
+}
+
+impl Hub {
+    /// Whether the log says that the index file of `name` has changed since `generation`, as far as [`Hub::is_unchanged`] has read it.
+    pub(crate) fn has_changed(&self, name: &str, generation: u64) -> bool {
+        let known = lock(&self.changes.0);
+        !known.useless && known.last.get(name).is_some_and(|last| *last > generation)
+    }
+}
+
+impl Known {
+    /// Reads the log of these generations, unless it was read already.
+    fn read_log(
+        &mut self,
+        root: &Root,
+        log: &str,
+        generations: RangeInclusive<u64>,
+        asking: &Asking<'_>,
+    ) -> Option<()> {
+        let (first, current) = generations.into_inner();
+        let folder = root::below(&root.url, log).ok()?.as_folder();
+        // Generations of one file, from its last one down to its first.
+        let mut last = self.since.map_or(current, |since| since - 1);
+        for _ in 0..MOST_FILES {
+            if last < first {
+                return Some(());
+            }
+            let (path, line) = wire::log_path(last);
+            let asking = Asking { limit: LONGEST_FILE, ..*asking };
+            let place = root::below(&folder, &path).ok()?;
+            let Ok(DocumentAnswer::Read(document)) = asking.read(&place, None) else { return None };
+            let text = String::from_utf8(document.bytes).ok()?;
+            let lines: Vec<&str> = text.lines().collect();
+            if lines.len() <= line {
+                return None;
+            }
+            let start = last - line as u64;
+            // Lines after `last` were added since `hub.json` was read, and count too.
+            for (generation, name) in (start..).zip(&lines) {
+                let entry = self.last.entry((*name).to_owned()).or_default();
+                *entry = generation.max(*entry);
+            }
+            self.since = Some(start);
+            last = start - 1;
+        }
+        (last < first).then_some(())
     }
 }
 

@@ -1,8 +1,7 @@
 //! Hubs: package registries of static files, on any web server or in a folder.
 //!
-//! [`HubProvider::list`] reads the index: `hub.rs` has the hubs of a run, `root.rs` reads `hub.json`,
-//! `document.rs` reads a file if it has changed, `changes.rs` knows what has not changed, `snapshot.rs` reads
-//! everything at once, `closure.rs` knows what comes next, and `index.rs` checks lines.
+//! [`HubProvider::list`] reads the index: `hub.rs` has the hubs of a run, what has not changed in them and what comes next, `root.rs`
+//! reads `hub.json`, `document.rs` reads a file if it has changed, `snapshot.rs` reads everything at once, and `index.rs` checks lines.
 //! [`HubProvider::fetch`] gets archives: `download.rs` downloads one and compares its digest, `partial.rs`
 //! keeps large ones between attempts, and [`archive`] unpacks them; `survey.rs` and `zip.rs` read those that
 //! others have made. `catalog.rs` searches. [`wire`] describes
@@ -19,8 +18,6 @@ mod account;
 pub mod archive;
 mod archives;
 mod catalog;
-mod changes;
-mod closure;
 pub mod document;
 mod download;
 mod fetch;

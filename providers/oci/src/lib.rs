@@ -19,19 +19,17 @@ mod auth;
 mod foreign;
 mod image;
 mod kept;
-mod known;
 pub mod listing;
 mod meant;
-mod options;
 mod registry;
 mod repository;
 mod said;
 mod search;
 pub mod wire;
-mod without_lists;
 mod writer;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::ScopedJoinHandle;
 
@@ -52,13 +50,13 @@ use crate::foreign::Layers;
 pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
 pub use crate::kept::Kept;
-use crate::known::Known;
-pub use crate::options::OciOptions;
+use crate::listing::Known;
+
+pub use crate::kept::WithoutLists;
 use crate::registry::{Call, Registry, To};
 use crate::repository::Repository;
 use crate::said::Said;
 pub use crate::said::read;
-pub use crate::without_lists::WithoutLists;
 pub use crate::writer::{ForeignArtifact, Pushed, Writer};
 
 /// The largest archive that is accepted, in bytes.
@@ -423,5 +421,29 @@ impl Provider for OciProvider {
             repository.place(&format!("blobs/{archive}"))
         );
         Err(ProviderError::new(ErrorKind::NotFound, text).because(format!("`{place}` names it")))
+    }
+}
+
+/// The settings of the provider.
+#[derive(Debug, Clone)]
+pub struct OciOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// A folder for incomplete downloads; created when needed.
+    pub downloads: PathBuf,
+    /// Where to look for passwords, besides mu's own.
+    pub stores: Stores,
+    /// What earlier runs have learned about registries.
+    pub without_lists: WithoutLists,
+    /// What earlier runs have read of blobs.
+    pub kept: Kept,
+}
+
+impl OciOptions {
+    /// Creates options without passwords of other tools, and without anything from earlier runs.
+    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
+        let (stores, without_lists) = (Stores::default(), WithoutLists::default());
+        let (downloads, kept) = (downloads.into(), Kept::default());
+        Self { http, downloads, stores, without_lists, kept }
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mu_provider::{Release, Yanked};
+use serde::{Deserialize, Serialize};
 
 use crate::wire::{self, CREATED_KEY, Descriptor, EVENT_KEY, Event, Index, RELEASE_KEY};
 
@@ -154,6 +155,23 @@ pub fn release(entry: &Descriptor) -> Option<Release> {
 /// The event that an entry is.
 pub fn event(entry: &Descriptor) -> Option<Event> {
     serde_json::from_str(entry.annotation(EVENT_KEY)?).ok()
+}
+
+/// A value for finding out whether a listing is unchanged. The caller stores it as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Known {
+    /// The digest of the tags.
+    pub(crate) tags: String,
+    /// The digest of the index with a tag, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) index: Option<String>,
+    /// The registry's ETag for the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) etag: Option<String>,
+    /// The digest of the registry's list of referrers, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) referrers: Option<String>,
 }
 
 #[cfg(test)]

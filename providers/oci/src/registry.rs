@@ -10,8 +10,8 @@ use mu_provider::http::{Guard, Http, Method, Response, names_of};
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
+use crate::kept::WithoutLists;
 use crate::wire;
-use crate::without_lists::WithoutLists;
 
 /// A registry.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use mu_provider::http::Guard;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 use mu_provider_hub::Place;
 
-use crate::known::Known;
 use crate::listing::Entries;
+use crate::listing::Known;
 use crate::registry::{Call, Registry, RegistryAnswer, To, shown};
 use crate::wire::{self, Descriptor, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::conformance::{Fixture, hostile, read_tree};
+use mu_provider::conformance::{self, Fixture, read_tree};
 use mu_provider::{
     ErrorKind, Folder, Lead, Limits, Location, Provider, ProviderError, Release, SafeUrl, Silent,
     Tree, TreeWriter,
@@ -106,7 +106,7 @@ fn can_be_copied(path: &[u8]) -> bool {
 #[test]
 fn hostile_trees_are_refused() {
     let mut refused = 0;
-    for hostile in hostile::trees() {
+    for hostile in conformance::hostile_trees() {
         if !hostile.items.iter().all(|(path, _)| can_be_copied(path)) {
             continue;
         }
@@ -116,8 +116,8 @@ fn hostile_trees_are_refused() {
             let on_disk = package.path().join(path);
             fs::create_dir_all(on_disk.parent().expect("is below")).expect("can be made");
             match item {
-                hostile::Item::File(content) => fs::write(&on_disk, content).expect("is new"),
-                hostile::Item::Link(target) => symlink(target, &on_disk).expect("is new"),
+                conformance::Item::File(content) => fs::write(&on_disk, content).expect("is new"),
+                conformance::Item::Link(target) => symlink(target, &on_disk).expect("is new"),
             }
         }
         let error = fetch(package.path(), work.path()).expect_err(hostile.name);

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use mu_provider::conformance::hostile::Item;
-use mu_provider::conformance::{Fixture, hostile, releases};
+use mu_provider::conformance::Item;
+use mu_provider::conformance::{self, Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
     ErrorKind, Folder, Lead, Limits, Listing, Location, Provider as _, ProviderError, Release,
@@ -141,7 +141,7 @@ fn file(name: &str, content: &str) -> ZipEntry {
 
 #[test]
 fn hostile_trees_are_refused() {
-    for tree in hostile::trees() {
+    for tree in conformance::hostile_trees() {
         let entries = tree.items.iter().map(|(path, item)| match item {
             Item::File(content) => ZipEntry::new(path.clone(), 'f', *content),
             Item::Link(target) => ZipEntry::new(path.clone(), 'l', *target),

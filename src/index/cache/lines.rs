@@ -1,11 +1,16 @@
-//! The lines of a listing: some in memory, the others in the cache file until they are needed.
+//! A registry's answer about one package, as read from the cache, and its lines: some in memory, the others in the cache file until they
+//! are needed. Much is known of a line without parsing it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use mu_provider::Location;
+
+use super::layout::{Table, Written};
 use crate::fs;
 
 /// Where a line is: near lines are read with the heads, far ones when they are needed.
@@ -65,5 +70,116 @@ impl Lines {
             _ => &self.near,
         };
         bytes.get(line.range()).map(Cow::Borrowed).ok_or_else(missing)
+    }
+}
+
+/// What is known of a line without parsing it.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::index) struct Head {
+    /// The version.
+    pub(in crate::index) version: Label,
+    /// Whether the version is composite.
+    pub(in crate::index) composite: bool,
+    /// Whether the line holds more than a version, its time and its dependencies.
+    pub(in crate::index) detailed: bool,
+    /// When it was published, in seconds since 1970.
+    pub(in crate::index) published: Option<i64>,
+    /// The commit.
+    pub(in crate::index) commit: Option<Box<str>>,
+    /// Where the line is.
+    pub(in crate::index) line: LineSpan,
+}
+
+/// A version in the form of a head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::index) enum Label {
+    /// Three numbers, and nothing else.
+    Plain([u32; 3]),
+    /// Any other text; empty for a tag or branch that is not a version.
+    Text(Box<str>),
+}
+
+impl Label {
+    /// Whether it is not a version.
+    pub(in crate::index) fn is_empty(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain([major, minor, patch]) => write!(formatter, "{major}.{minor}.{patch}"),
+            Self::Text(text) => formatter.write_str(text),
+        }
+    }
+}
+
+/// A registry's answer about one package.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Record {
+    /// When it was requested, in seconds since 1970.
+    pub(in crate::index) checked: i64,
+    /// For how many seconds it is fresh, if the registry said so.
+    pub(in crate::index) max_age: Option<u32>,
+    /// The validator for the next request.
+    pub(in crate::index) validator: Option<String>,
+    /// The package's releases; `None` if it has no such package.
+    pub(in crate::index) listing: Option<Listing>,
+    /// The places that were searched, if it has no such package.
+    pub(in crate::index) tried: Vec<String>,
+}
+
+impl Record {
+    /// When it was requested, and for how long it is fresh.
+    pub(in crate::index) fn times(&self) -> (i64, Option<u32>) {
+        (self.checked, self.max_age)
+    }
+}
+
+/// A package's releases.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Listing {
+    /// Where the package really is.
+    pub(in crate::index) location: Location,
+    /// What is known of each line: ascending by version, followed by those that are not versions.
+    pub(in crate::index) table: Table,
+    /// The lines of the table.
+    pub(in crate::index) lines: Lines,
+}
+
+/// A new answer of a registry: in the form that is read from the cache, and in the form for it.
+#[derive(Debug)]
+pub(in crate::index) struct Learned {
+    pub(in crate::index) record: Record,
+    /// `None` if only times and validator of the record are new.
+    pub(super) written: Option<Written>,
+}
+
+impl Learned {
+    /// Says that a registry has nothing new, and when it was asked.
+    pub(in crate::index) fn unchanged(record: Record) -> Self {
+        Self { record, written: None }
+    }
+
+    /// Whether there is more than times and validator.
+    pub(in crate::index) fn is_new(&self) -> bool {
+        self.written.is_some()
+    }
+}
+
+/// A line that was just fetched.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Fetched {
+    pub(in crate::index) head: Head,
+    /// The references that it depends on; `None` if it depends on anything else, or only the manifest can
+    /// tell.
+    pub(in crate::index) needs: Option<Vec<String>>,
+}
+
+impl Listing {
+    /// What is known of each line.
+    pub(in crate::index) fn heads(&self) -> impl Iterator<Item = Head> {
+        (0..self.table.len()).filter_map(|position| self.table.head(&self.lines, position))
     }
 }

@@ -9,10 +9,8 @@
 //! The format is mu's own. `redb` could replace `segments.rs`, and `postcard`, `rkyv` or `zerovec` what writes
 //! and reads records; how fast a cache would open with them was never measured.
 
-mod head;
 mod layout;
 mod lines;
-mod record;
 mod segments;
 #[cfg(test)]
 mod tests;
@@ -32,10 +30,10 @@ use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, W
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use mu_provider::threads;
 
-pub(super) use self::head::{Head, Label};
 pub(super) use self::layout::Table;
+pub(super) use self::lines::{Fetched, Learned, Listing, Record};
+pub(super) use self::lines::{Head, Label};
 pub(super) use self::lines::{LineSpan, Lines};
-pub(super) use self::record::{Fetched, Learned, Listing, Record};
 
 /// The cache of one registry.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 mod confirm;
 mod dependent;
 mod manifest;
-mod mistake;
 mod requirements;
 mod revision;
 

@@ -13,7 +13,7 @@ use crate::ops::apply::install::{
 };
 use crate::ops::apply::outcome::{EditInUse, changes};
 use crate::ops::apply::patched;
-use crate::ops::explain::own_conflicts;
+use crate::ops::explain::own_packages;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{named, wanted};
@@ -158,7 +158,7 @@ fn with_edits(
     // chosen.
     let resolved = if needs.strategy().follows_lock() {
         let moved = overlaid(team, known, true);
-        own_conflicts::check(here, &needs.changed)?;
+        own_packages::check(here, &needs.changed)?;
         needs.declare(here);
         let hold = |lock: &Arc<Lockfile>| {
             hold(here, &needs, lock, &mut request(here, &needs, lock, Update::Nothing))

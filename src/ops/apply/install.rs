@@ -3,9 +3,12 @@
 //!
 //! It plans, fetches into the store, verifies, stages beside the target, renames, and then writes lock and
 //! manifests.
+//!
+//! It recognizes packs of which mu has no record, such as those of an earlier checkout after the cache was cleaned: what their registry
+//! has published is nobody's own work, so it may be replaced.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::formats;
@@ -19,8 +22,10 @@ use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::helmignore;
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::apply::patched;
-use crate::ops::apply::published_packs::version_in;
-use crate::ops::explain::{other_places, own_conflicts, own_packages};
+
+use crate::index::Candidate;
+use crate::ops::apply::fetch::fetch_release;
+use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
@@ -96,7 +101,7 @@ pub(super) fn examine(
     refuse_misspelt(session)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     let own = own_packages::warnings(session, requirements, &resolved.lock);
-    let apart = own_conflicts::warnings(session);
+    let apart = own_packages::warnings_of_conflicts(session);
     let passed = passed_over(session, requirements, &resolved.previous);
     let all = resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart);
     for warning in all.chain(&passed) {
@@ -452,4 +457,28 @@ fn lost(session: &Session, lock: &Lockfile, made: &[WantedPack]) -> BTreeSet<Str
         })
         .map(|(place, _)| place)
         .collect()
+}
+
+/// The published version of a package that is in `folder`, where content with the digest `found` is.
+///
+/// Where a listing has no digests, the version that the folder's own manifest names is fetched and compared. What cannot be looked up is
+/// no version.
+fn version_in(session: &Session, id: &PackageId, folder: &Path, found: &Digest) -> Option<String> {
+    let named = formats::load_head(folder).ok().flatten().and_then(|head| head.version);
+    let releases = session.index().published(id).ok()?;
+    (0..releases.len()).rev().find_map(|position| {
+        let version = releases.version(position);
+        let candidate = Candidate::Release(position);
+        let (route, release) = session.index().release(id, candidate).ok()?;
+        let stated: Option<Digest> = release.digest.as_deref().and_then(|text| text.parse().ok());
+        let is_it = match stated {
+            Some(stated) => stated == *found,
+            None => {
+                named.as_ref() == Some(&version)
+                    && fetch_release(session, id, &route, &release)
+                        .is_ok_and(|stored| stored.digest == *found)
+            }
+        };
+        is_it.then(|| version.to_string())
+    })
 }

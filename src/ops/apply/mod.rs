@@ -1,6 +1,5 @@
 //! From a lock to packs on disk: fetching, installing, and the edits of manifests that go with it.
 
-mod at_once;
 pub(crate) mod dependencies;
 pub(crate) mod development;
 pub(crate) mod edited;
@@ -13,6 +12,5 @@ mod kinds;
 pub(crate) mod outcome;
 pub(crate) mod patched;
 pub(crate) mod plan;
-mod published_packs;
 pub(crate) mod rewrite;
 pub(crate) mod written;

@@ -15,8 +15,8 @@ use crate::ops::Session;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, requirement};
-use crate::ops::session::changed_manifests::ChangedManifests;
-use crate::ops::session::json;
+use crate::ops::session::view::ChangedManifests;
+use crate::ops::session::words;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::resolve::request;
 use crate::reference::{Base, PackageId, VersionSpec};
@@ -30,7 +30,7 @@ pub struct Written {
     /// The package of the workspace that depends on it.
     pub package: String,
     /// The file.
-    #[serde(serialize_with = "json::path")]
+    #[serde(serialize_with = "words::path")]
     #[schemars(with = "String")]
     pub manifest: PathBuf,
     /// Whether it is needed only to develop the package.

@@ -14,7 +14,7 @@ use crate::lock::LockedPackage;
 use crate::manifest::Build;
 use crate::manifest::source::printable;
 use crate::ops::apply::fetch::source_now;
-use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::view::ChangedManifests;
 use crate::ops::session::words::lines;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::{CONFIG_FILE, Registry, Untrusted};

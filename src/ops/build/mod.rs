@@ -26,9 +26,9 @@ use crate::ops::build::consent::Agreement;
 use crate::ops::build::run::Prepared;
 use crate::ops::session::events::Work;
 use crate::ops::session::installed_packs::folder_of;
-use crate::ops::session::json;
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::{PackageName, Purpose};
+use crate::ops::session::words;
 use crate::ops::solve::names;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
@@ -66,7 +66,7 @@ pub struct BuiltPackage {
     /// Whether it was built twice with the same result.
     pub checked: bool,
     /// The file with the output of the program.
-    #[serde(serialize_with = "json::path")]
+    #[serde(serialize_with = "words::path")]
     #[schemars(with = "String")]
     pub log: PathBuf,
 }

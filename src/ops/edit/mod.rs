@@ -7,11 +7,10 @@
 mod begin;
 mod done;
 mod origin;
-mod restore;
 
 pub use self::begin::{BeginRequest, begin};
+pub use self::done::restore;
 pub use self::done::{DoneRequest, Ended, done, prune_trash};
-pub use self::restore::restore;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::index::releases::LeftOut;
 use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest, unreadable_version};
 use crate::manifest::source::printable;
-use crate::ops::explain::age;
+use crate::ops::explain::details;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
 use crate::ops::explain::own_packages::{self, misplaced};
+use crate::ops::explain::unserved;
 use crate::ops::explain::ways_out::{self, Remedy};
-use crate::ops::explain::{refs, unserved};
 use crate::ops::requirements::steps::Step;
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted};
@@ -192,7 +192,7 @@ const MOST_FOLDERS: usize = 8;
 fn complete(session: &Session, conflict: &mut Conflict) {
     let is_missing = is_missing(conflict);
     for clash in &mut conflict.clashes {
-        clash.notes.extend(age::notes(session, clash));
+        clash.notes.extend(details::notes(session, clash));
         if clash.tried.is_some() {
             let lock = session.lockfile().ok().flatten().unwrap_or_default();
             let locked = lock.packages.iter().map(|package| package.id.clone());
@@ -205,7 +205,7 @@ fn complete(session: &Session, conflict: &mut Conflict) {
             let route = session.index().route(&clash.id);
             if route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
                 let has_versions = !clash.available.is_empty() || !clash.rejected.is_empty();
-                let notes = refs::notes(session, clash, has_versions);
+                let notes = unserved::notes(session, clash, has_versions);
                 clash.notes.extend(notes);
                 let folders = session.index().folders_with_versions(&clash.id).unwrap_or_default();
                 let folders: Vec<String> = folders

@@ -1,12 +1,14 @@
-//! Protocols and providers that nothing serves: what was probably meant, and the line of the settings.
+//! What was probably meant: a protocol or provider that nothing serves, with the line of the settings; a version, tag or branch that a
+//! repository does not have, with what it has instead.
 
 use std::path::PathBuf;
 
 use crate::fs;
 use crate::index::RouteError;
-use crate::manifest::source::nearest;
+use crate::manifest::source::{nearest, printable};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
+use crate::select::Clash;
 use crate::workspace::{Registry, error_at_registry};
 
 /// The protocols that registries and references may have, in addition to the names of providers.
@@ -86,4 +88,43 @@ pub(crate) fn no_place(session: &Session, id: &PackageId) -> Option<String> {
         entry.prefix,
         folder.display()
     ))
+}
+
+/// The forms in which Git writes names of tags and branches elsewhere.
+const BEGINNINGS: [&str; 8] = [
+    "refs/heads/",
+    "refs/tags/",
+    "refs/remotes/origin/",
+    "remotes/origin/",
+    "heads/",
+    "tags/",
+    "origin/",
+    "upstream/",
+];
+
+/// What to say beside a requirement on a package in a repository that nothing fulfils.
+pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec<String> {
+    let Ok((names, default)) = session.index().names(&clash.id) else { return Vec::new() };
+    let mut notes = Vec::new();
+    if names.is_empty() && default.is_none() {
+        return vec!["its repository has no commits".to_owned()];
+    }
+    if !has_versions {
+        notes.push("its repository has no version tags".to_owned());
+    }
+    for asked in clash.asked.iter().flatten() {
+        let short = BEGINNINGS.iter().find_map(|start| asked.strip_prefix(start)).unwrap_or(asked);
+        let is_name = short.starts_with(|first: char| first.is_ascii_alphanumeric());
+        let near = match names.iter().find(|name| *name == short && short != asked) {
+            Some(name) => Some(name.as_str()),
+            None => nearest(short, names.iter().map(String::as_str)).filter(|_| is_name),
+        };
+        if let Some(near) = near {
+            notes.push(format!("near to that: `#{}`", printable(near)));
+        }
+    }
+    if let Some(default) = default {
+        notes.push(format!("its default branch is `{}`", printable(&default)));
+    }
+    notes
 }

@@ -12,7 +12,7 @@ use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::Sieve;
 use crate::ops::lookup::here::Here;
 use crate::ops::session::age::Age;
-use crate::ops::session::json;
+use crate::ops::session::words;
 use crate::ops::{CommandError, Session};
 use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 
@@ -31,12 +31,12 @@ pub struct ListedVersion {
     /// Names that point to it.
     pub tags: Vec<String>,
     /// Why it was withdrawn, empty if no reason was given; `false` if it was not.
-    #[serde(serialize_with = "json::yanked")]
-    #[schemars(schema_with = "json::yanked_schema")]
+    #[serde(serialize_with = "words::yanked")]
+    #[schemars(schema_with = "words::yanked_schema")]
     pub yanked: Option<String>,
     /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
-    #[serde(serialize_with = "json::yanked")]
-    #[schemars(schema_with = "json::yanked_schema")]
+    #[serde(serialize_with = "words::yanked")]
+    #[schemars(schema_with = "words::yanked_schema")]
     pub deprecated: Option<String>,
     /// When it was published, RFC 3339; none if that is not known.
     pub published: Option<String>,

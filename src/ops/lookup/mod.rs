@@ -6,7 +6,5 @@ pub mod filter;
 mod here;
 pub mod info;
 mod listing;
-mod package;
-pub mod readme;
 pub mod search;
 pub mod versions;

@@ -9,8 +9,6 @@ pub mod hub;
 #[cfg(feature = "publish")]
 mod lines;
 #[cfg(feature = "publish")]
-mod marked;
-#[cfg(feature = "publish")]
 pub mod mirror;
 #[cfg(all(feature = "publish", feature = "oci"))]
 mod oci;
@@ -20,10 +18,6 @@ mod packing;
 pub mod publish;
 #[cfg(feature = "publish")]
 mod server;
-#[cfg(feature = "publish")]
-mod stated;
-#[cfg(feature = "publish")]
-pub mod tag;
 #[cfg(feature = "publish")]
 mod target;
 #[cfg(feature = "publish")]

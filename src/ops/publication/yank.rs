@@ -1,13 +1,18 @@
-//! `yank`: withdraws a published version, or undoes that.
+//! `yank` withdraws a published version, or undoes that; `tag` adds a tag to one, or removes it.
 //!
 //! A yanked version stays in use where it is locked, and is otherwise no longer chosen.
+//!
+//! The protocol of a reference can state the place of a published version: `mu yank oci://HOST/REPOSITORY#1.2.0`.
 
 use mu_provider::NO_REASON;
 
 use crate::ops::publication::lines::Mark;
-pub use crate::ops::publication::marked::Marked;
-use crate::ops::publication::marked::named;
-use crate::ops::{CommandError, Session};
+
+use crate::ops::{Code, CommandError, Session};
+
+use crate::ops::explain::failure::unavailable;
+use crate::ops::publication::target::Target;
+use crate::reference::{PackageId, Protocol, Reference, Version, VersionSpec};
 
 /// The version to withdraw.
 #[derive(Debug, Clone, Default)]
@@ -38,4 +43,135 @@ pub fn yank(session: &Session, request: &YankRequest) -> Result<Marked, CommandE
         return Ok(Marked { name, version, place: target.name, changed: false });
     }
     Marked::new((target, name, version), Mark::Yanked(reason), request.dry_run)
+}
+
+/// A published version that was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// The package's name at the hub.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The hub.
+    pub place: String,
+    /// Whether this changed anything.
+    pub changed: bool,
+}
+
+impl Marked {
+    /// Changes the version that is named so at `target`, unless this is a dry run.
+    pub(super) fn new(
+        (target, name, version): (Target, String, String),
+        mark: Mark<'_>,
+        dry_run: bool,
+    ) -> Result<Self, CommandError> {
+        let changed = match dry_run {
+            true => target.would_mark(&name, &version, mark)?,
+            false => target.mark(&name, &version, mark)?,
+        };
+        Ok(Self { name, version, place: target.name, changed })
+    }
+}
+
+/// The published version that a reference of the command line names: the hub, the name there, the version.
+///
+/// # Errors
+///
+/// When the reference names no version, or its hub does not accept changes.
+pub(super) fn named(
+    session: &Session,
+    text: &str,
+    to: Option<&str>,
+) -> Result<(Target, String, String), CommandError> {
+    let reference = Reference::parse(text)?;
+    let written = reference.version_text().unwrap_or_default();
+    let version = match reference.version() {
+        Some(VersionSpec::Pin(pin)) => pin.version().to_string(),
+        // Of a package with lenient versions, `1.28` is one; the hub says if it has no such version.
+        Some(VersionSpec::Range(_)) if Version::parse_lenient(written).is_ok() => {
+            written.trim_start_matches('v').to_owned()
+        }
+        Some(spec) if spec.is_pinned() => written.to_owned(),
+        _ => {
+            let message = format!("`{text}` does not name a single version");
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("write the version after the name, such as `acme/web#1.2.0`"));
+        }
+    };
+    let id = reference.id(&session.defaults());
+    session.index().declare(&id, &reference, &session.environment.current);
+    let stated = if to.is_none() { stated(session, &reference, &id)? } else { None };
+    let (target, name) = match stated {
+        Some(found) => found,
+        None => Target::find(session, to, &id)?,
+    };
+    session.index().outdate(&id);
+    Ok((target, name, version))
+}
+
+/// The place that the protocol of `reference` states, and the name of the package there; `None` if it has no protocol, or a
+/// registry of the settings has the package.
+///
+/// # Errors
+///
+/// When nothing can be changed at such a place.
+fn stated(
+    session: &Session,
+    reference: &Reference,
+    id: &PackageId,
+) -> Result<Option<(Target, String)>, CommandError> {
+    if session.index().is_placed(id, reference) {
+        return Ok(None);
+    }
+    let in_hub = |place: String, name: &str| {
+        Ok(Some((Target::at(session, &place, false)?, name.to_owned())))
+    };
+    match reference.protocol() {
+        None | Some(Protocol::Https) if reference.local().is_none() => Ok(None),
+        Some(Protocol::Http) => in_hub(format!("http://{}", id.base()), id.name_str()),
+        Some(Protocol::Oci) => in_hub(format!("oci://{}", id.base()), id.name_str()),
+        Some(Protocol::Plugin(scheme)) if mu_provider::is_bucket_scheme(scheme) => {
+            // The hub is in the first folder that has one.
+            let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
+            in_hub(route.location.root.to_string(), &route.location.path)
+        }
+        _ => Err(unchangeable(session, reference, id)),
+    }
+}
+
+fn unchangeable(session: &Session, reference: &Reference, id: &PackageId) -> CommandError {
+    let place = match session.index().known_route(id) {
+        Some(route) => format!("in {}", route.provider.facts().place),
+        None => "not in a hub or an OCI registry".to_owned(),
+    };
+    let message = format!("`{reference}` is {place}: mu cannot change versions there");
+    CommandError::new(Code::Usage, message)
+        .hint("`--to PLACE` names the hub or the OCI registry that has the version")
+}
+
+/// The version to tag.
+#[derive(Debug, Clone, Default)]
+pub struct TagRequest {
+    /// A reference with a version.
+    pub reference: String,
+    /// The tag.
+    pub tag: String,
+    /// Whether it is removed.
+    pub undo: bool,
+    /// The hub; `None` means the one that the reference leads to.
+    pub to: Option<String>,
+    /// Whether this is a dry run.
+    pub dry_run: bool,
+}
+
+/// Adds a tag to a version, or removes it. A tag on another version of the package moves.
+///
+/// # Errors
+///
+/// When there is no such version, or the hub refuses.
+pub fn tag(session: &Session, request: &TagRequest) -> Result<Marked, CommandError> {
+    let named = named(session, &request.reference, request.to.as_deref())?;
+    let tag = &*request.tag;
+    let mark = if request.undo { Mark::NoTag(tag) } else { Mark::Tag(tag) };
+    Marked::new(named, mark, request.dry_run)
 }

@@ -9,8 +9,8 @@ use crate::formats;
 use crate::manifest::edit::{EditError, Editor, Section};
 use crate::manifest::{Manifest, Requirement};
 use crate::ops::requirements::names::id_in;
-use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::error::quoted;
+use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
 

@@ -2,12 +2,10 @@
 
 pub mod editing;
 mod extra;
-mod locked;
 pub(crate) mod names;
 mod overtaken;
 pub(crate) mod pins;
 pub mod requester;
-mod stated;
 pub(crate) mod steps;
 pub mod supposition;
 
@@ -24,11 +22,11 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 pub(crate) use crate::ops::requirements::extra::{narrowing, requirement};
 pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
-pub(crate) use crate::ops::requirements::locked::check_chosen;
 use crate::ops::requirements::names::id_in;
+pub(crate) use crate::ops::requirements::overtaken::check_chosen;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
-use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::view::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Change, Installed, Local, OwnCapabilities, Root, Strategy, strategy_named};
@@ -397,7 +395,7 @@ impl Requirements {
         differences.extend(overtaken::aliased(session, lock));
         differences.extend(overtaken::replacements(session, &self.replaced, lock));
         differences.extend(overtaken::opposed(session, &self.own, lock));
-        differences.extend(stated::stated(session, &self.own, lock));
+        differences.extend(overtaken::stated(session, &self.own, lock));
         differences
     }
 

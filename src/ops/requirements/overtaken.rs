@@ -1,11 +1,16 @@
 //! What a lock has and cannot keep, each as one line: because the settings, the runtime or the workspace's own packages have
 //! changed, or because a merge joined what does not belong together. Which requirements it lacks is not here.
+//!
+//! Among these are capabilities that the settings say there are. A lock has what packages declare themselves. What the settings add is applied whenever versions are chosen.
+//!
+//! And what requirements need of the lock: that there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::releases::Details;
-use crate::lock::{LockedPackage, Lockfile, ReplacedPackage};
-use crate::ops::Session;
+use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
+use crate::ops::requirements::Requirements;
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{Local, OwnCapabilities, incompatibilities};
 use crate::workspace::Majors;
@@ -167,4 +172,56 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
         }
     }
     differences
+}
+
+/// Where the capabilities of locked packages do not fit what the settings say of them, one line each.
+pub(super) fn stated(session: &Session, own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
+    let settings = &session.workspace.settings;
+    let of = |package: &LockedPackage| settings.provided.get(&package.id).into_iter().flatten();
+    let mut providers: BTreeMap<&str, BTreeSet<&PackageId>> = BTreeMap::new();
+    for package in &lock.packages {
+        for name in package.provides.iter().chain(of(package)) {
+            providers.entry(name).or_default().insert(&package.id);
+        }
+    }
+    let mut differences = Vec::new();
+    for name in lock.packages.iter().flat_map(of) {
+        if let Some(both) = providers.get(&**name).filter(|both| both.len() > 1) {
+            let both: Vec<String> = both.iter().map(|id| id.to_string()).collect();
+            differences.push(format!("{} provide {name} now", both.join(" and ")));
+        }
+    }
+    for package in &lock.packages {
+        for name in &package.requires {
+            let is_met = providers.contains_key(&**name)
+                || own.provides.contains_key(name)
+                || settings.runtime_provides.contains(name);
+            if !is_met {
+                differences.push(format!("{} requires {name}, which nothing provides", package.id));
+            }
+        }
+        let brought = package.requested.iter().filter_map(Requested::capability);
+        for name in brought.filter(|name| settings.runtime_provides.iter().any(|one| one == name)) {
+            differences.push(format!("the runtime provides {name} now"));
+        }
+    }
+    differences.sort();
+    differences.dedup();
+    differences
+}
+
+/// Checks that there is a lock, if anything is required.
+///
+/// # Errors
+///
+/// When there is none, which leaves a command that only reads the lock without an answer.
+pub(crate) fn check_chosen(
+    session: &Session,
+    requirements: &Requirements,
+) -> Result<(), CommandError> {
+    if requirements.asked.is_empty() || session.lockfile()?.is_some() {
+        return Ok(());
+    }
+    Err(CommandError::new(Code::LockOutdated, "there is no Mu.lock yet")
+        .hint("run `mu get`, which chooses versions and writes Mu.lock"))
 }

@@ -6,8 +6,8 @@
 
 pub(crate) mod account;
 pub(crate) mod age;
-pub(crate) mod changed_manifests;
 pub(crate) mod credentials;
+pub(crate) mod disk;
 pub(crate) mod edits;
 pub(crate) mod elsewhere;
 pub mod error;
@@ -15,25 +15,17 @@ pub mod events;
 pub(crate) mod folders;
 pub mod installed_packs;
 pub(crate) mod installed_releases;
-pub(crate) mod json;
 pub mod locked;
-mod locked_places;
 mod lockfile;
 pub(crate) mod member;
 pub mod named;
-pub(crate) mod no_folder;
 mod opening;
 pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;
 pub(crate) mod providers;
-mod proxies;
-mod shared_store;
-mod short_names;
 pub mod shown;
 pub(crate) mod source;
-#[cfg(feature = "git")]
-mod sparse;
 pub mod view;
 pub mod words;
 
@@ -314,7 +306,7 @@ impl Session {
         for package in &lock.packages {
             // The lock is the workspace's own word.
             index.let_in(&package.id);
-            if let Some(reference) = locked_places::stated(index.providers(), package, &defaults) {
+            if let Some(reference) = source::stated(index.providers(), package, &defaults) {
                 index.declare_locked(&package.id, &reference);
             }
         }
@@ -454,9 +446,9 @@ fn client(session: &Session, credentials: Arc<dyn Credentials>) -> Arc<Http> {
         credentials,
         token_hosts: session.workspace.settings.token_hosts.clone(),
         watch: Some(watch),
-        proxies: proxies::proxies(&session.environment),
+        proxies: providers::proxies(&session.environment),
         buckets: providers::buckets(&session.environment),
-        certificates: proxies::certificates(&session.environment),
+        certificates: providers::certificates(&session.environment),
         ..HttpOptions::default()
     })
 }

@@ -1,22 +1,27 @@
 //! Opening a session: the workspace around the current folder or the global packs, for reading, or as the only process that
 //! changes them.
+//!
+//! What that needs first is here, too. The short names of chart repositories (`repository: "@stable"`) in the workspace's own manifests are
+//! as the user gave them to Helm, or else as Mu.lock has the chart, so that a machine without Helm's settings installs what is locked. Of
+//! packages that a sparse checkout leaves out, Git has the manifests; they count as unchanged, so that Mu.lock keeps what they need.
 
 use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use mu_formats::helm::Aliases;
 use mu_provider::threads;
 
-use super::shared_store::warn_without_locks;
-use super::short_names::short_names;
-#[cfg(feature = "git")]
-use super::sparse::add_left_out;
 use super::view::View;
 use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
-use crate::fs;
-use crate::lock::Lockfile;
+use crate::formats;
+use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::{Code, CommandError, Events, Options, Scope};
+#[cfg(feature = "git")]
+use crate::workspace::programs::programs;
 use crate::workspace::{MU_FOLDER, Workspace, find_root};
 
 impl Session {
@@ -207,4 +212,130 @@ fn root_of(scope: Scope, environment: &Environment) -> PathBuf {
 
 fn root_around(environment: &Environment) -> PathBuf {
     find_root(&environment.current, &environment.home, &environment.mu_home)
+}
+
+impl Session {
+    /// Keeps other processes from pruning the store while the returned lock lives; waits if one is pruning.
+    ///
+    /// A store that is only read is never pruned, and has no lock.
+    pub(crate) fn use_store(&self) -> Result<Option<Lock>, FileError> {
+        if self.store.is_read_only() {
+            return Ok(None);
+        }
+        create_private_folder(&self.environment.cache, crate::env::IN_CACHE)?;
+        let lock = self.store.lock(Sharing::Shared, &mut || {
+            self.events.waiting("another mu process is pruning the store");
+        })?;
+        warn_without_locks(&lock, self.store.folder(), &*self.events);
+        Ok(Some(lock))
+    }
+}
+
+/// Warns if nothing keeps other processes away from a folder.
+fn warn_without_locks(lock: &Lock, folder: &Path, events: &dyn Events) {
+    if lock.is_missing() {
+        events.warning(&format!(
+            "the file system of `{}` has no locks: do not run mu there twice at the same time",
+            folder.display()
+        ));
+    }
+}
+
+impl Session {
+    /// The short names that the workspace's own manifests may use.
+    pub(crate) fn short_names(&self) -> &Aliases {
+        self.short_names.get_or_init(|| short_names(&self.workspace.root, &self.environment))
+    }
+}
+
+/// Those of the user, and what the lock in `root` has, which is read when one is missing.
+fn short_names(root: &Path, environment: &Environment) -> Aliases {
+    let root = root.to_owned();
+    let locked = OnceLock::new();
+    formats::helms_aliases(environment).or_of_chart(move |chart| {
+        let locked: &BTreeMap<String, Option<String>> = locked.get_or_init(|| {
+            let lock = Lockfile::read(&root).ok().flatten();
+            lock.map(|lock| repositories(&lock.packages)).unwrap_or_default()
+        });
+        locked.get(chart).cloned().flatten()
+    })
+}
+
+/// The repositories of the charts that the workspace's own packages require, by the name of the chart; nothing for one that comes
+/// from two.
+fn repositories(packages: &[LockedPackage]) -> BTreeMap<String, Option<String>> {
+    let mut found = BTreeMap::new();
+    for package in packages.iter().filter(|package| is_required_here(package, packages)) {
+        let Some(url) = repository(package) else { continue };
+        let entry = found.entry(package.id.name().leaf().to_owned());
+        // A chart in several versions is there several times.
+        let one = |known: &mut Option<String>| *known = known.take().filter(|other| *other == url);
+        entry.and_modify(one).or_insert_with(|| Some(url.clone()));
+    }
+    found
+}
+
+/// Whether something else than a locked package requires one.
+fn is_required_here(package: &LockedPackage, packages: &[LockedPackage]) -> bool {
+    let is_other =
+        |by: &str| packages.iter().any(|other| !other.source.is_own() && other.id.as_str() == by);
+    package.requested.iter().any(|requested| !is_other(&requested.by))
+}
+
+/// The URL of the repository that a chart is in.
+fn repository(package: &LockedPackage) -> Option<String> {
+    let (id, source) = (package.id.as_str(), &package.source);
+    let (place, _) = id.rsplit_once('/')?;
+    let scheme = match &*source.provider {
+        "oci" => "oci",
+        "helm" if source.place.starts_with("http://") => "http",
+        "helm" => "https",
+        _ => return None,
+    };
+    Some(format!("{scheme}://{place}"))
+}
+
+/// Adds the packages that a sparse checkout leaves out.
+///
+/// # Errors
+///
+/// When Git cannot be asked, or one of their manifests is wrong.
+#[cfg(feature = "git")]
+fn add_left_out(
+    workspace: &mut Workspace,
+    environment: &Environment,
+    aliases: &dyn Fn() -> Aliases,
+    events: &dyn Events,
+) -> Result<(), CommandError> {
+    let named = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        formats::manifest_names().any(|known| known == name)
+    };
+    let own = environment.cache.join("git");
+    let programs = programs(environment);
+    let found = mu_provider_git::Surroundings::not_checked_out(
+        &workspace.root,
+        &|path| named(path),
+        &programs,
+        &own,
+    );
+    let found = found.map_err(super::edits::unreadable)?;
+    let mut lacking = Vec::new();
+    for (path, text) in found {
+        match text {
+            Some(text) => workspace.add_left_out(&path, &text, aliases)?,
+            None => lacking.push(format!("`{path}`")),
+        }
+    }
+    if let Some(first) = lacking.first() {
+        let more = match lacking.len() {
+            1 => String::new(),
+            all => format!(" and {} more", all - 1),
+        };
+        events.warning(&format!(
+            "the sparse checkout leaves out {first}{more}, whose content is not on this machine, so what these packages need is not \
+             known: `git sparse-checkout add` their folders"
+        ));
+    }
+    Ok(())
 }

@@ -1,13 +1,16 @@
 //! The providers that this program was built with.
+//!
+//! And what the HTTP client and the client of buckets are told of the environment: its proxies and certificates, for messages. The
+//! clients find them themselves.
 
 #[cfg(feature = "path")]
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::Provider;
 #[cfg(feature = "path")]
 use mu_provider::TreeWriter;
-use mu_provider::http::{Http, Signer};
+use mu_provider::http::{Http, Proxies, Signer};
+use mu_provider::{Provider, SafeUrl};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
 use super::folders::Folders;
@@ -128,6 +131,35 @@ pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oc
         kept: mu_provider_oci::Kept { folder: Some(environment.cache.join("registries")) },
         ..mu_provider_oci::OciOptions::new(Arc::clone(http), downloads)
     }
+}
+
+/// The proxies that the environment names, as messages call them.
+pub(super) fn proxies(environment: &Environment) -> Proxies {
+    let names = [
+        ("https", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+        ("http", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]),
+    ];
+    let named = names.into_iter().filter_map(|(scheme, names)| {
+        let name = names.into_iter().find(|name| environment.variable(name).is_some())?;
+        let value = environment.variable(name)?;
+        // A value without a protocol means http, as for curl.
+        let url = SafeUrl::parse(value).or_else(|_| SafeUrl::parse(&format!("http://{value}")));
+        let shown = url.map_or_else(
+            |_| "whose address is not a URL".to_owned(),
+            |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
+        );
+        Some((scheme, format!("{shown} ({name})")))
+    });
+    let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| environment.variable(name));
+    Proxies::new(named.collect(), no_proxy.unwrap_or_default())
+}
+
+/// The variables that name trusted certificates.
+pub(super) fn certificates(environment: &Environment) -> Option<String> {
+    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+        .map(|name| environment.variable(name).map(|value| format!("{name} is `{value}`")));
+    let named: Vec<String> = named.into_iter().flatten().collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 #[cfg(test)]

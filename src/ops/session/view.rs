@@ -1,14 +1,18 @@
-//! The two views of a workspace in which packages are edited, and such a package.
+//! How a session looks at manifests: the two views of a workspace in which packages are edited, such a package, and the manifests that a
+//! command would change. The session keeps its own as they were read.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use mu_provider::Commit;
 
 use crate::env::Environment;
+use crate::manifest::Manifest;
 use crate::reference::PackageId;
-use crate::workspace::Member;
 #[cfg(feature = "git")]
 use crate::workspace::programs::local_git;
+use crate::workspace::{Member, Workspace};
 
 /// Which packages count as the workspace's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,5 +53,26 @@ impl Edited {
     #[cfg(not(feature = "git"))]
     pub(crate) fn ahead(&self, _environment: &Environment, _root: &Path) -> Option<usize> {
         None
+    }
+}
+
+/// The manifests that a command would change, as it would leave them; by the member's place in the workspace.
+#[derive(Debug, Clone, Default)]
+pub struct ChangedManifests(Arc<BTreeMap<usize, Manifest>>);
+
+impl ChangedManifests {
+    /// The manifest of a member: as the command would leave it, or as the workspace has it.
+    pub(crate) fn manifest<'m>(&'m self, workspace: &'m Workspace, index: usize) -> &'m Manifest {
+        self.0.get(&index).unwrap_or_else(|| &workspace.members[index].manifest)
+    }
+
+    /// Has the command leave the member's manifest so.
+    pub(crate) fn set(&mut self, index: usize, manifest: Manifest) {
+        Arc::make_mut(&mut self.0).insert(index, manifest);
+    }
+
+    /// The changed ones.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Manifest)> {
+        self.0.iter().map(|(&index, manifest)| (index, manifest))
     }
 }

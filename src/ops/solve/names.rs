@@ -12,7 +12,7 @@ use crate::manifest::{ManifestError, error_at_dependency};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::names::{Meant, is_there, meant};
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;

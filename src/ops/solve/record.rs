@@ -18,7 +18,7 @@ use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::copies;
-use crate::ops::solve::moved::{called_otherwise, moved};
+use crate::ops::solve::copies::{called_otherwise, moved};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};

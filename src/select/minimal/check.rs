@@ -12,8 +12,8 @@ use crate::select::minimal::build::{BuildList, By, is_yanked_pin, lowest_for};
 use crate::select::minimal::{facts, replaced};
 use crate::select::node::{MajorLine, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
-use crate::select::stand_ins;
 use crate::select::world::World;
+use crate::select::world::stand_ins;
 
 /// The problem of a build list.
 #[derive(Debug, Clone, PartialEq)]

@@ -28,7 +28,7 @@ const ROUNDS: usize = 8;
 ///
 /// When the requirements cannot be met, when bounds forbid the move, or when something could not be looked
 /// up.
-pub(super) fn plan(
+pub(crate) fn plan(
     universe: &dyn Universe,
     request: &Request,
     to: Move<'_>,
@@ -68,7 +68,7 @@ fn list(universe: &dyn Universe, request: &Request, idle: Idle) -> Result<Change
 ///
 /// When there is no such version, when even the newest does not fit, or when something could not be looked
 /// up.
-pub(super) fn beginning(
+pub(crate) fn beginning(
     universe: &dyn Universe,
     request: &Request,
     wish: &Requirement,

@@ -12,7 +12,7 @@ use crate::select::world::World;
 use crate::select::{Asker, Failure, Installed, Majors, Request, Selection};
 
 /// The lowest versions that meet everything reachable; fails with the smallest conflict.
-pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+pub(crate) fn select(universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
     let request = without_lock(request);
     let mut world = World::new(universe, &request).without_narrowing_upgrades();
     let list = match providers::complete(&mut world, &[]) {

@@ -12,7 +12,7 @@ use super::world::{Memory, Package, id, requirement, version};
 use crate::index::Requirement;
 use crate::index::releases::{Details, Entry};
 use crate::reference::PackageId;
-use crate::select::highest::answer;
+use crate::select::strategies::answer;
 use crate::select::world::World;
 use crate::select::{Failure, Highest, OwnCapabilities, Request, Root, Strategy as _};
 

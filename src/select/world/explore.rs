@@ -1,15 +1,21 @@
-//! Reads versions that the search had no reason to read.
+//! Reads versions before, or although, the search has a reason to read them.
 //!
-//! A package may help although nothing that was read leads to it: an old version of another package requires
-//! it, and it provides or replaces what is required. Only a search that fails reads all of them before it
-//! reports the failure.
+//! A whole level of the graph is requested at a time: without this, a search waits for one package after the other. And a package may help
+//! although nothing that was read leads to it: an old version of another package requires it, and it provides or replaces what is
+//! required. Only a search that fails reads all of these before it reports the failure. Hints to the universe change no answer; they bring
+//! the next packages before they are needed.
 
-use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
-use super::World;
-use crate::index::Unavailable;
-use crate::index::releases::Position;
-use crate::select::node::{MajorLine, Node, NodeKind, PackageIndex};
+use pubgrub::VersionSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Packages, World};
+use crate::index::releases::{Position, Releases};
+use crate::index::{Candidate, Level, Unavailable};
+use crate::reference::PackageId;
+use crate::select::node::{MajorLine, Node, NodeKind, PackageIndex, RequirementIndex};
+use crate::select::positions::PositionSet;
 
 /// The most versions that are read in vain.
 const MOST: usize = 20_000;
@@ -60,4 +66,83 @@ fn may_have_replacements(world: &World<'_>, node: Node) -> bool {
         }
         _ => false,
     }
+}
+
+impl Packages<'_> {
+    /// Tells the universe which packages come next, in the order in which they will be needed.
+    pub(in crate::select) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
+        let overrides = &self.request.settings.overrides;
+        let places = ids.filter(|&id| self.place(id).is_none());
+        let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));
+        let mut met = FxHashSet::default();
+        let ids: Vec<PackageId> = actual.filter(|&id| met.insert(id)).cloned().collect();
+        if !ids.is_empty() {
+            self.universe.expect(Level::Releases(&ids));
+        }
+    }
+
+    /// Tells the universe which requirements come next.
+    pub(in crate::select) fn expect_requirements(&self, candidates: &[(PackageIndex, Position)]) {
+        self.universe.expect(Level::Requirements(&self.releases(candidates.iter().copied())));
+    }
+
+    /// Tells the universe what was chosen. Of what the lock has, everything is known.
+    pub(in crate::select) fn expect_chosen(
+        &self,
+        chosen: impl Iterator<Item = (PackageIndex, Position)>,
+    ) {
+        let new = chosen.filter(|&(place, position)| !self.get(place).is_locked(position));
+        self.universe.expect(Level::Chosen(&self.releases(new)));
+    }
+
+    fn releases(
+        &self,
+        candidates: impl Iterator<Item = (PackageIndex, Position)>,
+    ) -> Vec<(Arc<Releases>, Position)> {
+        let releases = candidates.filter_map(|(place, position)| {
+            let package = self.get(place);
+            matches!(package.candidate(position), Candidate::Release(_))
+                .then(|| (Arc::clone(&package.releases), position))
+        });
+        releases.collect()
+    }
+}
+
+/// Walks the graph level by level.
+pub(in crate::select) fn look_ahead(world: &mut World<'_>) -> Result<(), Unavailable> {
+    let roots = world.roots.to_vec();
+    let required = roots.iter().flat_map(|root| &root.requirements);
+    let mut wave: Vec<RequirementIndex> =
+        required.map(|requirement| world.packages.need_for(requirement)).collect();
+    let request = world.request();
+    let own = request.local.keys().chain(request.replaced.keys());
+    let mut seen: FxHashSet<PackageId> = own.cloned().collect();
+    // What an earlier look has met was requested then.
+    let mut met = std::mem::take(&mut world.met_ahead);
+    while !wave.is_empty() {
+        wave.retain(|&need| met.insert(need) && !seen.contains(&world.requirement(need).id));
+        // What is read must not depend on the order in which manifests are written.
+        wave.sort_unstable_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
+        world.packages.expect(wave.iter().map(|&need| &world.requirement(need).id));
+        let mut wanted: FxHashMap<PackageIndex, PositionSet> = FxHashMap::default();
+        for &need in &wave {
+            seen.insert(world.requirement(need).id.clone());
+            let (place, set) = world.packages.meaning(need)?;
+            let common = wanted.get(&place).map(|before| before.intersection(set));
+            let common = common.filter(|common| !common.is_empty());
+            wanted.insert(place, common.unwrap_or_else(|| set.clone()));
+        }
+        let mut choices: Vec<_> = wanted
+            .into_iter()
+            .filter_map(|(place, set)| Some((place, world.package(place).likely(&set)?)))
+            .collect();
+        choices.sort_unstable();
+        world.packages.expect_requirements(&choices);
+        wave.clear();
+        for (place, position) in choices {
+            wave.extend_from_slice(&world.packages.needs_of(place, position)?);
+        }
+    }
+    world.met_ahead = met;
+    Ok(())
 }

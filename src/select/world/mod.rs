@@ -5,10 +5,7 @@
 //! into an edge from a candidate to a set of candidates, so strategies need to know no rules. What is known
 //! of packages is [`Packages`].
 
-mod apart;
-mod budget;
 mod capabilities;
-mod expect;
 mod explore;
 mod needs;
 mod nodes;
@@ -17,7 +14,7 @@ mod presence;
 mod providing;
 mod replacements;
 mod root;
-mod stand_ins;
+pub(super) mod stand_ins;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,16 +35,15 @@ use crate::select::positions::PositionSet;
 use crate::select::unfinished::{NAMED, Unfinished};
 use crate::select::{Majors, Request, Root};
 
-pub(super) use self::apart::is_opponent;
-pub(super) use self::budget::Budget;
 pub(super) use self::capabilities::{ChosenPackage, Provider};
-pub(super) use self::explore::explore;
+pub(super) use self::explore::{explore, look_ahead};
 pub(super) use self::needs::RequirementSet;
 use self::nodes::Nodes;
 pub(super) use self::packages::Packages;
 use self::presence::Presence;
+pub(super) use self::presence::is_opponent;
 use self::replacements::Replacements;
-pub(super) use self::stand_ins::is_taken;
+pub(super) use crate::select::effort::Budget;
 
 /// Capability → what requires it: the display name, and the id.
 pub(super) type OwnRequires = BTreeMap<String, BTreeMap<String, PackageId>>;

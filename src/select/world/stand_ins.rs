@@ -4,6 +4,8 @@
 //! package itself, or by a version that replaces it and fits the requirement. A second node ([`NodeKind::Occupant`])
 //! says what has the package's place: so the package is never used together with its replacement, and never
 //! has two.
+//!
+//! Here is also what `diagnose` makes of these nodes: conflicts about packages that replace others, as facts. `explain` puts them into words.
 
 use pubgrub::VersionSet;
 
@@ -11,6 +13,9 @@ use super::World;
 use super::presence::Presence;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
+use crate::reference::PackageId;
+use crate::select::conflict::{Fact, ReplacementClash, Requirer};
+use crate::select::core::{Group, Link};
 use crate::select::namers::Namer;
 use crate::select::node::{Edge, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::select::positions::PositionSet;
@@ -139,4 +144,49 @@ impl World<'_> {
             replacer.map(|replacer| &self.package(replacer.place).id)
         })
     }
+}
+
+/// The fact of a group that starts at a way to meet a requirement, or ends at a role; `None` if it does
+/// neither.
+pub(in crate::select) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
+    let Link { from, to, .. } = group[0];
+    match (world.kind(from), world.kind(to)) {
+        (NodeKind::ReplacementChoice(_), NodeKind::PackageRequirer(place)) => {
+            let id = world.package(*place).id.clone();
+            Some(vec![Fact::ReplacesWhereAsked { id }])
+        }
+        // The requirement of its package states this already.
+        (NodeKind::ReplacementChoice(_), _) => Some(Vec::new()),
+        (_, NodeKind::Occupant(id)) => {
+            let taking = group.iter().filter(|link| is_taken(&link.set));
+            let versions: PositionSet = taking.map(|link| &link.positions).collect();
+            let by = world.place(from).filter(|_| !versions.is_empty());
+            let by = by.map(|by| Requirer::versions(world.package(by), &versions));
+            Some(by.map(|by| Fact::Replaces { by, id: id.clone() }).into_iter().collect())
+        }
+        _ => None,
+    }
+}
+
+/// What is required of a package that `by` replaces, in the words of a clash about `by`.
+pub(in crate::select) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String {
+    format!("{asked} (required of {})", id.short(&world.request().settings.base))
+}
+
+/// Describes a role that several packages would have.
+pub(in crate::select) fn clash(
+    world: &World<'_>,
+    node: Node,
+    groups: &[Group],
+) -> Option<ReplacementClash> {
+    let NodeKind::Occupant(id) = world.kind(node) else { return None };
+    let links = groups.iter().flatten().filter(|link| link.to == node);
+    let taking = links.filter(|link| is_taken(&link.set));
+    let mut by: Vec<&PackageId> = taking
+        .filter(|link| !matches!(world.kind(link.from), NodeKind::ReplacementChoice(_)))
+        .filter_map(|link| Some(&world.package(world.place(link.from)?).id))
+        .collect();
+    by.sort_unstable();
+    by.dedup();
+    (by.len() > 1).then(|| ReplacementClash::Several { id: id.clone() })
 }

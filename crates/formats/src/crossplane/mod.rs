@@ -2,17 +2,23 @@
 //! holds the same and after it what the package installs.
 //!
 //! Neither says its version, and its name is not how it is known: the repository and the tag say both.
+//!
+//! An xpkg is an image, one layer of which holds the package. The others are for its runtime. An annotation of the layer says
+//! which it is, or a label of the image; where neither does, the last layer with a manifest is it.
+//!
+//! `add_kinds` says which kinds a package brings with it: those of its custom resources, and of the composite ones that it defines.
 
 mod dependency;
 mod edit;
-mod image;
-mod served;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mu_manifest::unversioned;
+use mu_manifest::{Capability, unversioned};
 use mu_provider::{Maintainer, Release};
+use serde_json::json;
 
+use crate::artifact::{Archived, Artifact, Image, Pushed};
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading, Seen, once};
@@ -45,7 +51,7 @@ pub const FORMAT: Format = Format {
 pub const PACKED: Format = Format {
     manifest: PUBLISHED,
     is_one: Some(is_published),
-    artifact: Some(image::ARTIFACT),
+    artifact: Some(ARTIFACT),
     head: |files| head(files, PUBLISHED),
     read: |files, around| read(files, PUBLISHED, around),
     ..FORMAT
@@ -173,9 +179,9 @@ fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, Form
         }
         let mut reader = Reader::new(text);
         let mut is_described = false;
-        while let Some(document) = reader.document(&served::SHAPE)? {
+        while let Some(document) = reader.document(&DEFINITION)? {
             if kind(&document).is_none() {
-                served::add(&mut release.provides, &document);
+                add_kinds(&mut release.provides, &document);
             } else if std::mem::replace(&mut is_described, true) {
                 let reason = format!("a second document of `{GROUP}…`: a package has one");
                 return Err(Fault::new(document.span, reason));
@@ -239,8 +245,107 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
 /// What is read of the manifest of a package, and of the definition of a kind.
 #[cfg(test)]
 pub(crate) fn shapes() -> [&'static Shape; 2] {
-    [&SHAPE, &served::SHAPE]
+    [&SHAPE, &DEFINITION]
 }
 
 #[cfg(test)]
 mod tests;
+
+/// The annotation of a layer that says what it is, and what it says of the package.
+const LAYER: (&str, &str) = ("io.crossplane.xpkg", "base");
+
+/// How the label of an image begins that says what a layer is, and what it says of the package.
+const LABEL: (&str, &str) = ("io.crossplane.xpkg:", "base");
+
+/// The layer of a package, compressed or not.
+const CONTENT: [&str; 2] =
+    ["application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip"];
+
+/// The kinds of packages that an image runs, which other layers have.
+const RUN: [&str; 2] = ["Function", "Provider"];
+
+const ARTIFACT: Artifact = Artifact {
+    find,
+    label: Some(LABEL),
+    in_config: false,
+    in_folder: false,
+    provenance: None,
+    looks_into: |path| path == PUBLISHED,
+    pushed,
+};
+
+fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+    let (key, value) = LAYER;
+    let mut layers = image.layers.iter();
+    layers.position(|layer| layer.annotations.get(key) == Some(&value)).map(Ok)
+}
+
+/// What `crossplane xpkg push` makes of a package that has nothing but its layer: an image of it alone. Its tag begins with a `v`, as
+/// those of Crossplane's packages do.
+fn pushed(archived: &Archived<'_>) -> Result<Pushed, FormatError> {
+    let [digest, unpacked] = archived.digests;
+    let text = archived.texts();
+    let kind = kind_of(text.manifest(PUBLISHED)?);
+    let [plain, compressed] = CONTENT;
+    let config = json!({
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Labels": {format!("{}{digest}", LABEL.0): LABEL.1}},
+        "rootfs": {"type": "layers", "diff_ids": [unpacked]},
+    });
+    let said = [(LAYER.0.to_owned(), LAYER.1.to_owned())].into();
+    let needs_image = kind.is_some_and(|kind| RUN.contains(&&*kind));
+    Ok(Pushed {
+        version: format!("v{}", archived.version),
+        artifact_type: None,
+        config: ("application/vnd.oci.image.config.v1+json", config.to_string().into_bytes()),
+        layer: (if archived.is_compressed { compressed } else { plain }, said),
+        annotations: BTreeMap::new(),
+        lacks: needs_image.then_some("the image that runs it"),
+    })
+}
+
+/// What mu reads of the definition of a kind.
+static DEFINITION: Shape = Open(&[
+    ("apiVersion", Text),
+    ("kind", Text),
+    (
+        "spec",
+        Open(&[
+            ("group", Text),
+            ("names", Open(&[("kind", Text)])),
+            ("claimNames", Open(&[("kind", Text)])),
+            ("versions", List(&Open(&[("name", Text), ("served", Text)]))),
+        ]),
+    ),
+]);
+
+/// Adds the kinds that a document defines, in each version that is served.
+fn add_kinds(provides: &mut Vec<String>, document: &Node<'_>) {
+    for found in kinds(document).into_iter().flatten() {
+        // Written as capabilities are; nobody can require one that is not valid.
+        if let Ok(capability) = Capability::parse(&found) {
+            provides.push(capability.to_string());
+        }
+    }
+}
+
+fn kinds(document: &Node<'_>) -> Option<Vec<String>> {
+    let (version, _) = document.text("apiVersion").ok()??;
+    let (kind, _) = document.text("kind").ok()??;
+    let is_definition = match kind {
+        "CustomResourceDefinition" => version.starts_with("apiextensions.k8s.io/"),
+        "CompositeResourceDefinition" => version.starts_with("apiextensions.crossplane.io/"),
+        _ => false,
+    };
+    let spec = document.get("spec").ok()?.filter(|_| is_definition)?;
+    let (group, _) = spec.text("group").ok()??;
+    let name = |key: &str| Some(spec.get(key).ok()??.text("kind").ok()??.0.to_owned());
+    let names: Vec<String> = ["names", "claimNames"].into_iter().filter_map(name).collect();
+    let served = |node: &&Node<'_>| node.flag("served").unwrap_or(false);
+    let versions = spec.list("versions").ok()?.iter().filter(served);
+    let versions = versions.filter_map(|node| Some(node.text("name").ok()??.0));
+    let all = versions
+        .flat_map(|version| names.iter().map(move |kind| format!("{group}/{version}/{kind}")));
+    Some(all.collect())
+}

@@ -255,3 +255,26 @@ fn changes_keep_everything_else() {
         result.expect_err("is refused");
     }
 }
+
+#[test]
+fn a_package_becomes_an_image_of_its_layer() {
+    for (kind, lacks) in [("Configuration", None), ("Function", Some("the image that runs it"))] {
+        let text =
+            format!("apiVersion: meta.pkg.crossplane.io/v1\nkind: {kind}\nmetadata: {{name: a}}\n");
+        let files = [(PUBLISHED.to_owned(), text.into_bytes())].into();
+        let archived = Archived {
+            name: "a",
+            version: "1.0.0",
+            created: None,
+            digests: ["sha256:1", "sha256:2"],
+            is_compressed: true,
+            files: &files,
+        };
+        let found = pushed(&archived).expect("is a package");
+        assert_eq!((found.version.as_str(), found.lacks), ("v1.0.0", lacks));
+        let config: serde_json::Value = serde_json::from_slice(&found.config.1).expect("is JSON");
+        assert_eq!(config["config"]["Labels"]["io.crossplane.xpkg:sha256:1"], "base");
+        assert_eq!(config["rootfs"]["diff_ids"][0], "sha256:2");
+        assert_eq!(found.layer.1["io.crossplane.xpkg"], "base");
+    }
+}

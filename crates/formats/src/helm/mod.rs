@@ -6,8 +6,6 @@
 mod chart;
 mod dependency;
 mod edit;
-mod image;
-mod index;
 mod lock;
 mod pushed;
 
@@ -17,16 +15,18 @@ use mu_provider::Release;
 
 pub use self::chart::{CHART, REQUIREMENTS, is_copy};
 pub use self::edit::Charts;
-pub use self::image::PROVENANCE;
-pub use self::index::index;
+pub use self::pushed::PROVENANCE;
+
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};
 pub use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading, Seen};
+use crate::format::{Format, Package, Place, Reading, Seen, check_name};
+use crate::index::{Entries, add_archive};
 pub use crate::index::{Index, is_index};
 use crate::node::Node;
 use crate::reader;
+use crate::shape::Shape;
 use crate::unknown::Unknown;
 
 /// The format of charts.
@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format {
     is_named: true,
     is_one: Some(is_one),
     lenient: false,
-    artifact: Some(image::ARTIFACT),
+    artifact: Some(pushed::ARTIFACT),
     dialect: |aliases| Arc::new(Charts { aliases: aliases.clone() }),
     place_of_word: None,
     packed_by: "`helm package` makes its archive, and `helm push` publishes it",
@@ -129,8 +129,58 @@ pub fn head(files: &Texts) -> Result<Release, FormatError> {
 /// What is read of `Chart.yaml` and of the entries of an index, of `requirements.yaml`, of a lock, and of an index.
 #[cfg(test)]
 pub(crate) fn shapes() -> [&'static crate::shape::Shape; 4] {
-    [&chart::SHAPE, &chart::REQUIRED, lock::shape(), &index::CHART_INDEX]
+    [&chart::SHAPE, &chart::REQUIRED, lock::shape(), &CHART_INDEX]
 }
 
 #[cfg(test)]
 mod tests;
+
+/// What an entry of KUDO is told apart by, and why it is not read.
+const OTHER: (&str, &str) = (
+    "operatorVersion",
+    "this is not an index of charts: it has KUDO operators, which `kudo+https://` leads to",
+);
+
+/// The keys of an index. Servers add others to it.
+static CHART_INDEX: Shape = Shape::Open(&[
+    ("apiVersion", Shape::Unused),
+    ("annotations", Shape::Unused),
+    ("entries", Shape::Each(&Shape::List(&chart::SHAPE))),
+    ("generated", Shape::Unused),
+    ("publicKeys", Shape::Unused),
+    ("serverInfo", Shape::Unused),
+]);
+
+/// Reads `text`, the index that came from `file`.
+///
+/// # Errors
+///
+/// When it is not YAML or JSON, or no index of charts.
+pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatError> {
+    let around = Reading { aliases: Some(aliases), ..Reading::default() };
+    let entries = Entries {
+        format: FORMAT.name,
+        called: "charts",
+        index: &CHART_INDEX,
+        shape: &chart::SHAPE,
+        version: "version",
+        other: OTHER,
+        check_name: |name| check_name(name, "a chart"),
+        read: &|name, node| release(name, node, &around),
+    };
+    entries.index(file, text)
+}
+
+fn release(name: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Release, Fault> {
+    let mut release = chart::head(node, Some(name))?;
+    let mut seen = Seen::default();
+    for dependency in node.list("dependencies")? {
+        dependency::add(&mut release, dependency, around, &mut seen)?;
+    }
+    if !chart::is_first(node) {
+        release.dependencies.get_or_insert_default();
+    }
+    chart::details(&mut release, node)?;
+    add_archive(&mut release, node)?;
+    Ok(release)
+}

@@ -1,4 +1,5 @@
-//! What `helm push` makes of the archive of a chart: `Chart.yaml` as the config, and annotations.
+//! A chart in an OCI registry, as `helm push` makes it of an archive: its `Chart.yaml` is the config, as JSON, with annotations, and its
+//! archive is a layer. There may be another layer with a signature.
 //!
 //! Helm reads the config into its own types, so what is a text there must be one here, whatever YAML makes of it.
 
@@ -7,9 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::chart::{self, CHART, REQUIREMENTS};
-use super::image::{CONFIG, CONTENT};
+
 use super::lock;
-use crate::artifact::{Archived, Pushed};
+use crate::artifact::{Archived, Artifact, Image, Pushed};
 use crate::error::{Fault, FormatError};
 use crate::node::Node;
 use crate::reader;
@@ -139,6 +140,35 @@ fn annotations(chart: &Map<String, Value>, created: Option<&str>) -> BTreeMap<St
         }
     }
     all
+}
+
+/// The media type of the config of a chart.
+const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
+
+/// The media type of the archive of a chart, and the one that it had first.
+const CONTENT: [&str; 2] =
+    ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
+
+/// The media type of the signed statement about a chart, in a layer beside it.
+pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
+
+pub(super) const ARTIFACT: Artifact = Artifact {
+    find,
+    label: None,
+    in_config: true,
+    in_folder: true,
+    provenance: Some(PROVENANCE),
+    looks_into: |path| [CHART, REQUIREMENTS].contains(&path),
+    pushed,
+};
+
+fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+    if image.config != CONFIG {
+        return None;
+    }
+    let mut layers = image.layers.iter().enumerate();
+    let found = layers.find(|(_, layer)| CONTENT.contains(&layer.media_type));
+    Some(found.map(|(at, _)| at).ok_or_else(|| "it is a chart without an archive".to_owned()))
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //!
 //! A version in `kcl.mod` is the lowest accepted one, within its major, as in minimal version selection. KCL
 //! itself uses the version of a module that it reads last.
+//!
+//! In an OCI registry, annotations name a module, and its files are a layer. Its dependencies are only in the layer.
 
 mod dependency;
 mod edit;
-mod image;
 mod lock;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mu_manifest::reference::{Name, Version};
@@ -15,7 +17,7 @@ use mu_provider::Release;
 use toml_edit::{Document, Item};
 
 pub use self::lock::{LOCK, Locked, Need, Origin, folders, is_summed, lock, locked, needs, sum};
-use crate::artifact::{Archived, Pushed};
+use crate::artifact::{Archived, Artifact, Image, Pushed};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
@@ -34,7 +36,7 @@ pub const FORMAT: Format = Format {
     is_named: true,
     is_one: None,
     lenient: true,
-    artifact: Some(image::artifact(pushed)),
+    artifact: Some(artifact(pushed)),
     dialect: |_| Arc::new(edit::Modules),
     place_of_word: Some(|name| format!("oci://{REGISTRY}/{NAMESPACE}/{name}")),
     packed_by: "`kcl mod push` puts it into an OCI registry",
@@ -92,7 +94,7 @@ fn pushed(archived: &Archived<'_>) -> Result<Pushed, FormatError> {
     let description = described.and_then(|package| package.release.description);
     let name = if own.name.is_empty() { archived.name.to_owned() } else { own.name };
     let description = description.unwrap_or_default();
-    Ok(image::module(archived, image::Said { name, description, sum: sum(archived.files) }))
+    Ok(module(archived, Said { name, description, sum: sum(archived.files) }))
 }
 
 /// The keys of `kcl.mod`.
@@ -183,3 +185,64 @@ pub(crate) fn shapes() -> [&'static crate::shape::Shape; 2] {
 
 #[cfg(test)]
 mod tests;
+
+/// How the annotations of a module begin.
+const SAID: &str = "org.kcllang.package.";
+
+/// The annotation with the name of a module.
+const NAME: &str = "org.kcllang.package.name";
+
+/// The layer of a module, compressed since KCL 0.12.
+const CONTENT: [&str; 2] =
+    ["application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip"];
+
+/// How modules lie in registries; `pushed` is [`module`], with what the module says.
+const fn artifact(pushed: fn(&Archived<'_>) -> Result<Pushed, FormatError>) -> Artifact {
+    Artifact {
+        find,
+        label: None,
+        in_config: false,
+        in_folder: false,
+        provenance: None,
+        // All of them count for the sum.
+        looks_into: |_| true,
+        pushed,
+    }
+}
+
+/// What a module says of itself, and the sum of its files.
+struct Said {
+    name: String,
+    description: String,
+    sum: String,
+}
+
+fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+    image.annotations.get(NAME)?;
+    let mut layers = image.layers.iter();
+    let found = layers.position(|layer| CONTENT.contains(&layer.media_type));
+    Some(found.ok_or_else(|| "it is a KCL module without files".to_owned()))
+}
+
+/// What `kcl mod push` makes of the archive of a module. KCL finds the archive in what it has downloaded by the title of the layer.
+fn module(archived: &Archived<'_>, said: Said) -> Pushed {
+    let Said { name, description, sum } = said;
+    let [plain, compressed] = CONTENT;
+    let (kind, end) = if archived.is_compressed { (compressed, "tgz") } else { (plain, "tar") };
+    let title = format!("{name}_{}.{end}", archived.version);
+    let version = archived.version.to_owned();
+    let said = [("name", name), ("version", version), ("description", description), ("sum", sum)];
+    let mut annotations: BTreeMap<String, String> =
+        said.into_iter().map(|(key, value)| (format!("{SAID}{key}"), value)).collect();
+    if let Some(created) = archived.created {
+        annotations.insert("org.opencontainers.image.created".to_owned(), created.to_owned());
+    }
+    Pushed {
+        version: archived.version.to_owned(),
+        artifact_type: Some(kind),
+        config: ("application/vnd.oci.empty.v1+json", b"{}".to_vec()),
+        layer: (kind, [("org.opencontainers.image.title".to_owned(), title)].into()),
+        annotations,
+        lacks: None,
+    }
+}

@@ -23,7 +23,7 @@ pub use self::resource::{Resource, annotations, file_name, resources};
 use std::sync::Arc;
 
 use crate::format::Format;
-use crate::unedited::Unedited;
+use crate::format::Unedited;
 
 pub use crate::format::OLM as NAME;
 

@@ -5,7 +5,6 @@
 //! with what was intended. If the text means anything else, the change is an error, and the text stays as it
 //! was. So it would be safe to let a library change the text; `source/layout` says why none does.
 
-mod check;
 mod comment;
 mod dialect;
 mod entry;
@@ -24,6 +23,7 @@ use crate::reference::{Defaults, Reference, VersionSpec};
 pub use self::comment::is_indirect;
 pub use self::dialect::{Change, Dialect, Known, Placed};
 pub use super::source::layout::EditError;
+use crate::requirement;
 
 /// One of the two lists of dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,7 +101,7 @@ impl Editor {
     pub fn requirements(&self, section: Section) -> Result<Vec<Requirement>, EditError> {
         let Some(dialect) = &self.dialect else {
             let document = Document::read(&self.path, &self.text)?;
-            return Ok(check::requirements(&document, section)?);
+            return Ok(requirements(&document, section)?);
         };
         if section == Section::DevDependencies {
             return Ok(Vec::new());
@@ -344,7 +344,7 @@ impl Editor {
         }
         let mut text = self.text.clone();
         let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
-        if !check::says_the_same(old, &unmarked) {
+        if !says_the_same(old, &unmarked) {
             text = step(&self.path, &text, section, |patch, collection| {
                 entry::rewrite(patch, collection, index, old, wanted)
             })?;
@@ -363,7 +363,7 @@ impl Editor {
         expected: &[Requirement],
     ) -> Result<bool, EditError> {
         let found = Self { text: text.clone(), ..self.clone() }.requirements(section);
-        if !found.is_ok_and(|found| check::are_the_same(&found, expected)) {
+        if !found.is_ok_and(|found| are_the_same(&found, expected)) {
             return Err(EditError::unsafe_at(&self.path));
         }
         let changed = text != self.text;
@@ -382,4 +382,36 @@ fn step(
     layout::change(path, text, section.key(), |patch, collection| {
         collection.map_or(Ok(()), |collection| change(patch, collection))
     })
+}
+
+/// The dependencies in a document.
+fn requirements(
+    document: &Document<'_>,
+    section: Section,
+) -> Result<Vec<Requirement>, SourceError> {
+    let root = document.root();
+    if root.is_null() {
+        return Ok(Vec::new());
+    }
+    let found = root.entries()?.find(|(key, _)| key.as_str() == section.key());
+    match found {
+        Some((_, value)) if !value.is_null() => requirement::read(value, &mut Vec::new()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Whether two entries require the same, regardless of their lines.
+fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
+    let without_version = |entry: &Requirement| {
+        let reference = entry.reference.with_version(None);
+        Requirement { reference, line: 0, ..entry.clone() }
+    };
+    without_version(left) == without_version(right)
+        && left.reference.spec() == right.reference.spec()
+}
+
+/// Whether a section contains what is expected.
+fn are_the_same(found: &[Requirement], expected: &[Requirement]) -> bool {
+    found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| says_the_same(found, expected))
 }

@@ -8,10 +8,8 @@
 
 mod aliases;
 mod app_version;
-mod artifact_digest;
 mod base;
 mod beginning;
-mod commit;
 mod error;
 mod id;
 mod name;
@@ -23,7 +21,6 @@ mod range;
 mod range_text;
 mod spec;
 mod stating;
-mod tag;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -35,9 +32,7 @@ use std::sync::Arc;
 
 pub use self::aliases::{Alias, Aliases};
 pub use self::app_version::AppVersioning;
-pub use self::artifact_digest::ArtifactDigest;
 pub use self::base::Base;
-pub use self::commit::Commit;
 pub use self::error::ReferenceError;
 pub(crate) use self::error::is_harmful;
 pub use self::id::{PackageId, needs_base};
@@ -45,8 +40,10 @@ pub use self::name::Name;
 pub use self::pin::Pin;
 pub use self::protocol::Protocol;
 pub use self::range::Range;
+pub use self::spec::ArtifactDigest;
+pub use self::spec::Commit;
+pub use self::spec::Tag;
 pub use self::spec::VersionSpec;
-pub use self::tag::Tag;
 pub use self::version::Version;
 
 /// A reference as it was written: `[protocol][base]name[#version]`, or a local folder.

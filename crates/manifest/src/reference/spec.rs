@@ -1,9 +1,14 @@
 //! The text after the `#`: one of seven kinds of requirement, recognized by how it is written.
+//!
+//! Three of the kinds are here as types of their own: digests of artifacts and archives, as references pin packages to them; commits of a
+//! Git repository, with all digits or only the first ones; and tags and branches, which are any word that Git, a hub or an OCI registry
+//! may use to name a version.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::error::{Fault, ReferenceError};
-use super::{ArtifactDigest, Commit, Pin, Range, Tag, Version};
+use super::error::{Fault, ReferenceError, is_harmful};
+use super::{Pin, Range, Version};
 
 const NOT_EXCLUDED: &str =
     "a version or a range; `--exclude`, or `exclude` in the settings, leaves versions out";
@@ -134,4 +139,147 @@ impl fmt::Display for VersionSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.as_str())
     }
+}
+
+/// What comes before the digits.
+const SCHEME: &str = "sha256:";
+
+const DIGITS: usize = 64;
+
+const OTHER: &str = "`sha256:` and 64 hexadecimal digits, the only digest that pins a package";
+const LETTERS: &str = "64 lower-case hexadecimal digits after `sha256:`";
+const SHORT: &str = "64 hexadecimal digits after `sha256:`";
+const LONG: &str = "the end after 64 hexadecimal digits";
+
+/// `sha256:` and 64 hexadecimal digits: the digest of a manifest in an OCI registry, or of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactDigest(Arc<str>);
+
+impl ArtifactDigest {
+    /// Reads a digest; `None` for a text that is not meant as one.
+    pub(super) fn from_text(text: &str) -> Option<Result<Self, Fault>> {
+        let (algorithm, _) = text.split_once(':')?;
+        let known = ["sha256", "sha512", "sha384", "sha1", "md5", "blake3", "h1"];
+        if !known.iter().any(|one| algorithm.eq_ignore_ascii_case(one)) {
+            return None;
+        }
+        Some(Self::checked(text))
+    }
+
+    fn checked(text: &str) -> Result<Self, Fault> {
+        let Some(digits) = text.strip_prefix(SCHEME) else { return Err(Fault::new(0, OTHER)) };
+        let fits = |character: char| matches!(character, '0'..='9' | 'a'..='f');
+        if let Some(at) = digits.find(|character| !fits(character)) {
+            let expected = if at < DIGITS { LETTERS } else { LONG };
+            return Err(Fault::new(SCHEME.len() + at.min(DIGITS), expected));
+        }
+        match digits.len() {
+            DIGITS => Ok(Self(text.into())),
+            length if length < DIGITS => Err(Fault::new(text.len(), SHORT)),
+            _ => Err(Fault::new(SCHEME.len() + DIGITS, LONG)),
+        }
+    }
+
+    /// The digest with its `sha256:`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a text is the digest of an artifact, which no commit is.
+    pub fn is_one(text: &str) -> bool {
+        text.starts_with(SCHEME)
+    }
+
+    /// The beginning of a digest, for people: `sha256:2cf24dba5fb0`.
+    pub fn shortened(text: &str) -> &str {
+        text.get(..SCHEME.len() + 12).unwrap_or(text)
+    }
+}
+
+const SHORTEST: usize = 7;
+const FULL: usize = 40;
+
+/// 7 to 40 hexadecimal digits.
+///
+/// A short one may turn out to be a tag with exactly that name, and one of decimal digits alone may be a
+/// version in a place that has no commits. The code that looks them up decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit(Arc<str>);
+
+impl Commit {
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let has_length = (SHORTEST..=FULL).contains(&text.len());
+        let is_commit = has_length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_commit.then(|| Self(text.into()))
+    }
+
+    /// The digits as they were written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether all 40 digits are there, so that it can only be a commit.
+    pub fn is_full(&self) -> bool {
+        self.0.len() == FULL
+    }
+
+    /// Whether the commit with these 40 digits matches the digits that are written.
+    pub fn matches(&self, full: &str) -> bool {
+        full.get(..self.0.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.0))
+    }
+
+    /// The meaning of decimal digits if there are no commits: any version that starts with them.
+    pub fn as_range(&self) -> Option<Range> {
+        if self.is_full() { None } else { Range::from_text(&self.0).ok() }
+    }
+}
+
+const TAG: &str = "a version, a range or a tag";
+const TAG_REST: &str = "a character that a tag may contain";
+const MAX_LENGTH: usize = 255;
+
+/// A tag, or a branch: `beta1`, `release/2024`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag(Arc<str>);
+
+impl Tag {
+    /// Reads what Git would take for a tag or a branch.
+    pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
+        if text.is_empty() || text == "@" || text.starts_with(['-', '/', '.']) {
+            return Err(Fault::new(0, TAG));
+        }
+        if text.len() > MAX_LENGTH {
+            let at = text.floor_char_boundary(MAX_LENGTH);
+            return Err(Fault::new(at, "a tag of at most 255 bytes"));
+        }
+        if let Some(at) = text.find(|character| !may_hold(character)) {
+            return Err(Fault::new(at, TAG_REST));
+        }
+        let forbidden = ["..", "//", "/.", "@{", ".lock/"];
+        if let Some(at) = forbidden.iter().filter_map(|part| text.find(part)).min() {
+            return Err(Fault::new(at + 1, TAG_REST));
+        }
+        for end in ["/", ".", ".lock"] {
+            if let Some(start) = text.strip_suffix(end) {
+                return Err(Fault::new(start.len(), TAG_REST));
+            }
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The version of a package whose app's version is not a full semantic one. No reference can name it if Git would not take its
+    /// text: then it is not written, because it cannot be read again.
+    pub(super) fn of(version: &Version) -> Self {
+        Self(version.to_string().into())
+    }
+
+    /// The tag as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn may_hold(character: char) -> bool {
+    let is_special = matches!(character, '~' | '^' | ':' | '?' | '*' | '[' | '\\' | '|' | ',');
+    !is_special && !character.is_whitespace() && !is_harmful(character)
 }

@@ -2,8 +2,10 @@
 //!
 //! There is one reader for YAML and JSON, and one error type that points into the file. All input is limited:
 //! its size, its depth, and how much aliases may repeat.
+//!
+//! The markers of a merge conflict are looked for only if a file cannot be read. So they cost nothing otherwise, and a text that
+//! merely contains such a line is not refused.
 
-mod conflict;
 mod declare;
 mod error;
 mod json;
@@ -19,7 +21,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-pub use self::conflict::{conflict, without_conflicts};
 pub use self::declare::Choice;
 pub(crate) use self::declare::{choice, keys};
 pub use self::error::{SourceError, line_of};
@@ -212,3 +213,59 @@ impl SeenKeys {
 
 #[cfg(test)]
 mod tests;
+
+/// What to do about a conflict in a file that people write.
+const HELP: &str =
+    "keep the right lines, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
+
+/// The error for a file with a merge conflict; `None` if there is none.
+pub fn conflict(path: &Path, text: &str) -> Option<SourceError> {
+    let (begin, end) = (marker(text, "<<<<<<<"), marker(text, ">>>>>>>"));
+    let message = "this file has an unresolved merge conflict";
+    let error = |span| SourceError::new(path, text, span, message).help(HELP);
+    match (begin, end) {
+        (Some(begin), Some(end)) => Some(error(begin).related(end, "to here")),
+        (begin, end) => begin.or(end).map(error),
+    }
+}
+
+/// The text with our side of each conflict, and with their side; `None` if there is no conflict, or one that does not end.
+pub fn without_conflicts(text: &str) -> Option<[String; 2]> {
+    let [mut ours, mut theirs] = [String::new(), String::new()];
+    // Which side the lines belong to: both, ours, the common one, theirs.
+    let (mut side, mut conflicts) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let is = |mark: &str| {
+            let rest = line.strip_prefix(mark);
+            rest.is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace))
+        };
+        side = match side {
+            0 if is("<<<<<<<") => 1,
+            1 if is("|||||||") => 2,
+            1 | 2 if is("=======") => 3,
+            3 if is(">>>>>>>") => {
+                conflicts += 1;
+                0
+            }
+            _ => {
+                if matches!(side, 0 | 1) {
+                    ours.push_str(line);
+                }
+                if matches!(side, 0 | 3) {
+                    theirs.push_str(line);
+                }
+                continue;
+            }
+        };
+    }
+    (side == 0 && conflicts > 0).then_some([ours, theirs])
+}
+
+/// The first line that consists of `mark`, or begins with `mark` and a space.
+fn marker(text: &str, mark: &str) -> Option<Range<usize>> {
+    let mut places = text.match_indices(mark).map(|(place, _)| place..place + mark.len());
+    places.find(|place| {
+        let is_first = place.start == 0 || text[..place.start].ends_with('\n');
+        is_first && text[place.end..].chars().next().is_none_or(char::is_whitespace)
+    })
+}

@@ -198,3 +198,37 @@ fn what_a_parser_says_points_at_the_very_character() {
         assert_eq!(&text[error.span()], "!", "{text}");
     }
 }
+
+fn check_conflict(name: &str, text: &str, expected: Option<usize>) {
+    let error = Document::read(Path::new(name), text).err();
+    let line = error.filter(|error| error.help_text() == Some(HELP)).map(|error| error.line());
+    assert_eq!(line, expected, "{text}");
+}
+
+#[test]
+fn finds_what_a_merge_left() {
+    let both = |head: &str, rest: &str| {
+        format!("{head}<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> other\n{rest}")
+    };
+    check_conflict("Mu.yaml", &both("", ""), Some(1));
+    check_conflict("Mu.yaml", &both("name: a/b\nlist:\n- x\n", "- y\n"), Some(4));
+    check_conflict(
+        "Mu.yaml",
+        "a: 1\r\n<<<<<<< HEAD\r\nb: 1\r\n||||||| base\r\n=======\r\n>>>>>>> x\r\n",
+        Some(2),
+    );
+    check_conflict("Mu.yaml", "a: [\n<<<<<<<\n1\n=======\n", Some(2));
+    check_conflict("Mu.yaml", "a: 1\n>>>>>>> x\n", Some(2));
+    check_conflict(
+        "Mu.json",
+        "{\n<<<<<<< HEAD\n\"a\": 1\n=======\n\"a\": 2\n>>>>>>> x\n}\n",
+        Some(2),
+    );
+}
+
+#[test]
+fn leaves_other_texts_and_mistakes_alone() {
+    check_conflict("Mu.yaml", "a: |\n  <<<<<<< HEAD\n  =======\n  >>>>>>> x\n", None);
+    check_conflict("Mu.yaml", "a: [\n<<<<<<<<<\n >>>>>>> x\n=======\n", None);
+    check_conflict("Mu.yaml", "a: [\n", None);
+}

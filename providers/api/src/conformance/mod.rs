@@ -1,22 +1,22 @@
 //! The tests that every provider runs: one set of checks for every kind of place.
 //!
 //! A provider's tests set up a real place, describe it in a [`Fixture`], and call [`Fixture::check`]. There
-//! are also trees that must be refused. mu itself uses nothing of this, because it is compiled without the
+//! are also trees that every provider must refuse, as files and links that every format can express; tricks that only one
+//! format can express (hard links, devices) are tested with that format. mu itself uses nothing of this, because it is compiled without the
 //! feature. Failures are panics.
-
-mod disk;
-pub mod hostile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-pub use self::disk::read_tree;
+use sha2::{Digest as _, Sha256};
+
 use crate::threads::start_in;
 use crate::{
     Digest, ErrorKind, FOREIGN_MANIFESTS, Folder, Limits, Listing, Location, MANIFEST_NAMES,
     MARKED_MANIFESTS, Provider, ProviderError, Release, Silent, Tree, TreeWriter,
 };
+use crate::{Entry, FileDigest, Mode};
 
 /// How many threads ask at once.
 const THREADS: usize = 8;
@@ -191,4 +191,116 @@ fn names(folder: &Path) -> Vec<String> {
     entries
         .map(|entry| entry.expect("can be read").file_name().to_string_lossy().into_owned())
         .collect()
+}
+
+/// Reads every file and link below `folder`; folders themselves are not part of a tree.
+///
+/// # Panics
+///
+/// When something there cannot be read, or is not a file, a folder or a link.
+pub fn read_tree(folder: &Path) -> Tree {
+    let mut entries = Vec::new();
+    read_folder(folder, "", &mut entries);
+    Tree::new(entries)
+}
+
+fn read_folder(folder: &Path, prefix: &str, entries: &mut Vec<Entry>) {
+    for item in fs::read_dir(folder).expect("the folder can be read") {
+        let item = item.expect("the folder can be read");
+        let name = item.file_name().into_string().expect("names are UTF-8");
+        let path = format!("{prefix}{name}");
+        let kind = item.file_type().expect("its kind is known");
+        let (mode, content) = if kind.is_dir() {
+            read_folder(&item.path(), &format!("{path}/"), entries);
+            continue;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(item.path()).expect("the link can be read");
+            (Mode::Symlink, target.to_str().expect("targets are UTF-8").as_bytes().to_vec())
+        } else {
+            assert!(kind.is_file(), "`{path}` is not a file, a folder or a link");
+            (file_mode(&item.path()), fs::read(item.path()).expect("the file can be read"))
+        };
+        entries.push(Entry {
+            path,
+            mode,
+            sha256: FileDigest::from_bytes(Sha256::digest(&content).into()),
+            size: content.len() as u64,
+        });
+    }
+}
+
+#[cfg(unix)]
+fn file_mode(path: &Path) -> Mode {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = fs::metadata(path).expect("the file can be read").permissions().mode();
+    assert_eq!(mode & 0o7000, 0, "`{}` has set-uid, set-gid or sticky bits", path.display());
+    if mode & 0o100 == 0 { Mode::File } else { Mode::Executable }
+}
+
+#[cfg(not(unix))]
+fn file_mode(_path: &Path) -> Mode {
+    Mode::File
+}
+
+/// What lies at a path of a hostile tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A file with this content.
+    File(&'static str),
+    /// A symbolic link to this target.
+    Link(&'static str),
+}
+
+/// A tree that must be refused.
+#[derive(Debug, Clone)]
+pub struct HostileTree {
+    /// What it tries.
+    pub name: &'static str,
+    /// Paths, slash-separated, and what lies there.
+    pub items: Vec<(Vec<u8>, Item)>,
+}
+
+/// All hostile trees. Each also has a valid `Mu.yaml`, so that nothing else is wrong with it.
+pub fn hostile_trees() -> Vec<HostileTree> {
+    const FILE: Item = Item::File("hostile");
+    let tree = |name, items: &[(&[u8], Item)]| {
+        let honest = (b"Mu.yaml".to_vec(), Item::File("name: hostile/package\n"));
+        let hostile = items.iter().map(|(path, item)| (path.to_vec(), item.clone()));
+        HostileTree { name, items: std::iter::once(honest).chain(hostile).collect() }
+    };
+    vec![
+        tree("an absolute path", &[(b"/tmp/mu-hostile", FILE)]),
+        tree("a path that climbs out", &[(b"../mu-hostile", FILE)]),
+        tree("a path that climbs out further in", &[(b"a/../../mu-hostile", FILE)]),
+        tree("a path with a dot segment", &[(b"a/./b", FILE)]),
+        tree("a path with an empty segment", &[(b"a//b", FILE)]),
+        tree("a path with a backslash", &[(b"..\\mu-hostile", FILE)]),
+        tree("a path with a drive", &[(b"C:mu-hostile", FILE)]),
+        tree("a path with a control character", &[(b"a\x1b[2Jb", FILE)]),
+        tree("a path that is not UTF-8", &[(b"a\xffb", FILE)]),
+        tree("a .git folder", &[(b".git/config", FILE)]),
+        tree("a .git folder in another case", &[(b"a/.Git/config", FILE)]),
+        tree("a .git folder under its short name", &[(b"GIT~1/config", FILE)]),
+        tree("a .git folder with a trailing dot", &[(b".git./config", FILE)]),
+        tree("a .git folder that HFS+ sees", &[(".g\u{200c}it/config".as_bytes(), FILE)]),
+        tree("a .mu folder under its short name", &[(b"MU~1/packs/a/Mu.yaml", FILE)]),
+        tree("a name that Windows cuts", &[(b"a./b", FILE)]),
+        tree("a name that Windows cannot hold", &[(b"a?b", FILE)]),
+        tree("a name that is turned around", &[("a\u{202e}cod.exe".as_bytes(), FILE)]),
+        tree("names that HFS+ takes for one", &[(b"a", FILE), ("a\u{200c}".as_bytes(), FILE)]),
+        tree("a link to a drive", &[(b"link", Item::Link("C:/Windows"))]),
+        tree("a .mu folder", &[(b".mu/packs/a/Mu.yaml", FILE)]),
+        tree("names that differ in case", &[(b"a/File", FILE), (b"a/file", FILE)]),
+        tree("folders that differ in case", &[(b"A/x", FILE), (b"a/y", FILE)]),
+        tree(
+            "names that differ in Unicode form",
+            &[("\u{e9}".as_bytes(), FILE), ("e\u{301}".as_bytes(), FILE)],
+        ),
+        tree("a link to an absolute path", &[(b"link", Item::Link("/etc/passwd"))]),
+        tree("a link that climbs out", &[(b"a/link", Item::Link("../../mu-hostile"))]),
+        tree("a link that climbs after descending", &[(b"link", Item::Link("a/../../x"))]),
+        tree("a link into .git", &[(b"link", Item::Link(".git/hooks/pre-commit"))]),
+        tree("a link that is also a folder", &[(b"Link", Item::Link("a")), (b"link/x", FILE)]),
+    ]
 }

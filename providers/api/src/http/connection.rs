@@ -1,7 +1,11 @@
 //! How the user has set up the way to one server: certificates that it is trusted by, a certificate of the user's own, a proxy.
 //!
 //! Everything else reaches servers with what the system trusts, through the proxies that the environment names.
+//!
+//! [`Proxies`] says which proxy a request goes through, for messages. `reqwest` makes the connection, and reads the same
+//! variables.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use reqwest::{Certificate, Client, ClientBuilder, Identity, NoProxy, Proxy};
@@ -83,5 +87,93 @@ impl Connection {
         builder.build().map_err(|error| {
             ProviderError::new(ErrorKind::Network, "cannot set up TLS").because(error.to_string())
         })
+    }
+}
+
+/// The proxies that the environment names, and the hosts that need none.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    named: Vec<(&'static str, String)>,
+    direct: Vec<String>,
+}
+
+impl Proxies {
+    /// The name of each proxy, by the scheme that it is for, and the value of `NO_PROXY`.
+    pub fn new(named: Vec<(&'static str, String)>, no_proxy: &str) -> Self {
+        let direct = no_proxy.split(',').map(str::trim).filter(|host| !host.is_empty());
+        Self { named, direct: direct.map(str::to_ascii_lowercase).collect() }
+    }
+
+    /// The name of the proxy for requests to `url`; `None` if there is none.
+    pub(super) fn of(&self, url: &SafeUrl) -> Option<&str> {
+        let host = url.as_url().host_str().unwrap_or_default();
+        if url.is_loopback() || self.direct.iter().any(|entry| covers(entry, host)) {
+            return None;
+        }
+        let mut named = self.named.iter();
+        named.find(|(scheme, _)| *scheme == url.scheme()).map(|(_, proxy)| proxy.as_str())
+    }
+}
+
+/// Whether an entry of `NO_PROXY` covers a host: `*`, a domain and its subdomains, an address, or a block of
+/// addresses.
+fn covers(entry: &str, host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if entry == "*" {
+        return true;
+    }
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return match entry.split_once('/') {
+            Some((block, length)) => is_in(address, block, length),
+            None => entry.parse() == Ok(address),
+        };
+    }
+    let domain = entry.strip_prefix('.').unwrap_or(entry);
+    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Whether an address is in a block such as `10.0.0.0/8`.
+fn is_in(address: IpAddr, block: &str, length: &str) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32),
+        IpAddr::V6(address) => (u128::from(address), 128),
+    };
+    let (Ok(block), Ok(length)) = (block.parse::<IpAddr>(), length.parse::<u32>()) else {
+        return false;
+    };
+    let ((address, size), (block, block_size)) = (bits(address), bits(block));
+    let rest = 128_u32.saturating_sub(length);
+    size == block_size
+        && length <= size
+        && (address ^ block).checked_shr(rest).unwrap_or_default() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_hosts_need_no_proxy() {
+        let of = |no_proxy: &str, url: &str| {
+            let proxies = Proxies::new(vec![("https", "P".to_owned())], no_proxy);
+            proxies.of(&SafeUrl::parse(url).expect("is a URL")).map(str::to_owned)
+        };
+        for (no_proxy, url, is_proxied) in [
+            ("", "https://hub.acme.co/", true),
+            ("", "http://hub.acme.co/", false),
+            ("", "https://localhost/", false),
+            ("*", "https://hub.acme.co/", false),
+            ("x.co, Acme.co", "https://hub.acme.co/", false),
+            (".acme.co", "https://acme.co/", false),
+            ("acme.co", "https://notacme.co/", true),
+            ("10.0.0.0/8", "https://10.1.2.3/", false),
+            ("10.0.0.0/8", "https://11.1.2.3/", true),
+            ("10.1.2.3", "https://10.1.2.3/", false),
+            ("0.0.0.0/0", "https://10.1.2.3/", false),
+            ("fd00::/8", "https://[fd00::1]/", false),
+            ("10.0.0.0/x", "https://10.1.2.3/", true),
+        ] {
+            assert_eq!(of(no_proxy, url).is_some(), is_proxied, "{no_proxy} {url}");
+        }
     }
 }

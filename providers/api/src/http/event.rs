@@ -1,9 +1,16 @@
 //! Events of requests, for code that shows or logs them. That code decides what to show, and how.
+//!
+//! The body of a watched request ([`Sending`]) reports how much of it was sent.
 
+use std::convert::Infallible;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 
@@ -145,5 +152,51 @@ impl Drop for Watched {
         if self.is_sent {
             (self.watch)(&RequestEvent::Ended { number: self.number });
         }
+    }
+}
+
+/// How much is handed to the connection at once, in bytes.
+const PIECE: usize = 16 << 10;
+
+/// The rest of a body.
+pub(super) struct Sending {
+    left: Bytes,
+    total: u64,
+    number: u64,
+    watch: Watch,
+}
+
+impl Sending {
+    /// The body of the request with this number.
+    pub(super) fn new(bytes: Bytes, number: u64, watch: Watch) -> Self {
+        Self { total: bytes.len() as u64, left: bytes, number, watch }
+    }
+}
+
+impl Body for Sending {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.left.is_empty() {
+            return Poll::Ready(None);
+        }
+        let length = self.left.len().min(PIECE);
+        let piece = self.left.split_to(length);
+        let (number, total) = (self.number, self.total);
+        let done = total - self.left.len() as u64;
+        (self.watch)(&RequestEvent::Sending { number, done, total });
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left.len() as u64)
     }
 }

@@ -13,16 +13,12 @@ mod connection;
 mod credentials;
 mod event;
 mod exchange;
-mod guard;
 mod judge;
-mod proxies;
 mod request;
 mod response;
 mod retry;
 mod rules;
 mod secret;
-mod sending;
-mod site;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +34,8 @@ use url::Origin;
 
 pub use self::bucket::{Signed, Signer};
 pub use self::connection::Connection;
+pub use self::connection::Proxies;
+pub use self::credentials::Guard;
 use self::credentials::Scheme;
 pub use self::credentials::{
     AskedServer, Authorization, Credential, Credentials, Header, NoCredentials, Recipient,
@@ -45,9 +43,7 @@ pub use self::credentials::{
 };
 pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
-pub use self::guard::Guard;
 pub use self::judge::elsewhere;
-pub use self::proxies::Proxies;
 pub use self::request::{Method, Request, is_authorization};
 pub use self::response::{Response, because_of_web_page, begins_web_page};
 pub use self::retry::Failure;

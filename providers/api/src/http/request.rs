@@ -8,9 +8,9 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, IF_NONE_MATCH};
 
+use super::event::Sending;
 use super::event::Watched;
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
-use super::sending::Sending;
 use super::{
     AskedServer, Authorization, Connection, Credential, Failure, Guard, Header, Http, Recipient,
     Response, Scheme, Secret, Signer, bucket, may_receive, rules,

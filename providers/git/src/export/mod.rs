@@ -10,7 +10,7 @@ use git2::Oid;
 use mu_provider::{ErrorKind, InnerPath, Progress, ProviderError, TreeWriter};
 
 use self::files::File;
-use crate::gitmodules::Submodules;
+use crate::config_text::Submodules;
 use crate::remote_url::RemoteUrl;
 use crate::repositories::Repositories;
 use crate::snapshot::{Entry, Kind, Led, Snapshot};

@@ -2,21 +2,22 @@
 //!
 //! Any number of threads may ask at once. Only one of them talks to the remote at a time; the commits that
 //! the others need meanwhile go into one request. The remote is listed once per process.
+//!
+//! Objects that are damaged are fetched again.
 
 mod fetching;
 mod history;
-mod listing;
-mod reading;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use git2::Oid;
+use git2::{ObjectType, Oid};
 use mu_provider::fs::Lock;
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, Progress, ProviderError, Release};
 
-use crate::database::Database;
+use crate::database::{Database, ObjectError};
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::transport::{Session, Transports};
 use crate::wire::Advertisement;
@@ -143,5 +144,151 @@ impl Repository {
     pub(crate) fn no_such_commit(&self, digits: &str) -> ProviderError {
         ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {digits}", self.remote))
             .hint("not every server lets you fetch commits that no branch or tag contains")
+    }
+}
+
+impl Repository {
+    /// Reads an object that belongs to `commit`. If the database is damaged, the commit is fetched again
+    /// once.
+    pub(crate) fn read<T>(
+        &self,
+        commit: Oid,
+        oid: Oid,
+        kind: ObjectType,
+        progress: &dyn Progress,
+        with: &mut dyn FnMut(&[u8]) -> T,
+    ) -> Result<T, ProviderError> {
+        let error = match self.database.read(oid, kind, with) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        if matches!(error, ObjectError::Missing(_) | ObjectError::Damaged(..)) {
+            self.repair(commit, oid, kind, error, progress)?;
+            return self
+                .database
+                .read(oid, kind, with)
+                .map_err(|error| self.unreadable(commit, error));
+        }
+        Err(self.unreadable(commit, error))
+    }
+
+    fn unreadable(&self, commit: Oid, error: ObjectError) -> ProviderError {
+        let text = format!("the commit {commit} of `{}` cannot be read", self.remote);
+        ProviderError::new(ErrorKind::Integrity, text).because(error)
+    }
+
+    fn repair(
+        &self,
+        commit: Oid,
+        oid: Oid,
+        kind: ObjectType,
+        error: ObjectError,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        if self.offline {
+            return Err(self
+                .unreadable(commit, error)
+                .hint("without `--offline` it is fetched again"));
+        }
+        let mut talk = lock(&self.talk);
+        if self.has_commit(commit) {
+            if self.database.read(oid, kind, &mut |_| ()).is_ok() {
+                return Ok(());
+            }
+            if std::mem::replace(&mut talk.was_repaired, true) {
+                return Err(self.unreadable(commit, error));
+            }
+            let lock = self.lock(&self.database, progress)?;
+            self.database.discard(&lock)?;
+        }
+        self.fetch(&mut talk, &[commit].into(), progress)
+    }
+}
+
+/// A listing that is there without asking anybody.
+pub(crate) enum KnownListing {
+    Read(Arc<Advertisement>),
+    /// The text that [`Advertisement::parse`] reads.
+    Stored(String),
+}
+
+impl KnownListing {
+    /// Whether it has a release's tag or branch at its commit. The other lines of a stored listing are not
+    /// understood for this.
+    pub(crate) fn has(&self, release: &Release) -> bool {
+        let (Some(name), Some(commit)) = (&release.reference, &release.commit) else {
+            return false;
+        };
+        match self {
+            Self::Read(listed) => listed.has(name, commit),
+            Self::Stored(text) => Advertisement::text_has(text, name, commit),
+        }
+    }
+
+    /// The whole listing; `None` if the stored text is damaged.
+    pub(crate) fn advertisement(self) -> Option<Arc<Advertisement>> {
+        match self {
+            Self::Read(listed) => Some(listed),
+            Self::Stored(text) => Advertisement::parse(&text).ok().map(Arc::new),
+        }
+    }
+}
+
+impl Repository {
+    /// Branches and tags, requested once per process.
+    pub(crate) fn advertisement(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Advertisement>, ProviderError> {
+        if let Some(listed) = self.listed.get() {
+            return Ok(Arc::clone(listed));
+        }
+        let arrived = self.listings.load(Ordering::SeqCst);
+        let mut failed = lock(&self.listing);
+        // Another thread may have listed it meanwhile, and may be fetching now; there is no need to wait for
+        // that.
+        if let Some(listed) = self.listed.get() {
+            return Ok(Arc::clone(listed));
+        }
+        match failed.as_ref() {
+            // It failed while this caller waited, or it will fail in the same way each time.
+            Some(FailedListing { before, failure })
+                if *before >= arrived || failure.kind() == ErrorKind::NotFound =>
+            {
+                return Err(failure.clone());
+            }
+            _ => {}
+        }
+        self.listed(&mut lock(&self.talk), progress).inspect_err(|error| {
+            let before = self.listings.fetch_add(1, Ordering::SeqCst);
+            *failed = Some(FailedListing { before, failure: error.clone() });
+        })
+    }
+
+    /// Branches and tags as far as they are known without asking anybody.
+    pub(crate) fn known_advertisement(&self) -> Option<Arc<Advertisement>> {
+        self.known_listing()?.advertisement()
+    }
+
+    /// The listing of this run, or else the last one on this machine.
+    pub(crate) fn known_listing(&self) -> Option<KnownListing> {
+        match self.listed.get() {
+            Some(listed) => Some(KnownListing::Read(Arc::clone(listed))),
+            None => self.database.listing().map(KnownListing::Stored),
+        }
+    }
+
+    fn listed(
+        &self,
+        talk: &mut Talk,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Advertisement>, ProviderError> {
+        if let Some(listed) = self.listed.get() {
+            return Ok(Arc::clone(listed));
+        }
+        self.check_online(|| "the list of versions".to_owned())?;
+        progress.doing(&format!("asking {}", self.remote));
+        let listed = self.with_session(talk, progress, |session| session.advertisement())?;
+        Ok(Arc::clone(self.listed.get_or_init(|| Arc::new(listed))))
     }
 }

@@ -1,18 +1,23 @@
 //! Repositories on this machine: read with `git upload-pack` if Git is installed, and otherwise with libgit2,
 //! like bundles.
+//!
+//! libgit2's own local transport copies whole histories; this only packs the requested commits. It is still
+//! slower than Git.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use git2::{ObjectType, Repository, RepositoryOpenFlags};
 use mu_provider::{ErrorKind, ProviderError};
+use tempfile::TempDir;
 
+use super::bundle;
 use super::pipe::{self, Ending};
-use super::session::{Session, describe, not_a_repository};
-use super::{bundle, without_git};
+use super::session::{Receive, ReceiveError, Session, describe, not_a_repository};
 use crate::programs::GitPrograms;
 use crate::remote_url::RemoteUrl;
 use crate::stand_in::Place;
-use crate::wire::WireError;
+use crate::wire::{Advertisement, Boundary, Depth, FetchRequest, WireError};
 use crate::words::printable;
 
 /// Begins a conversation with a repository of this machine.
@@ -22,7 +27,7 @@ pub(super) fn open(
 ) -> Result<Box<dyn Session>, ProviderError> {
     let path = remote.folder().ok_or_else(|| not_a_repository(remote))?;
     if bundle::is_bundle(&path) {
-        return without_git::open_bundle(remote, &path);
+        return open_bundle(remote, &path);
     }
     let folder = Some(path).filter(|folder| is_repository(folder));
     let folder = folder.ok_or_else(|| not_a_repository(remote))?;
@@ -41,7 +46,7 @@ pub(super) fn open(
     });
     match opened {
         Ok(session) => session,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => without_git::open(remote, &folder),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => open_without_git(remote, &folder),
         Err(error) => {
             Err(ProviderError::new(ErrorKind::Io, format!("cannot run `git` to read `{remote}`"))
                 .because(error))
@@ -88,4 +93,125 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     let reason = if words.is_empty() { error.to_string() } else { words };
     ProviderError::new(ErrorKind::Io, format!("cannot read the Git repository `{remote}`"))
         .because(reason)
+}
+
+struct Local {
+    remote: RemoteUrl,
+    repository: Repository,
+    /// The folder of the repository during the conversation, if it comes from a bundle.
+    _unpacked: Option<TempDir>,
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Local").field(&self.remote).finish()
+    }
+}
+
+/// Opens the repository in `folder`.
+fn open_without_git(remote: &RemoteUrl, folder: &Path) -> Result<Box<dyn Session>, ProviderError> {
+    let none: [&Path; 0] = [];
+    let repository = Repository::open_ext(folder, RepositoryOpenFlags::NO_SEARCH, none)
+        .map_err(|error| failed(remote, error))?;
+    Ok(Box::new(Local { remote: remote.clone(), repository, _unpacked: None }))
+}
+
+/// Opens the repository that is in a bundle.
+fn open_bundle(remote: &RemoteUrl, path: &Path) -> Result<Box<dyn Session>, ProviderError> {
+    let unpacked = TempDir::new().map_err(|error| {
+        let text = format!("cannot create a temporary folder to read `{remote}`");
+        ProviderError::new(ErrorKind::Io, text).because(error)
+    })?;
+    let repository = bundle::unpack(remote, path, unpacked.path())?;
+    Ok(Box::new(Local { remote: remote.clone(), repository, _unpacked: Some(unpacked) }))
+}
+
+fn failed(remote: &RemoteUrl, error: git2::Error) -> ProviderError {
+    let kind = match error.code() {
+        git2::ErrorCode::NotFound => ErrorKind::NotFound,
+        git2::ErrorCode::Owner => ErrorKind::Refused,
+        _ => ErrorKind::Io,
+    };
+    ProviderError::new(kind, format!("cannot read the Git repository `{remote}`")).because(error)
+}
+
+impl Local {
+    fn text(&self) -> Result<String, git2::Error> {
+        let mut text = String::new();
+        if let Ok(head) = self.repository.head()
+            && let Some(commit) = head.target()
+        {
+            text.push_str(&format!("{commit} HEAD"));
+            if let Some(name) = head.name().ok().filter(|_| head.is_branch()) {
+                text.push_str(&format!(" symref-target:{name}"));
+            }
+            text.push('\n');
+        }
+        for reference in self.repository.references()? {
+            let reference = reference?.resolve()?;
+            let (Ok(name), Some(target)) = (reference.name(), reference.target()) else { continue };
+            let commit = reference.peel(ObjectType::Any)?.id();
+            text.push_str(&format!("{target} {name} peeled:{commit}\n"));
+        }
+        Ok(text)
+    }
+
+    fn pack(&self, request: &FetchRequest) -> Result<(Boundary, Vec<u8>), git2::Error> {
+        let mut builder = self.repository.packbuilder()?;
+        let mut boundary = Boundary::default();
+        let mut walk = self.repository.revwalk()?;
+        for want in &request.wants {
+            let object = self.repository.find_object(*want, None)?;
+            if object.kind() == Some(ObjectType::Tag) {
+                builder.insert_object(object.id(), None)?;
+            }
+            let commit = object.peel_to_commit()?;
+            walk.push(commit.id())?;
+            if request.depth == Depth::One {
+                builder.insert_commit(commit.id())?;
+                boundary.shallow.extend((commit.parent_count() > 0).then_some(commit.id()));
+            }
+        }
+        if request.depth == Depth::Whole {
+            builder.insert_walk(&mut walk)?;
+            boundary.unshallow.clone_from(&request.shallow);
+        }
+        let mut pack = Vec::new();
+        builder.foreach(|bytes| {
+            pack.extend_from_slice(bytes);
+            true
+        })?;
+        Ok((boundary, pack))
+    }
+}
+
+impl Session for Local {
+    fn advertisement(&mut self) -> Result<Advertisement, ProviderError> {
+        let text = self.text().map_err(|error| failed(&self.remote, error))?;
+        Advertisement::parse(&text).map_err(|error| describe(&self.remote, error))
+    }
+
+    fn gives_any_commit(&self) -> bool {
+        true
+    }
+
+    fn gives_commits_only(&self) -> bool {
+        false
+    }
+
+    fn fetch(
+        &mut self,
+        request: &FetchRequest,
+        receive: &mut Receive<'_>,
+    ) -> Result<(), ProviderError> {
+        let (boundary, pack) = self.pack(request).map_err(|error| failed(&self.remote, error))?;
+        receive(&boundary, &mut pack.as_slice()).map_err(|error| match error {
+            ReceiveError::Source(error) => describe(&self.remote, error.into()),
+            ReceiveError::Refused(error) => error,
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
 }

@@ -10,7 +10,7 @@ use mu_provider::Commit;
 use mu_provider::fs;
 
 use super::{Found, Kind, Looked, Own, Pushed, Tips, WorkState, first_place, is_inside};
-use crate::oid;
+use crate::ref_name;
 
 /// What a clone has: its own work, and its submodules.
 pub(super) fn look(
@@ -165,7 +165,7 @@ fn commits(
     for oid in walk {
         let commit = repository.find_commit(oid?)?;
         let subject = commit.summary().ok().flatten().unwrap_or_default();
-        commits.push(super::shown(&oid::name(commit.id()), subject));
+        commits.push(super::shown(&ref_name::name(commit.id()), subject));
     }
     // Nothing is lost that only a silent remote could have.
     if commits.is_empty() {
@@ -249,7 +249,7 @@ pub(super) fn work_state(repository: &Repository) -> Result<WorkState, git2::Err
     let branch = head.filter(git2::Reference::is_branch);
     Ok(WorkState {
         branch: branch.and_then(|head| Some(head.shorthand().ok()?.to_owned())),
-        head: commit.map(|head| oid::name(head.id())),
+        head: commit.map(|head| ref_name::name(head.id())),
         changed,
     })
 }

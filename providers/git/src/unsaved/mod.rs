@@ -12,8 +12,8 @@ use git2::Repository;
 use mu_provider::fs::{self, canonicalize};
 use mu_provider::{Commit, ProviderError};
 
-use crate::oid;
 use crate::opened::LocalGit;
+use crate::ref_name;
 use crate::stand_in::{Place, StandIn};
 use crate::surroundings::SurroundingsError;
 
@@ -239,5 +239,5 @@ pub fn begin_repository(folder: &Path, branch: &str, message: &str) -> Result<Co
     let tree = repository.find_tree(index.write_tree()?)?;
     let author = git2::Signature::now("mu", "mu@localhost")?;
     let commit = repository.commit(Some("HEAD"), &author, &author, message, &tree, &[])?;
-    Ok(oid::name(commit))
+    Ok(ref_name::name(commit))
 }

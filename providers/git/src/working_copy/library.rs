@@ -12,7 +12,7 @@ use mu_provider::{Commit, ErrorKind, Progress, ProviderError};
 
 use super::{Beginning, WorkingCopies, no_tag, parse};
 use crate::database::Database;
-use crate::oid;
+use crate::ref_name;
 use crate::ref_name::TagName;
 use crate::remote_url::RemoteUrl;
 use crate::transport::Session;
@@ -48,7 +48,7 @@ impl WorkingCopies {
         repository.set_head(from.branch.full()).map_err(failed)?;
         check_out(&repository).map_err(|error| cannot("check out the files of", remote, error))?;
         self.bring_submodules(&repository, remote, 0, progress)?;
-        Ok(oid::name(commit))
+        Ok(ref_name::name(commit))
     }
 
     /// Fetches the history of all branches and tags, and a commit that none of them may contain.

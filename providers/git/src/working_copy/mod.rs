@@ -14,9 +14,9 @@ use mu_provider::{Commit, ErrorKind, Lead, Progress, ProviderError, SafeUrl};
 
 use self::program::Access;
 use crate::database::Bounds;
-use crate::oid;
 use crate::programs::GitPrograms;
 use crate::provider::{CheckFolder, GitOptions};
+use crate::ref_name;
 use crate::ref_name::{BranchName, TagName};
 use crate::remote_url::RemoteUrl;
 use crate::transport::Transports;
@@ -129,7 +129,7 @@ impl WorkingCopies {
         if !self.has_git() {
             let listed = self.transports.open(&remote)?.advertisement()?;
             let commits = listed.refs.iter().map(|other| other.commit).chain(listed.head);
-            return Ok(commits.map(oid::name).collect());
+            return Ok(commits.map(ref_name::name).collect());
         }
         let remotes = || Ok(vec![remote.clone()]);
         self.with_tokens(&Access::Own, remotes, |access| self.tips_with_git(access, &remote))
@@ -172,7 +172,7 @@ fn no_tag(from: &Beginning<'_>) -> ProviderError {
 
 /// The commit as libgit2 knows it.
 fn parse(commit: &Commit) -> Result<Oid, ProviderError> {
-    oid::parse(Some(commit)).ok_or_else(|| {
+    ref_name::parse(Some(commit)).ok_or_else(|| {
         let text = format!("the commit {commit} is of a repository with SHA-256");
         ProviderError::new(ErrorKind::Refused, text).hint("install `git`, which can read it")
     })

@@ -12,7 +12,7 @@ use mu_provider::fs;
 use mu_provider::{Commit, ErrorKind, InnerPath, ProviderError};
 
 use super::{Beginning, WorkingCopies, no_tag};
-use crate::gitmodules::Submodules;
+use crate::config_text::Submodules;
 use crate::remote_url::RemoteUrl;
 use crate::transport::Token;
 use crate::words::printable_end;

@@ -1,6 +1,6 @@
 //! Hostile trees and answers.
 
-use mu_provider::conformance::hostile::{Item, trees};
+use mu_provider::conformance::{Item, hostile_trees};
 use mu_provider::{ErrorKind, Folder, Limits, Provider as _, ProviderError, Tree, TreeWriter};
 use mu_testing::http::{Reply, TestServer};
 
@@ -28,7 +28,7 @@ fn fetch_as_sent(origin: &Origin, commit: &str) -> Result<Tree, ProviderError> {
 fn every_hostile_tree_is_refused() {
     let origin = Origin::new("r.git");
     origin.commit(&[("x", "1")]);
-    for hostile in trees() {
+    for hostile in hostile_trees() {
         // Git has no paths, only names in trees, so a hostile path becomes trees in trees where it can.
         let mut entries = Vec::new();
         for (path, item) in &hostile.items {

@@ -3,13 +3,18 @@
 //! libdeflate is by far the fastest, but does not say where a gzip member ended, and data after a member is
 //! refused here. So its result counts only if the archive itself proves where the member ends; otherwise zlib
 //! decides.
+//!
+//! Later archives reuse the memory ([`Scratch`]): it is warm, and the system need not provide
+//! more.
 
 use std::fmt;
 use std::io;
+use std::sync::Mutex;
 
 use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{Decompressor, crc32};
 use memchr::memmem;
+use mu_provider::threads::lock;
 
 use super::ArchiveError;
 
@@ -81,6 +86,25 @@ fn inflate_exactly(archive: &[u8], memory: &mut [u8]) -> Result<usize, ArchiveEr
             Err(ArchiveError::Gzip(io::Error::other("its size is not the size that it states")))
         }
         _ => Err(ArchiveError::Truncated),
+    }
+}
+
+/// Larger pieces are returned to the system. Nearly all packages are smaller.
+const LARGEST: usize = 256 << 10;
+
+/// Memory for as many archives as are unpacked at once.
+#[derive(Debug, Default)]
+pub struct Scratch(Mutex<Vec<Inflate>>);
+
+impl Scratch {
+    /// Calls `work` with what inflates one archive.
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Inflate) -> T) -> T {
+        let mut inflate = lock(&self.0).pop().unwrap_or_default();
+        let result = work(&mut inflate);
+        if inflate.capacity() <= LARGEST {
+            lock(&self.0).push(inflate);
+        }
+        result
     }
 }
 

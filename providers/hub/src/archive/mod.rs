@@ -10,8 +10,6 @@ mod early;
 mod header;
 mod inflate;
 mod layers;
-mod pax;
-mod scratch;
 pub(crate) mod tar;
 mod write;
 
@@ -22,8 +20,8 @@ use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, TreeError, TreeWriter
 use sha2::{Digest as _, Sha256};
 
 pub use self::early::{EARLY, lacks_early};
+pub use self::inflate::Scratch;
 pub use self::layers::Layers;
-pub use self::scratch::Scratch;
 pub use self::tar::Sink;
 pub use self::write::ArchiveWriter;
 

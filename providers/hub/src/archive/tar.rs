@@ -10,10 +10,11 @@ use std::io::{self, BufReader, Read};
 
 use mu_provider::{TreeError, TreeWriter, shown_path};
 
+use super::header::Extension;
 use super::header::{BLOCK, Header};
 use super::layers::Layers;
-use super::pax::{self, Extension};
 use super::{ArchiveError, Layout};
+use crate::archive::header;
 
 /// How many bytes may belong to no file: headers, extended headers, padding. The tree limits the rest.
 const OVERHEAD: u64 = 16 << 20;
@@ -215,7 +216,7 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
             }
             b'g' => {
                 let records = self.extension(size)?;
-                pax::check_global(&records).map_err(|reason| self.malformed(reason))
+                header::check_global(&records).map_err(|reason| self.malformed(reason))
             }
             b'L' => {
                 let content = self.extension(size)?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mu_provider::conformance::hostile::{self, Item};
+use mu_provider::conformance::{self, Item};
 use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
 use mu_provider_hub::archive::{ArchiveError, Layout, unpack, unpack_from};
 
@@ -121,7 +121,7 @@ fn accepted(tar: Vec<u8>, paths: &[&str]) {
 
 #[test]
 fn trees_that_no_provider_accepts() {
-    for hostile in hostile::trees() {
+    for hostile in conformance::hostile_trees() {
         let mut tar = Tar::default();
         for (path, item) in &hostile.items {
             tar = match item {

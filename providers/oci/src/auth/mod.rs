@@ -1,11 +1,10 @@
 //! Authentication at a registry, which requires a password, or a token from a server that it names.
 //!
-//! `challenge.rs` reads what the registry requires, `stores.rs` finds passwords in the files of container
-//! tools, and `helper.rs` runs programs that know them. A password belongs to the registry that was asked, whatever
+//! `challenge.rs` reads what the registry requires, and `stores.rs` finds passwords in the files of container
+//! tools, and runs programs that know them. A password belongs to the registry that was asked, whatever
 //! server that names for its tokens: where it may go decides the crate `mu-provider`, as for all credentials.
 
 mod challenge;
-mod helper;
 mod stores;
 
 use std::collections::HashMap;

@@ -15,7 +15,7 @@ use mu_provider::{Dates, Lead, Location, SafeUrl};
 use self::bytes::{Reader, Writer, put_number};
 pub(in crate::index) use self::table::Table;
 use crate::index::cache::lines::{Far, Lines};
-use crate::index::cache::record::{Fetched, Learned, Listing, Record};
+use crate::index::cache::lines::{Fetched, Learned, Listing, Record};
 
 const VALIDATOR: u8 = 1;
 const LISTING: u8 = 2;

@@ -19,9 +19,9 @@
 use std::ops::Range;
 
 use super::bytes::{Reader, Writer};
-use crate::index::cache::head::{Head, Label};
+use crate::index::cache::lines::Fetched;
+use crate::index::cache::lines::{Head, Label};
 use crate::index::cache::lines::{LineSpan, Lines};
-use crate::index::cache::record::Fetched;
 
 /// Among the values for which a row has no room: the version is a text.
 const TEXT: u8 = 1;

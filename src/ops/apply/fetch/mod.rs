@@ -7,7 +7,6 @@ mod here;
 mod local_packs;
 mod one;
 mod route;
-mod unpacked;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +17,6 @@ use mu_provider::{Digest, Release, Soon};
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
-use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::archive::fetch_provenance;
@@ -33,12 +31,13 @@ pub(crate) use crate::ops::apply::fetch::local_packs::copy_writable;
 pub(crate) use crate::ops::apply::fetch::local_packs::{add_entry, has_or_takes_back};
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
+use crate::ops::apply::fetch::one::work_at_once;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};
+use crate::ops::apply::fetch::one::{note_unpacked, unpacked};
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::route::place_of;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 pub(crate) use crate::ops::apply::fetch::route::{archives, source_now, used_instead};
-use crate::ops::apply::fetch::unpacked::{note_unpacked, unpacked};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;

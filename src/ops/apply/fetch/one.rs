@@ -1,8 +1,14 @@
 //! One package on its way into the store: a locked one, or one that no lock names.
+//!
+//! An archive whose content no listing has the digest of may have been unpacked on this machine before. And how many threads fetch
+//! packages: few if the processors are the limit, many if the network is. The caller defines the work and shares it out.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use mu_provider::Release;
+use mu_provider::threads::start_in;
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
@@ -14,7 +20,7 @@ use crate::ops::session::events::Work;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
-use crate::store::{StoreError, Stored};
+use crate::store::{StoreError, Stored, Unpacking};
 
 /// Brings one locked package into the store, from where the settings lead it.
 ///
@@ -71,4 +77,95 @@ pub(crate) fn fetch_release(
             Ok(String::new())
         })
         .map_err(|error| not_fetched(error, &what))
+}
+
+/// The tree of a release of which only the archive is known, if that was unpacked on this machine before.
+pub(super) fn unpacked(session: &Session, route: &Route, release: &Release) -> Option<Stored> {
+    let digest = session.store.unpacked(unpacking(route, release)?)?;
+    session.store.find(&digest).ok().flatten()
+}
+
+/// Notes what the archive of a release contained.
+pub(super) fn note_unpacked(session: &Session, route: &Route, release: &Release, stored: &Stored) {
+    if let Some(archive) = unpacking(route, release) {
+        // Without the note, it is fetched again one day.
+        let _ = session.store.note_unpacked(archive, &stored.digest);
+    }
+}
+
+/// The archive of a release, if its digest says what is in it.
+fn unpacking<'a>(route: &'a Route, release: &'a Release) -> Option<Unpacking<'a>> {
+    let is_content = route.provider.facts().archives_are_content;
+    let archive = release.archive.as_deref().filter(|_| is_content)?;
+    let provider = route.provider.name();
+    Some(Unpacking { provider, archive, locator: release.locator.as_deref() })
+}
+
+/// How long packages are counted before more threads start. If each of the first threads fetches a package in
+/// that time, they are not waiting for the network; more threads would only make each one slower.
+const COUNTED: Duration = Duration::from_millis(10);
+
+/// Runs `work` on `few` threads, of which this is one, and on up to `most` if it takes long.
+///
+/// `done` counts what was done. If packages arrive quickly, more threads than processors would only get in
+/// each other's way.
+pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(dyn Fn() + Sync)) {
+    let few = few.min(most);
+    let (end, ended) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let threads = 1 + (1..few).map_while(|_| start_in(scope, work).ok()).count();
+        if threads == few && few < most {
+            // Without this thread, those that work are enough.
+            let _ = start_in(scope, move || {
+                let mut threads = threads;
+                while threads < most {
+                    let before = done.load(Ordering::Relaxed);
+                    if ended.recv_timeout(COUNTED).is_ok() {
+                        return;
+                    }
+                    if done.load(Ordering::Relaxed) - before < few {
+                        let more = threads.min(most - threads);
+                        if !(0..more).all(|_| start_in(scope, work).is_ok()) {
+                            return;
+                        }
+                        threads += more;
+                    }
+                }
+            });
+        }
+        // A thread that works by itself is where a processor is idle; two that start beside one that waits often share one.
+        work();
+        // The receiver has gone if there are enough threads.
+        let _ = end.send(());
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn there_are_more_threads_where_the_first_ones_wait() {
+        // Nobody continues before all of them are there.
+        let all = Barrier::new(7);
+        let came = AtomicUsize::new(0);
+        work_at_once(2, 7, &AtomicUsize::new(0), &|| {
+            all.wait();
+            came.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(came.into_inner(), 7);
+    }
+
+    #[test]
+    fn there_are_no_more_threads_than_asked_for() {
+        for (few, most, expected) in [(2, 0, 1), (0, 0, 1), (2, 1, 1), (4, 3, 3), (3, 3, 3)] {
+            let came = AtomicUsize::new(0);
+            work_at_once(few, most, &AtomicUsize::new(0), &|| {
+                came.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(came.into_inner(), expected, "{few} {most}");
+        }
+    }
 }

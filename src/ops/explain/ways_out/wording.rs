@@ -1,21 +1,25 @@
 //! What to change in this workspace, for each way out.
+//!
+//! The failed command was supposed to do something: the suggested command must still do it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::fs;
 use crate::ops::explain::ways_out::command::{ADD, Command};
-use crate::ops::explain::ways_out::pending::as_before;
-use crate::ops::explain::ways_out::question;
+
+use crate::index::Requirement;
+use crate::manifest;
+use crate::ops::explain::ways_out;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
 use crate::ops::explain::ways_out::writing::UNPIN;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::steps::Step;
-use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::requirements::{Asked, Requirements, narrowing};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::{Scope, Session};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Key;
 
@@ -42,11 +46,11 @@ impl Wording<'_> {
         // A what-if question writes nothing, so it is asked again with what would help. A change of the workspace comes
         // with it only as data, for whoever reads JSON.
         let question = self.requirements.question.as_ref();
-        let again = question.and_then(|question| question::again(self.session, question, way_out));
+        let again = question.and_then(|question| ways_out::again(self.session, question, way_out));
         let Some(command) = again else {
             // The command excludes it too, so that other settings alone would not help.
             let is_excluded = |id: &PackageId| {
-                question.is_some_and(|question| question::excludes(self.session, question, id))
+                question.is_some_and(|question| ways_out::excludes(self.session, question, id))
             };
             let is_of_both = matches!(way_out, WayOut::Include(id) if is_excluded(id));
             return if is_of_both { None } else { self.change(way_out) };
@@ -406,4 +410,74 @@ pub(crate) fn line_in(path: &Path, key: &str, item: &str) -> Option<usize> {
     // Begins with the line of the key, where a list or map may be written in one line.
     let mut below = text.lines().enumerate().skip(start);
     below.find(|(_, line)| line.contains(item)).map(|(line, _)| line + 1)
+}
+
+impl Wording<'_> {
+    /// Whether the failed command added this requirement.
+    pub(super) fn is_new(&self, asked: &Asked) -> bool {
+        let session = self.session;
+        let mut members = session.workspace.members.iter();
+        let member = members.find(|member| Requester::of(member) == asked.by);
+        match (&asked.by, member) {
+            (by, _) if by.is_move() => true,
+            _ if asked.reference.local().is_some() => false,
+            (Requester::CommandLine, _) => {
+                let known = session.lockfile().ok().flatten().unwrap_or_default();
+                let narrowing = narrowing(asked.requirement.clone());
+                !known.extra.contains(&format!("{}{narrowing}", asked.reference))
+            }
+            (_, Some(member)) => {
+                let written = &member.manifest;
+                let Requirement { id, spec, channel, app_version, prerelease } = &asked.requirement;
+                let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
+                let is_alike = |one: &manifest::Requirement| {
+                    one.reference.spec() == *spec
+                        && (&one.channel, &one.app_version) == (channel, app_version)
+                        && one.prerelease == *prerelease
+                };
+                // Whether it is the same name is told sooner than what a name means.
+                let is_same =
+                    |one: &manifest::Requirement| one.reference == asked.reference && is_alike(one);
+                !known.clone().any(is_same)
+                    && !known.any(|one| is_alike(one) && self.is_about(member, one, id))
+            }
+            (_, None) => asked.line.is_none(),
+        }
+    }
+
+    /// What is left to do after `asks`, without anything about `given_up`.
+    pub(super) fn pending(&self, asks: &[Ask], given_up: Option<&PackageId>) -> Vec<Command> {
+        // It is done if it is what changes, or if a manifest then requires the same, or any version if none
+        // was named.
+        let is_done = |asked: &Asked| {
+            asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
+                let is_same = ask.to.spec == asked.requirement.spec
+                    || asked.requirement.spec == VersionSpec::Latest && asked.by.as_str() == ask.by;
+                ask.from.as_ref() == Some(&asked.requirement) || (!asked.by.is_move() && is_same)
+            })
+        };
+        let asked = self.requirements.asked.iter();
+        let asked = asked.filter(|asked| {
+            given_up != Some(&asked.requirement.id) && self.is_new(asked) && !is_done(asked)
+        });
+        asked
+            .filter_map(|asked| {
+                if asked.by.is_move() {
+                    let front = format!("{}{}", asked.by, self.global());
+                    return Some(Command::new(front, asked.reference.to_string()));
+                }
+                self.command(&[], &as_before(asked), asked.line.map(|(_, list)| list))
+            })
+            .collect()
+    }
+}
+
+/// The requirement as it is now.
+fn as_before(asked: &Asked) -> Ask {
+    Ask {
+        by: asked.by.to_string(),
+        from: Some(asked.requirement.clone()),
+        to: asked.requirement.clone(),
+        version: String::new(),
+    }
 }

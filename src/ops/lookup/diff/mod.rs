@@ -1,7 +1,6 @@
 //! `diff`: what changed between two versions of a package, to read before an update. The versions are fetched into the store,
 //! and nothing is installed.
 
-mod lines;
 mod trees;
 
 use schemars::JsonSchema;
@@ -14,7 +13,7 @@ use crate::manifest::source::Document;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::lookup::chosen::fetched;
-use crate::ops::lookup::package::published;
+use crate::ops::lookup::chosen::published;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version};

@@ -7,7 +7,6 @@ use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent
 use mu_provider_hub::HubProvider;
 
 use super::packing::is_chart;
-use super::renaming::Renaming;
 use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
@@ -17,6 +16,7 @@ use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::lines::{
     IndexLine, Mark, copy_of, full_version, is_version, tags, tidied, yanked,
 };
+use crate::ops::publication::mirror::Renaming;
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session, Stage};

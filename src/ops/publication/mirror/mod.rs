@@ -5,10 +5,11 @@
 //!
 //! What is already there is not fetched again, so an interrupted run can continue. Mutable properties of
 //! published versions are updated.
+//!
+//! Packages may be copied under other names, in renamed namespaces.
 
 mod copying;
 mod packing;
-mod renaming;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::copying::Copying;
-use self::renaming::Renaming;
+
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
+use crate::manifest::rename::Rename;
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::publication::target::Target;
 use crate::ops::requirements::Requirements;
@@ -26,7 +28,7 @@ use crate::ops::requirements::names::as_here;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Options, Scope, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{Base, Name, PackageId, Reference};
 use crate::select::Update;
 
 /// What to copy, and the target.
@@ -210,4 +212,50 @@ fn versions(
         of_package.insert(package.version.clone(), package.clone());
     }
     versions
+}
+
+/// The namespaces of references, and their replacement.
+#[derive(Debug)]
+struct Renaming {
+    /// The base of each, and its namespace if it has one; the longest namespace comes first.
+    from: Vec<(Base, Option<Name>)>,
+    to: Name,
+}
+
+impl Renaming {
+    /// Renames the namespaces of `roots` to the one in `text`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not a namespace.
+    fn new(roots: &BTreeSet<PackageId>, text: &str) -> Result<Self, CommandError> {
+        let reference = Reference::parse(text.strip_suffix('/').unwrap_or(text))?;
+        let is_name = reference.base().is_none()
+            && reference.local().is_none()
+            && reference.version().is_none()
+            && reference.path() == reference.name().as_str();
+        if !is_name {
+            let message = format!("`--as {text}` is not a namespace");
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("write only a namespace, such as `--as internal`"));
+        }
+        let from = roots.iter().map(|root| (root.base(), root.name().namespace()));
+        let mut from: Vec<_> = from.collect();
+        let length = |name: &Option<Name>| name.as_ref().map_or(0, |name| name.as_str().len());
+        from.sort_by_key(|(_, namespace)| std::cmp::Reverse(length(namespace)));
+        Ok(Self { from, to: reference.name().clone() })
+    }
+
+    /// The name of a package in the mirror, and the rename behind it; `None` if it keeps its name.
+    fn of(&self, id: &PackageId) -> Option<(Name, Rename)> {
+        let name = id.name();
+        self.from.iter().filter(|(base, _)| *base == id.base()).find_map(|(_, from)| {
+            let rest = match from {
+                Some(from) => name.strip_prefix(from)?,
+                None => Some(name.clone()).filter(|name| name.namespace().is_none())?,
+            };
+            let renamed = Rename { from: from.clone(), to: Some(self.to.clone()) };
+            Some((self.to.join(&rest), renamed))
+        })
+    }
 }

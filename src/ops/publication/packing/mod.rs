@@ -1,12 +1,12 @@
 //! Creates the archive of a package, with the same bytes from the same files on every machine.
 //!
-//! [`contents`](crate::contents) chooses the files, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts the lock
-//! down to the package, `archive.rs` writes and reads back, `odd.rs` warns of what was probably not intended.
+//! [`contents`](crate::contents) chooses the files, `lock.rs` cuts the lock down to the package, `archive.rs` writes and reads back.
+//!
+//! This file also warns of what is packed, or not, and was probably not intended; and it recognizes files that contain secrets by their
+//! names, because a publication can never be undone. Contents are not read. If a name only looks like a secret, its author needs `--force`.
 
 mod archive;
 mod lock;
-mod odd;
-mod secrets;
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,8 @@ use mu_provider_hub::wire;
 pub use self::archive::Archive;
 use crate::contents::{self, Content, Item, Kind, Owned};
 use crate::lock::{FILE_NAME, Lockfile};
-use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
+use crate::manifest::{Globs, JSON_NAME, Manifest, Warning, YAML_NAME, error_at_readme};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::{locked_for, pin_of};
 use crate::ops::{Code, CommandError, Session};
@@ -133,7 +133,7 @@ fn own_content(
     let owned = &Owned::around(folder, &session.environment)?;
     let source = contents::Source { folder, kind, owned, others };
     let chosen = contents::choose(&source, &session.environment, warnings)?;
-    odd::warn(member, &chosen, warnings);
+    warn(member, &chosen, warnings);
     Ok(chosen)
 }
 
@@ -197,8 +197,7 @@ fn refuse_secrets(
             Content::File { place, .. } => crate::fs::canonicalize(place).ok(),
             _ => None,
         };
-        secrets::looks_secret(&item.path)
-            || real.is_some_and(|real| secrets::looks_secret(&real.to_string_lossy()))
+        looks_secret(&item.path) || real.is_some_and(|real| looks_secret(&real.to_string_lossy()))
     };
     let found: Vec<&str> = items.iter().filter(is_secret).map(|item| &*item.path).collect();
     if found.is_empty() {
@@ -244,4 +243,133 @@ fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, Co
         editor.set_version(Section::Dependencies, reference, Some(pin))?;
     }
     Ok(editor.into_text())
+}
+
+/// Reports what was probably not intended.
+fn warn(member: &Member, chosen: &[Item], warnings: &mut Vec<String>) {
+    for pattern in member.manifest.files.patterns().filter(|pattern| !pattern.starts_with('!')) {
+        let Ok(globs) = Globs::parse([pattern]) else { continue };
+        if !chosen.iter().any(|chosen| globs.covers(&chosen.path)) {
+            warnings.push(format!(
+                "`{pattern}` in `files` matches nothing: there is no such file, or `.gitignore` excludes it (`!{pattern}` in a `.muignore` brings it back)"
+            ));
+        }
+    }
+    if let Some(readme) = &member.manifest.readme
+        && !chosen.iter().any(|chosen| chosen.path == readme.as_str())
+    {
+        let text = crate::fs::read_text(&member.manifest_path).ok();
+        let message = format!("there is no file `{readme}`, which `readme` names");
+        let error = text.and_then(|text| error_at_readme(&member.manifest_path, &text, &message));
+        let line = error.map(|error| error.line());
+        warnings.push(Warning::new(&member.manifest_path, line, message).to_string());
+    }
+    for chosen in chosen {
+        let (folder, name) = chosen.path.rsplit_once('/').unwrap_or(("", &chosen.path));
+        if !folder.is_empty() && (name == YAML_NAME || name == JSON_NAME) {
+            warnings.push(format!(
+                "`{folder}` is a separate package and is packed too; `!{folder}` in `files` excludes it"
+            ));
+        }
+    }
+}
+
+/// Names of files.
+const NAMES: &[&str] = &[
+    ".dockercfg",
+    ".env",
+    ".envrc",
+    ".git-credentials",
+    ".htpasswd",
+    ".my.cnf",
+    ".netrc",
+    "_netrc",
+    ".npmrc",
+    ".pgpass",
+    ".pypirc",
+    ".terraformrc",
+    ".vault-token",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "credentials.json",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ecdsa_sk",
+    "id_ed25519",
+    "id_ed25519_sk",
+    "id_rsa",
+    "kubeconfig",
+    "terraform.tfstate",
+    "terraform.tfstate.backup",
+];
+
+/// Endings of names.
+const ENDINGS: &[&str] =
+    &[".jks", ".kdb", ".kdbx", ".key", ".keystore", ".p12", ".pem", ".pfx", ".pkcs12", ".ppk"];
+
+/// The last parts of paths.
+const PATHS: &[&str] = &[
+    ".aws/config",
+    ".aws/credentials",
+    ".azure/accesstokens.json",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/gcloud/application_default_credentials.json",
+    ".docker/config.json",
+    ".gem/credentials",
+    ".kube/config",
+    ".m2/settings.xml",
+];
+
+/// Folders whose whole content counts.
+const FOLDERS: &[&str] = &[".ssh", ".gnupg"];
+
+/// Endings of `.env.…` files that contain examples.
+const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
+
+/// Whether a file with this path probably contains a secret; `path` has slashes.
+fn looks_secret(path: &str) -> bool {
+    let path = path.to_lowercase();
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    // `.env.production` has secrets; `.env.example` and `.env.local.sample` show how to write one.
+    let is_environment = name
+        .strip_prefix(".env.")
+        .is_some_and(|rest| !EXAMPLES.contains(&rest.rsplit('.').next().unwrap_or(rest)));
+    let is_path = |known: &&str| {
+        path.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    NAMES.contains(&name)
+        || is_environment
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || PATHS.iter().any(is_path)
+        || folders.split('/').any(|folder| FOLDERS.contains(&folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_told_by_their_names() {
+        for (path, expected) in [
+            (".env", true),
+            ("a/.ENV", true),
+            (".env.production", true),
+            (".env.example", false),
+            (".env.local.sample", false),
+            (".environment", false),
+            ("keys/server.pem", true),
+            ("keys/id_rsa", true),
+            ("keys/id_rsa.pub", false),
+            ("home/.aws/credentials", true),
+            ("x.aws/credentials", false),
+            ("credentials", false),
+            (".ssh/anything", true),
+            (".npmrc", true),
+            ("docs/keys.md", false),
+            ("monkey", false),
+        ] {
+            assert_eq!(looks_secret(path), expected, "{path}");
+        }
+    }
 }

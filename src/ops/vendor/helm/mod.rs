@@ -4,7 +4,6 @@
 //! Helm only knows the direct dependencies of a chart; their dependencies are inside their archives. The
 //! files for Helm are written after Mu.lock, which remains authoritative.
 
-mod leftovers;
 mod packing;
 
 use std::collections::BTreeMap;

@@ -2,15 +2,20 @@
 //!
 //! Helm packs what lies in `charts/` of such a chart, which may be nothing, or old. Here the charts inside follow from its
 //! `Chart.yaml` and Mu.lock, and a chart that is nowhere is an error: Helm would install the others without a word.
+//!
+//! What lies in `charts/` beside these archives is here, too: those of former dependencies, and what Helm would use besides.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
 use mu_formats::helm::{self, Need};
+use mu_provider::{Folder, InnerPath};
 use mu_provider_helm::Content;
 
-use super::{Vendoring, archive_name};
+use super::{CHARTS, VendoredChart, Vendoring, archive_name, checked};
+use crate::contents::Derived;
+use crate::contents::rules::{OF_HELM, Rules};
 use crate::contents::{self, Kind, Owned, is_archive_of};
 use crate::formats;
 use crate::fs;
@@ -262,4 +267,67 @@ fn absent(name: &str, folder: &Path, inner: &str) -> CommandError {
     CommandError::new(Code::NotFound, message)
         .hint(format!("Helm would install `{name}` without `{inner}`, and say nothing"))
         .hint("run `helm dependency update` there, or give the dependency a `repository` that mu can ask")
+}
+
+impl Vendoring<'_> {
+    /// Removes the archives of earlier versions and of former dependencies, which `lock` names. Warns of what else Helm would
+    /// render.
+    pub(super) fn remove_others(
+        &self,
+        around: &Folder,
+        needs: &[Need],
+        lock: Option<&str>,
+        vendored: &VendoredChart,
+    ) -> Result<Vec<String>, CommandError> {
+        let mut removed = Vec::new();
+        if around.look_at(&CHARTS.into())?.is_none() {
+            return Ok(removed);
+        }
+        let charts = around.inner(&CHARTS.into())?;
+        let derived = Derived::new(needs, lock);
+        let rules = Rules::only(OF_HELM, around.path(), &mut Vec::new())?;
+        for (file, kind) in charts.entries()? {
+            if vendored.archives.iter().any(|archive| archive.file == file) {
+                continue;
+            }
+            // Only what mu or Helm has made of a dependency is removed: an archive that the lock of before, or a dependency of now,
+            // names. What a person has put there is left alone, and said if Helm would use it.
+            let path = charts.path().join(&file);
+            if kind != mu_provider::Kind::Folder && derived.has(&file) {
+                if !self.mode.is_dry() {
+                    charts.remove_file(&checked(&file, InnerPath::name)?)?;
+                }
+                removed.push(file);
+            } else if needs.iter().any(|need| need.name == file) {
+                if needs.iter().any(|need| need.requirement.is_some() && need.name == file) {
+                    self.session.events.warning(&format!(
+                        "Helm would use `{}` beside the archive of the same chart; remove the folder",
+                        path.display()
+                    ));
+                }
+            } else if is_rendered(&path, &file, &rules) {
+                let (what, next) = match fs::metadata(&path).is_ok_and(|found| found.is_dir()) {
+                    true => ("folder", ", or name it under `dependencies`, without a `repository`"),
+                    false => ("archive", ""),
+                };
+                self.session.events.warning(&format!(
+                    "Helm would render `{}`, which no dependency names; remove the {what}{next}",
+                    path.display()
+                ));
+            }
+        }
+        removed.sort();
+        Ok(removed)
+    }
+}
+
+/// Whether Helm takes what is called `name` in `charts/` for a chart.
+fn is_rendered(path: &std::path::Path, name: &str, rules: &Rules) -> bool {
+    let found = fs::metadata(path);
+    let is_folder = found.as_ref().is_ok_and(std::fs::Metadata::is_dir);
+    let is_chart = match is_folder {
+        true => fs::metadata(&path.join(helm::CHART)).is_ok(),
+        false => found.is_ok() && name.ends_with(".tgz"),
+    };
+    is_chart && !name.starts_with(['.', '_']) && !rules.leave_out(path, is_folder)
 }

@@ -14,7 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::retry_on_intr;
 
-use super::kind::Kind;
+use crate::tree::folder::Kind;
 
 /// Writes `content` with nothing but the system call: the standard library uses one at which a thread can
 /// be cancelled, which is expensive for small files.

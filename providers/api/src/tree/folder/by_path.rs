@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::kind::{Kind, not_a_file};
+use crate::tree::folder::{Kind, not_a_file};
 
 pub(super) fn write_all(mut file: File, content: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut file, content)

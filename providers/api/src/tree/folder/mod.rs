@@ -9,7 +9,6 @@ mod by_descriptor;
 #[cfg(not(unix))]
 mod by_path;
 mod inside;
-mod kind;
 mod moving;
 
 use std::ffi::OsString;
@@ -23,8 +22,7 @@ use std::time::SystemTime;
 use self::by_descriptor::{Held, write_all};
 #[cfg(not(unix))]
 use self::by_path::{Held, write_all};
-pub use self::kind::Kind;
-use self::kind::not_a_file;
+
 pub(crate) use self::moving::needs_a_copy;
 use crate::fs::changing;
 
@@ -217,6 +215,23 @@ impl Folder {
     pub fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
         self.held.size_and_time(path)
     }
+}
+
+/// What something in a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link, wherever it leads.
+    Symlink,
+    /// A pipe, a device, a socket.
+    Other,
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "it is not a regular file")
 }
 
 #[cfg(all(test, unix))]

@@ -1,21 +1,14 @@
-//! The dependency graph as text for other programs, or as a picture.
+//! The dependency graph as text for other programs (for Graphviz, in its language DOT, and for Mermaid, which many Markdown viewers draw),
+//! or as a stand-alone picture: readable in light and dark mode, and by screen readers.
 //!
-//! The same graph gives the same bytes. [`crate::ops::graph`] builds the graph.
-
-mod dot;
-mod mermaid;
-mod svg;
+//! The same graph gives the same bytes. [`crate::ops::graph`] builds the graph, and [`mu_picture`] draws the picture.
 
 use std::collections::BTreeMap;
 
-use mu_picture::Edge;
+use mu_picture::{Edge, Picture, Style};
 
 use crate::ops::graph::{Graph, Node, Vertex};
 use crate::report::text::one_line;
-
-pub use self::dot::dot;
-pub use self::mermaid::mermaid;
-pub use self::svg::{MOST_PIECES, svg};
 
 /// A line between each pair of nodes, for everything that one requires of the other, in the order of their nodes.
 fn lines(graph: &Graph) -> Vec<Edge> {
@@ -38,13 +31,116 @@ fn texts(vertex: &Vertex) -> (String, Option<String>) {
     (one_line(&vertex.name), vertex.version.as_deref().map(one_line))
 }
 
+/// The graph in DOT: `mu graph --format dot | dot -Tpng`.
+pub fn dot(graph: &Graph) -> String {
+    let mut text = String::from(
+        "digraph dependencies {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"monospace\"];\n  \
+         edge [fontname=\"monospace\", fontsize=11];\n",
+    );
+    for (node, vertex) in graph.vertices.iter().enumerate() {
+        let (name, version) = texts(vertex);
+        let label = match version {
+            Some(version) => format!("{}\\n{}", escaped(&name), escaped(&version)),
+            None => escaped(&name),
+        };
+        let own = if vertex.is_root { ", style=\"rounded,bold\"" } else { "" };
+        text.push_str(&format!("  n{node} [label=\"{label}\"{own}];\n"));
+    }
+    for line in lines(graph) {
+        let label = escaped(&line.label);
+        text.push_str(&format!("  n{} -> n{} [label=\"{label}\"];\n", line.from, line.to));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Text between quotes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// The graph as a Mermaid flowchart.
+pub fn mermaid(graph: &Graph) -> String {
+    let mut text = String::from("flowchart LR\n");
+    for (node, vertex) in graph.vertices.iter().enumerate() {
+        let (name, version) = texts(vertex);
+        let label = match version {
+            Some(version) => {
+                format!("{}<br/>{}", escaped_for_mermaid(&name), escaped_for_mermaid(&version))
+            }
+            None => escaped_for_mermaid(&name),
+        };
+        let own = if vertex.is_root { ":::own" } else { "" };
+        text.push_str(&format!("  n{node}[\"{label}\"]{own}\n"));
+    }
+    for line in lines(graph) {
+        let label = escaped_for_mermaid(&line.label);
+        text.push_str(&format!("  n{} -->|\"{label}\"| n{}\n", line.from, line.to));
+    }
+    text.push_str("  classDef own font-weight:bold\n");
+    text
+}
+
+/// Text between quotes: special characters are written by their number.
+fn escaped_for_mermaid(plain: &str) -> String {
+    let mut text = String::with_capacity(plain.len());
+    for character in plain.chars() {
+        match character {
+            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | '|' | ';' => {
+                text.push_str(&format!("#{};", u32::from(character)));
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+/// The most boxes, labels and bends of a picture: a larger one has some megabytes, and nobody can read it.
+pub const MOST_PIECES: usize = 50_000;
+
+/// The graph as SVG.
+///
+/// # Errors
+///
+/// The number of boxes, labels and bends, if it is more than [`MOST_PIECES`].
+pub fn svg(graph: &Graph) -> Result<String, usize> {
+    let node = |vertex| {
+        let (name, version) = texts(vertex);
+        mu_picture::Node { name, version, is_own: vertex.is_root }
+    };
+    let mut picture = Picture {
+        title: "Dependency graph".to_owned(),
+        nodes: graph.vertices.iter().map(node).collect(),
+        edges: lines(graph),
+        ..Picture::default()
+    };
+    let pieces = mu_picture::pieces(&picture);
+    if pieces > MOST_PIECES {
+        return Err(pieces);
+    }
+    picture.description = description(&picture);
+    Ok(mu_picture::svg(&picture, Style::Own))
+}
+
+fn description(picture: &Picture) -> String {
+    let own = picture.nodes.iter().filter(|node| node.is_own).count();
+    match picture.nodes.len() {
+        0 => "There is no package in this workspace, and nothing is installed.".to_owned(),
+        all => format!(
+            "{all} packages, {own} of them the workspace's own, and {} requirements. Each arrow leads from a package to \
+             one that it needs.",
+            picture.edges.len()
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ops::graph::Edge;
 
     /// Nodes by name (those with a `!` are the workspace's own), and edges by place.
-    pub(super) fn graph(names: &[&str], edges: &[(Node, Node, &str)]) -> Graph {
+    fn graph(names: &[&str], edges: &[(Node, Node, &str)]) -> Graph {
         let vertices = names.iter().enumerate().map(|(node, name)| Vertex {
             name: name.trim_end_matches('!').to_owned(),
             id: None,
