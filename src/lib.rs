@@ -11,12 +11,12 @@
 //! | [`env`](mod@env), [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
 //! | [`reference`](mod@reference) | texts that name packages, ids, versions, ranges; no I/O; in the crate `mu-manifest` |
 //! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout; the crate `mu-manifest` |
+//! | [`select`] | from requirements to one version of each package, or to a conflict; no I/O; the crate `mu-select` |
 //! | [`formats`] | the manifests of other ecosystems; how they are read is in the crate `mu-formats` |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
 //! | [`contents`] | which files of a folder are its package, as its owner would pack it |
 //! | [`search`] | the eight places where a package may be |
 //! | [`index`] | from an id to its releases, over the providers; which provider serves what |
-//! | [`select`] | from requirements to one version of each package, or to a conflict; no I/O |
 //! | [`lock`] | `Mu.lock` |
 //! | [`store`] | every tree that was fetched, once, under the digest of its content |
 //! | [`packs`] | what is installed, and the transaction that changes it |
@@ -82,9 +82,9 @@ pub mod ops;
 pub mod packs;
 pub mod report;
 pub mod search;
-pub mod select;
 pub mod store;
 pub mod workspace;
 
 pub use mu_manifest::{self as manifest, reference};
 pub use mu_provider::fs;
+pub use mu_select as select;

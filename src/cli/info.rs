@@ -9,7 +9,7 @@ use serde::Serialize;
 use mu_provider::brief;
 
 use crate::cli::context::{Context, Ending};
-use crate::index::releases::LeftOut;
+use crate::index::LeftOut;
 use crate::lock::Source;
 use crate::ops::info::{Exports, Info, info};
 use crate::ops::info::{Readme, readme};

@@ -11,7 +11,7 @@ use crate::cli::context::{Context, Ending};
 
 use crate::cli::global::within;
 use crate::cli::info::with_reason;
-use crate::index::releases::LeftOut;
+use crate::index::LeftOut;
 use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::Session;

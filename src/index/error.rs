@@ -6,9 +6,9 @@ use mu_provider::{ErrorKind, ProviderError};
 
 use crate::fs::FileError;
 use crate::index::routes::RouteError;
-use crate::index::universe::Unavailable;
 use crate::manifest::source::SourceError;
 use crate::reference::{PackageId, ReferenceError, Version};
+use crate::select::Unavailable;
 
 /// Why something about a package is not known.
 #[derive(Debug, thiserror::Error)]

@@ -16,12 +16,12 @@ use mu_provider::{
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
 use crate::index::package::{self, Origin, Package};
-use crate::index::releases::Position;
 use crate::index::routes::Route;
 use crate::index::shared::{Shared, Slot};
-use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::reference::{PackageId, Version};
+use crate::select::Candidate;
+use crate::select::releases::Position;
 
 /// The registry's line for the version that somebody has put into the workspace, if it has the same content;
 /// other content is refused.

@@ -19,13 +19,11 @@ mod package;
 mod plain;
 mod pool;
 mod prefetch;
-pub mod releases;
 mod routes;
 mod run;
 mod shared;
 mod sibling;
 mod similar;
-mod universe;
 mod wire;
 
 use std::collections::BTreeSet;
@@ -41,10 +39,10 @@ use crate::fs::FileError;
 use crate::index::cache::Record;
 use crate::index::package::Origin;
 use crate::index::prefetch::Prefetcher;
-use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::shared::{Shared, Slot};
 use crate::manifest::Manifest;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::select::releases::{Details, Position, Releases};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
@@ -58,11 +56,12 @@ pub use self::shared::MOST_PACKAGES;
 #[cfg(feature = "publish")]
 pub(crate) use self::sibling::sibling;
 pub use self::similar::nearest;
-pub use self::universe::{
-    Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged,
-};
-pub use self::wire::moved_to;
+pub use self::wire::{LeftOut, moved_to};
 pub(crate) use self::wire::{conflicting, details};
+// What selection sees of the index.
+pub use crate::select::{
+    Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged, releases,
+};
 
 /// The index of one run.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use crate::index::universe::Requirement;
 use crate::reference::{Base, PackageId, Reference, VersionSpec};
+use crate::select::Requirement;
 use mu_provider::Reach;
 use mu_provider::threads::lock;
 

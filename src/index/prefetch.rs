@@ -11,11 +11,11 @@ use mu_provider::{Lead, Soon};
 
 use crate::index::options::IndexOptions;
 use crate::index::pool::Pool;
-use crate::index::releases::{Position, Releases};
 use crate::index::routes::Route;
 use crate::index::shared::Shared;
-use crate::index::universe::{Candidate, Level};
 use crate::reference::PackageId;
+use crate::select::releases::{Position, Releases};
+use crate::select::{Candidate, Level};
 
 /// Fewer packages than this are read without another thread, if they are on this machine.
 const MANY: usize = 16;

@@ -13,8 +13,8 @@ use crate::index::options::IndexOptions;
 use crate::index::plain::AskedCommits;
 use crate::index::plain::PlainReferences;
 use crate::index::routes::{Route, Routes, Searchable};
-use crate::index::universe::Unavailable;
 use crate::reference::{Defaults, PackageId, Reference};
+use crate::select::Unavailable;
 
 /// The state of a whole run.
 pub(super) struct Run {

@@ -19,8 +19,8 @@ use crate::index::package::Package;
 use crate::index::prefetch::Prefetcher;
 use crate::index::routes::Route;
 use crate::index::run::{Run, Surroundings};
-use crate::index::universe::Unavailable;
 use crate::reference::PackageId;
+use crate::select::Unavailable;
 use mu_provider::threads::lock;
 
 /// What the index and its prefetcher share.

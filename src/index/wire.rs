@@ -7,15 +7,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::index::cache::{Fetched, Head, Label, Learned, LineSpan, Lines, Listing};
 use crate::index::facts::fixed;
-use crate::index::releases::{Details, Entry, LeftOut, Upgrade, plain};
-use crate::index::universe::Requirement;
 use crate::manifest::Capability;
 use crate::reference::{
     Base, Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec,
 };
+use crate::select::Requirement;
+use crate::select::releases::{Details, Entry, Upgrade, plain};
 
 /// Sorts the lines of a listing, ascending by version; those that are not versions come last.
 ///
@@ -317,6 +319,35 @@ pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
         Version::parse_lenient(&release.version).ok()
     } else {
         Version::parse(&release.version).ok()
+    }
+}
+
+/// An entry of a registry that cannot be read as a version, and is not listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// What it has in place of a version; may be empty.
+    pub version: String,
+    /// Why it is left out.
+    pub reason: String,
+}
+
+/// How many entries that are left out are named.
+const MOST_NAMED: usize = 5;
+
+impl LeftOut {
+    /// What is left out, and why; `None` if nothing is. Of many entries, the first are named.
+    pub fn in_words(left_out: &[Self]) -> Option<String> {
+        let named = left_out.iter().take(MOST_NAMED).map(|Self { version, reason }| {
+            match reason.contains(version.as_str()) {
+                true => reason.clone(),
+                false => format!("`{version}`: {reason}"),
+            }
+        });
+        let mut named: Vec<String> = named.collect();
+        if left_out.len() > MOST_NAMED {
+            named.push(format!("and {} more", left_out.len() - MOST_NAMED));
+        }
+        (!named.is_empty()).then(|| named.join("; "))
     }
 }
 

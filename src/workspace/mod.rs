@@ -38,9 +38,7 @@ pub(crate) use self::root::repository_around;
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root, root_around};
 pub(crate) use self::schema::File as Key;
 pub use self::schema::schema;
-pub use self::settings::{
-    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, ReleaseAge, Resolution, Settings,
-};
+pub use self::settings::{Exclusion, Link, Namespace, PatchFile, ReleaseAge, Settings};
 use mu_formats::Reading;
 use mu_formats::helm::Aliases;
 use mu_provider::Folder;
@@ -52,6 +50,7 @@ use crate::manifest::{
     Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
 };
 use crate::reference::{Defaults, PackageId, Version};
+pub use crate::select::{Bundled, Majors, Resolution};
 
 /// A workspace: its settings and its own packages.
 #[derive(Debug, Clone)]

@@ -13,15 +13,13 @@ use mu_provider::{InnerPath, NamedBy};
 use super::elsewhere::{OfUser, TrustedBuilds};
 use super::members::Patterns;
 use super::schema::{Consent, File, Trust};
-use super::settings::{
-    Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, ReleaseAge, Resolution,
-    Settings,
-};
+use super::settings::{Exclusion, FRESH_FOR, Link, Namespace, PatchFile, ReleaseAge, Settings};
 use super::settings::{Stated, packages, runtime, runtime_provides};
 use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
+use crate::select::{Bundled, Majors, Resolution};
 use crate::workspace::settings;
 
 /// The keys of a workspace's file only, and those of both files.

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::settings::{Link, Majors, Resolution};
+use super::settings::Link;
 use crate::manifest::{choice, in_lines, keys};
+use crate::select::{Majors, Resolution};
 
 /// The JSON schema of `.mu/workspace.yaml`; `~/.mu/config.yaml` has the same keys except `namespace`,
 /// `members` and `patches`.

@@ -16,6 +16,7 @@ use super::{Cutoff, Registry};
 use crate::manifest::source::{SourceError, Table, Text, Value};
 use crate::manifest::{Capability, choice, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
+use crate::select::{Bundled, Majors, Resolution};
 
 /// For how many seconds the answer of a registry that does not say so itself is used without asking again, by default.
 pub(super) const FRESH_FOR: u32 = 600;
@@ -122,30 +123,6 @@ impl Settings {
 }
 
 choice! {
-    /// How versions are chosen.
-    #[derive(Default)]
-    pub enum Resolution {
-        /// The newest versions that fit together.
-        #[default]
-        Highest = "highest",
-        /// The lowest versions that satisfy every minimum.
-        Minimal = "minimal",
-    }
-}
-
-choice! {
-    /// Whether a package may be chosen more than once.
-    #[derive(Default)]
-    pub enum Majors {
-        /// Once.
-        #[default]
-        One = "one",
-        /// Once for each major version.
-        Many = "many",
-    }
-}
-
-choice! {
     /// How packs are created from the store.
     #[derive(Default)]
     pub enum Link {
@@ -161,15 +138,6 @@ choice! {
         /// One symbolic link to the store for a whole pack.
         Symlink = "symlink",
     }
-}
-
-/// A chart that uses copies that it carries inside.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bundled {
-    /// The chart.
-    pub by: PackageId,
-    /// What it carries inside; `None` for all that it depends on.
-    pub id: Option<PackageId>,
 }
 
 /// Versions that are never picked.

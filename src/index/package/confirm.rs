@@ -7,8 +7,8 @@ use mu_provider::{Release, Yanked};
 use super::Package;
 use crate::index::error::PackageError;
 use crate::index::facts::read_by_selection;
-use crate::index::releases::Position;
 use crate::index::run::Surroundings;
+use crate::select::releases::Position;
 use mu_provider::threads::lock;
 
 impl Package {

@@ -7,14 +7,14 @@ use mu_provider::{Dependency, Release, without_secrets};
 
 use super::Package;
 use crate::index::error::PackageError;
-use crate::index::releases::Position;
 use crate::index::run::Surroundings;
 use crate::index::sibling::sibling;
-use crate::index::universe::Requirement;
 use crate::index::wire;
 use crate::manifest::error_at_dependency;
 use crate::manifest::source::SourceError;
 use crate::reference::{Defaults, PackageId, ReferenceError, VersionSpec};
+use crate::select::Requirement;
+use crate::select::releases::Position;
 
 /// A version or revision of a package, whose dependencies become requirements.
 pub(super) struct Dependent<'r> {

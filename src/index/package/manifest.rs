@@ -11,13 +11,13 @@ use mu_provider::{
 use super::Package;
 use crate::formats;
 use crate::index::error::PackageError;
-use crate::index::releases::Details;
 use crate::index::routes::Route;
 use crate::index::run::Surroundings;
-use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::manifest::{Manifest, Outline};
 use crate::reference::{PackageId, Version};
+use crate::select::Candidate;
+use crate::select::releases::Details;
 use mu_provider::threads::lock;
 
 /// The data of a release's manifest that selection needs.

@@ -18,12 +18,12 @@ use self::requirements::Requirements;
 use self::revision::Looked;
 use crate::index::cache::{Fetched, Lines, Listing, Record, Table};
 use crate::index::error::PackageError;
-use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::routes::Route;
 use crate::index::run::Surroundings;
-use crate::index::universe::Candidate;
-use crate::index::wire;
+use crate::index::wire::{self, LeftOut};
 use crate::reference::{Aliases, PackageId, Version};
+use crate::select::Candidate;
+use crate::select::releases::{Details, Position, Releases};
 use mu_provider::threads::lock;
 
 /// A package and what was looked up about it in this run.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::Package;
 use super::dependent::Dependent;
 use crate::index::error::PackageError;
-use crate::index::releases::{Details, Position};
 use crate::index::run::Surroundings;
-use crate::index::universe::{Candidate, Requirement};
 use crate::reference::PackageId;
+use crate::select::releases::{Details, Position};
+use crate::select::{Candidate, Requirement};
 use mu_provider::threads::lock;
 
 /// What a version requires, once that was looked up.

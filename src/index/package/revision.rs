@@ -7,11 +7,11 @@ use mu_provider::{Dependency, ErrorKind, Release, none_if};
 use super::Package;
 use super::requirements::Requirements;
 use crate::index::error::PackageError;
-use crate::index::releases::Position;
 use crate::index::run::Surroundings;
-use crate::index::universe::{Revision, Untagged};
 use crate::index::wire;
 use crate::reference::VersionSpec;
+use crate::select::releases::Position;
+use crate::select::{Revision, Untagged};
 use mu_provider::threads::lock;
 
 /// A revision without a version tag that was looked up.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::formats;
 use crate::fs;
-use crate::index::releases::LeftOut;
+use crate::index::LeftOut;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::apply::development;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::index::releases::LeftOut;
+use crate::index::LeftOut;
 use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest, unreadable_version};
 use crate::manifest::source::printable;
 use crate::ops::explain::details;

@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::fs;
-use crate::index::releases::{Details, LeftOut, Position};
+use crate::index::LeftOut;
+use crate::index::releases::{Details, Position};
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::lock::{Lockfile, Source};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::index::releases::{LeftOut, Position};
+use crate::index::LeftOut;
+use crate::index::releases::Position;
 use crate::lock::Source;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::chosen::{Published, published};

@@ -1,0 +1,71 @@
+//! Chooses versions: turns requirements, a lock and rules into one selection, or into the smallest conflict.
+//!
+//! Does no I/O: it sees a [`Universe`], which mu's index is, and whose data is in [`releases`]. One trait, [`Strategy`], is
+//! the interface of every engine: what it chooses, how a move changes the requirements, and what helps if it fails. Engines
+//! share the graph (`world`), the candidates of a package as a sorted array in which a requirement is a set of positions
+//! (`candidates`, `positions`), and the rules that exclude candidates (`filters`). A failure is data ([`Conflict`]); `explain`
+//! puts it into words, and `ways_out` finds what helps, by trying. The answer depends only on the request and the universe,
+//! not on the order of requirements.
+//!
+//! It is a separate crate so that it cannot know workspaces, registries or files, and so that it compiles while the providers
+//! do.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+
+mod candidates;
+mod clash;
+mod conflict;
+mod core;
+mod diagnose;
+mod effort;
+mod explain;
+mod fewest;
+mod filters;
+mod fold;
+mod minimal;
+mod namers;
+mod newer;
+mod node;
+mod outcome;
+mod plan;
+mod positions;
+mod raise;
+pub mod releases;
+mod request;
+mod search;
+mod selection;
+mod strategies;
+mod strategy;
+mod supply;
+mod trial;
+mod unfinished;
+mod universe;
+mod upgrades;
+mod way_out;
+mod ways_out;
+mod world;
+
+pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
+pub use effort::{STEPS, Statistics};
+pub use filters::{Passed, Rejection, incompatibilities};
+pub use fold::{FoldedVersions, Run};
+pub use newer::{Asking, Ceiling, Newer, Obstacle};
+pub use plan::{Because, Change, Lowered, Move, beginning_at};
+pub use request::{
+    Bundled, Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
+    Settings, StatedCapabilities, Update,
+};
+pub use selection::{
+    Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,
+};
+pub use strategies::{Highest, Minimal, Resolution, strategy_named};
+pub use strategy::Strategy;
+pub use unfinished::Unfinished;
+pub use universe::{Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged};
+pub use way_out::{Ask, WayOut};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! The build list: everything that is reachable from the roots, each package at the highest of the minimum
+//! versions on the way.
+//!
+//! The requirements of a visited version count even if a higher version is chosen, as in Go. So the list does
+//! not depend on anything that was published later.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mu_manifest::reference::{PackageId, VersionSpec};
+use rustc_hash::FxHashMap;
+
+use crate::Settings;
+use crate::candidates::Candidates;
+use crate::conflict::Fact;
+use crate::filters::Rejection;
+use crate::node::{Capability, MajorLine, PackageIndex, RequirementIndex};
+use crate::releases::Position;
+use crate::universe::{Requirement, Unavailable};
+use crate::world::{Packages, RequirementSet, World};
+
+/// A version of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Pick {
+    pub(crate) line: MajorLine,
+    pub(crate) position: Position,
+}
+
+/// What requires something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A root, by its place in the request.
+    Root(usize),
+    /// A visit, by its place in the list.
+    Visit(usize),
+    /// The command itself, which wants a version.
+    Command,
+    /// The packages that require a capability.
+    Capability(Capability),
+}
+
+/// A version that is visited although no requirement names it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Addition {
+    pub(crate) place: PackageIndex,
+    pub(crate) position: Position,
+    /// What it is visited for.
+    pub(crate) by: By,
+}
+
+/// A version that is the lowest that some requirement accepts.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit {
+    pub(crate) place: PackageIndex,
+    pub(crate) position: Position,
+    /// What required it first, and how.
+    pub(crate) by: By,
+    pub(crate) requirement: Arc<Requirement>,
+}
+
+/// The versions that were visited, and the chosen one of each line.
+#[derive(Debug, Default)]
+pub(crate) struct BuildList {
+    pub(crate) visits: Vec<Visit>,
+    pub(crate) chosen: BTreeMap<MajorLine, usize>,
+    /// For each replaced package, why it is replaced.
+    pub(crate) why_replaced: BTreeMap<PackageId, Vec<Fact>>,
+    visited: FxHashMap<(PackageIndex, Position), usize>,
+}
+
+impl BuildList {
+    /// Visits everything that is reachable from the roots and from `additions`, a level of the graph at a
+    /// time. Replacements are visited in place of what they replace, as far as the world knows them.
+    pub(super) fn walk(world: &mut World<'_>, additions: &[Addition]) -> Result<Self, Unavailable> {
+        let mut list = Self::default();
+        // Ends, because a requirement is followed once, and only versions that a requirement or an addition names are
+        // visited.
+        let mut met = RequirementSet::default();
+        let mut wave: Vec<(By, RequirementIndex)> = Vec::new();
+        for (index, root) in world.roots.to_vec().iter().enumerate() {
+            let needs =
+                root.requirements.iter().map(|one| (By::Root(index), world.packages.need_for(one)));
+            wave.extend(needs);
+        }
+        // What the roots require, and what was wanted before, is explained by that, whatever else requires
+        // it.
+        list.follow(world, wave, &mut met)?;
+        for &Addition { place, position, by } in additions {
+            let package = world.package(place);
+            // An addition has no requirement of its own. In explanations it reads like one of exactly this version.
+            let label = package.label(position);
+            let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
+            let requirement = Requirement::new(package.id.clone(), spec);
+            let requirement = Arc::new(requirement);
+            if let Some(visit) = list.note(world, by, requirement, place, position) {
+                let needs = world.packages.needs_of(place, position)?;
+                let wave = needs.iter().map(|&need| (By::Visit(visit), need)).collect();
+                list.follow(world, wave, &mut met)?;
+            }
+        }
+        Ok(list)
+    }
+
+    /// Visits everything that a wave requires and that was not visited before.
+    fn follow(
+        &mut self,
+        world: &mut World<'_>,
+        mut wave: Vec<(By, RequirementIndex)>,
+        met: &mut RequirementSet,
+    ) -> Result<(), Unavailable> {
+        while !wave.is_empty() {
+            // A later requirement of the same adds nothing.
+            wave.retain(|&(_, need)| !world.packages.is_own(need) && met.insert(need));
+            world.packages.expect(wave.iter().map(|&(_, need)| &world.requirement(need).id));
+            // Everything of a level is asked for before any of it is read, so that a cold index waits once for each
+            // level.
+            let mut fresh = Vec::new();
+            for (by, need) in wave {
+                fresh.extend(self.visit(world, by, need)?);
+            }
+            let candidates: Vec<_> = fresh
+                .iter()
+                .map(|&visit| (self.visits[visit].place, self.visits[visit].position))
+                .collect();
+            world.packages.expect_requirements(&candidates);
+            wave = Vec::new();
+            for (visit, (place, position)) in fresh.into_iter().zip(candidates) {
+                let needs = world.packages.needs_of(place, position)?;
+                wave.extend(needs.iter().map(|&need| (By::Visit(visit), need)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits the lowest version that a requirement accepts; returns the visit if it is the first of that version.
+    fn visit(
+        &mut self,
+        world: &mut World<'_>,
+        by: By,
+        need: RequirementIndex,
+    ) -> Result<Option<usize>, Unavailable> {
+        let Some((place, position)) = lowest_for(world, need)? else { return Ok(None) };
+        if self.visited.contains_key(&(place, position)) {
+            return Ok(None);
+        }
+        let requirement = Arc::clone(world.requirement(need));
+        Ok(self.note(world, by, requirement, place, position))
+    }
+
+    fn note(
+        &mut self,
+        world: &World<'_>,
+        by: By,
+        requirement: Arc<Requirement>,
+        place: PackageIndex,
+        position: Position,
+    ) -> Option<usize> {
+        if self.visited.contains_key(&(place, position)) {
+            return None;
+        }
+        let visit = self.visits.len();
+        self.visits.push(Visit { place, position, by, requirement });
+        self.visited.insert((place, position), visit);
+        let package = world.package(place);
+        let line = world.line(place, position);
+        let chosen = self.chosen.entry(line).or_insert(visit);
+        // The rule of Go's minimal version selection: the highest of all minimums. `a` needs `c >=1.2`, `b` needs `c
+        // >=1.4`, and `c` has 1.9: it is 1.4.
+        if is_higher(package, position, self.visits[*chosen].position) {
+            *chosen = visit;
+        }
+        Some(visit)
+    }
+
+    /// The visits of chosen versions, in order.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        let mut chosen: Vec<usize> = self.chosen.values().copied().collect();
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// The chosen version of every line.
+    pub(crate) fn positions(&self) -> BTreeMap<MajorLine, Position> {
+        self.chosen.iter().map(|(&line, &visit)| (line, self.visits[visit].position)).collect()
+    }
+
+    /// The chosen position of a line.
+    pub(crate) fn position(&self, line: MajorLine) -> Option<Position> {
+        self.chosen.get(&line).map(|&visit| self.visits[visit].position)
+    }
+}
+
+/// The lowest candidate that a requirement accepts; `None` if there is none.
+///
+/// A yanked version is used only if the requirement's lower bound is exactly it.
+pub(crate) fn lowest(
+    world: &mut World<'_>,
+    requirement: &Requirement,
+) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
+    let need = world.packages.need_for(requirement);
+    lowest_for(world, need)
+}
+
+/// The lowest candidate that the requirement with this number accepts; `None` if there is none.
+pub(crate) fn lowest_for(
+    world: &mut World<'_>,
+    need: RequirementIndex,
+) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
+    let (place, lowest) = world.packages.lowest(need, find_lowest)?;
+    Ok(lowest.map(|lowest| (place, lowest)))
+}
+
+fn find_lowest(
+    packages: &mut Packages<'_>,
+    requirement: &Requirement,
+    place: PackageIndex,
+) -> Result<Option<Position>, Unavailable> {
+    let (_, set) = packages.accepted(requirement)?;
+    let lowest = set.first();
+    let package = packages.get(place);
+    // Only where something is excluded can a withdrawn version be meant.
+    if package.allowed.len() < package.count() as usize {
+        let matching = packages.matching(place, requirement)?;
+        let package = packages.get(place);
+        let settings = &packages.request.settings;
+        let mut below = matching.iter().take_while(|&at| lowest.is_none_or(|lowest| at < lowest));
+        let is_pin = |&at: &Position| is_yanked_pin(package, settings, requirement, at);
+        if let Some(yanked) = below.find(is_pin) {
+            return Ok(Some(yanked));
+        }
+    }
+    Ok(lowest)
+}
+
+/// Whether the lower bound of a requirement is exactly this version, and the version is excluded only because
+/// it was yanked.
+pub(crate) fn is_yanked_pin(
+    package: &Candidates,
+    settings: &Settings,
+    requirement: &Requirement,
+    position: Position,
+) -> bool {
+    matches!(package.rejection(settings, position), Some(Rejection::Yanked(_)))
+        && package.version(position).is_some_and(|version| requirement.spec.begins_at(&version))
+}
+
+/// Whether one candidate comes after another. A revision comes where its version would, after the release of
+/// that version; a revision without a version comes last.
+pub(crate) fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
+    let key = |position: Position| {
+        let version = package.version(position);
+        (version.is_none(), version, package.revision(position).is_some(), position)
+    };
+    key(one) > key(than)
+}

@@ -1,0 +1,143 @@
+//! The strategies, and which of them the settings name.
+//!
+//! The default one is [`Highest`]: the newest versions that fit together, found by a complete search. Its state is the lock: a locked version stays as long as it fits, so no move changes a manifest. Without a
+//! lock, direct dependencies are raised after the search (`raise`), because the search first decides whatever
+//! conflicts most, direct or not.
+//!
+//! [`Minimal`] is described where its parts are, in `minimal`.
+
+use mu_manifest::choice;
+use mu_manifest::reference::{Version, VersionSpec};
+
+use crate::minimal::{moves, select};
+use crate::node::NodeKind;
+use crate::plan::beginning_at;
+use crate::search::Verdict;
+use crate::strategy::Strategy;
+use crate::universe::{Requirement, Universe};
+use crate::world::{World, explore, look_ahead, unfinished};
+use crate::{
+    Change, Failure, Move, Request, Selection, WayOut, core, diagnose, fewest, outcome, raise,
+    search, ways_out,
+};
+
+choice! {
+    /// How versions are chosen.
+    #[derive(Default)]
+    pub enum Resolution {
+        /// The newest versions that fit together.
+        #[default]
+        Highest = "highest",
+        /// The lowest versions that satisfy every minimum.
+        Minimal = "minimal",
+    }
+}
+
+/// The strategy of a name.
+pub fn strategy_named(resolution: Resolution) -> &'static dyn Strategy {
+    match resolution {
+        Resolution::Highest => &Highest,
+        Resolution::Minimal => &Minimal,
+    }
+}
+
+/// The newest versions that fit together, direct dependencies preferred, found by a complete search.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Highest;
+
+impl Strategy for Highest {
+    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+        let mut world = World::new(universe, request);
+        look_ahead(&mut world)?;
+        answer(&mut world)
+    }
+
+    fn follows_lock(&self) -> bool {
+        true
+    }
+
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        failure: &Failure,
+    ) -> Vec<WayOut> {
+        ways_out::of_highest(universe, request, failure)
+    }
+}
+
+/// Searches, and searches again if exploring more may help.
+pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
+    loop {
+        match search::solve(world, usize::MAX)? {
+            Verdict::Chosen(chosen) => return gather(world, chosen),
+            // Packages that nothing has led to yet may still help: then the search starts again.
+            Verdict::Refuted(proof) if explore(world, &core::reached(&proof))? => {}
+            Verdict::Refuted(proof) => {
+                return Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)));
+            }
+            Verdict::GivenUp => return Err(Failure::Unfinished(Box::new(unfinished(world)))),
+        }
+    }
+}
+
+/// The result of a search, after direct dependencies were raised and unneeded providers left out.
+fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
+    let chosen = raise::raise(world, chosen)?;
+    let chosen = fewest::fewest(world, chosen)?;
+    let packages = chosen.iter().filter_map(|(&node, &position)| {
+        let is_package = matches!(world.kind(node), NodeKind::Versions(_));
+        is_package.then_some((world.place(node)?, position))
+    });
+    world.packages.expect_chosen(packages);
+    Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
+}
+
+/// The lowest versions that meet everything reachable.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Minimal;
+
+impl Strategy for Minimal {
+    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+        select::select(universe, request)
+    }
+
+    fn plan(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        to: Move<'_>,
+    ) -> Result<Option<Change>, Failure> {
+        moves::plan(universe, request, to).map(Some)
+    }
+
+    fn planned(&self, change: &Change, request: &Request) -> Option<Selection> {
+        change.answer(&select::without_lock(request))
+    }
+
+    fn beginning(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        wish: &Requirement,
+    ) -> Result<Option<VersionSpec>, Failure> {
+        moves::beginning(universe, request, wish)
+    }
+
+    fn unpinned(&self, before: Option<VersionSpec>, pinned: &Version) -> Option<VersionSpec> {
+        Some(beginning_at(before.as_ref(), pinned))
+    }
+
+    fn follows_lock(&self) -> bool {
+        false
+    }
+
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        failure: &Failure,
+    ) -> Vec<WayOut> {
+        ways_out::of_minimal(universe, request, failure)
+    }
+}
