@@ -163,3 +163,28 @@ fn yanked_versions_are_not_chosen_but_kept() {
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0"]);
 }
+
+#[test]
+fn what_nothing_would_require_any_more_is_not_moved_to() {
+    let sandbox = Sandbox::with_dependencies(&["x/a#^1"]);
+    sandbox.offer(
+        "x/a 1.0.0:
+         x/a 1.1.0: x/b#^1
+         x/b 1.0.0:
+         x/b 1.1.0:
+         x/b 2.0.0:",
+    );
+    sandbox.mu(&["get"]).ok();
+    let state = sandbox.state();
+    // Only `x/a` 1.0.0 goes with it, which needs no `x/b`: the next run would drop that.
+    insta::assert_snapshot!(sandbox.mu(&["update", "x/b#2.0.0"]).fails().shown(), @"
+    $ mu update x/b#2.0.0
+    error: nothing requires `x/b` 2.0.0, so it would go with the next run: it is required as `^1` by `x/a` now
+
+    hint: `mu add 'x/b#^2.0.0'` has the manifest require it
+    [exit 1]
+    ");
+    assert!(sandbox.state() == state, "nothing has changed");
+    sandbox.mu(&["update", "x/b#1.0.0"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+}

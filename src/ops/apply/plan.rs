@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::index::Requirement;
-use crate::lock::Lockfile;
+use crate::lock::{Lockfile, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
@@ -334,23 +334,33 @@ fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<()
     for Asked { requirement: Requirement { id, .. }, reference, .. } in moved {
         let all = || resolved.lock.find(id).filter(|package| !package.source.is_workspace());
         let Some(alone) = all().find(|package| package.requested.is_empty()) else { continue };
-        let asked = all().flat_map(|package| &package.requested);
-        let asked: Vec<String> =
-            asked.map(|one| format!("`{}` by `{}`", one.spec, one.by)).collect();
+        let listed = |asked: &mut dyn Iterator<Item = &Requested>| -> Vec<String> {
+            asked.map(|one| format!("`{}` by `{}`", one.spec, one.by)).collect()
+        };
+        let asked = listed(&mut all().flat_map(|package| &package.requested));
+        // Whoever requires it may have moved to a version that does not.
+        let before = resolved.previous.find(id).flat_map(|package| &package.requested);
+        let (asked, when) = match asked.is_empty() {
+            true => (listed(&mut { before }), " now"),
+            false => (asked, ""),
+        };
         if asked.is_empty() {
             continue;
         }
         let version = &alone.version;
         let message = format!(
-            "nothing requires `{id}` {version}, so it would go with the next run: it is required as {}",
+            "nothing requires `{id}` {version}, so it would go with the next run: it is required as {}{when}",
             asked.join(", ")
         );
         let version = alone.parsed_version().as_ref().map(VersionSpec::compatible_with);
         let wanted = reference.with_version(version);
         let required = quoted(wanted.as_str());
-        return Err(CommandError::new(Code::NoSolution, message)
-            .hint(format!("`mu get {required}` requires it instead of what `mu get` was given"))
-            .hint(format!("`mu add {required}` has the manifest require it")));
+        let mut error = CommandError::new(Code::NoSolution, message);
+        if when.is_empty() {
+            let get = format!("`mu get {required}` requires it instead of what `mu get` was given");
+            error = error.hint(get);
+        }
+        return Err(error.hint(format!("`mu add {required}` has the manifest require it")));
     }
     Ok(())
 }
