@@ -78,9 +78,9 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
         }
     }
     replaced.sort_by(|left, right| left.id.cmp(&right.id));
-    let mut doubled = drop_doubled(&mut replaced, |replaced| &replaced.id);
+    let mut doubled = drop_doubled(&mut replaced, |replaced| &replaced.id, PartialEq::eq);
     packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
-    doubled.extend(drop_doubled(&mut packages, |package| &package.id));
+    doubled.extend(drop_doubled(&mut packages, |package| &package.id, is_same_content));
     let twice = packages.windows(2).find_map(|two| match two {
         [first, later] if is_twice(first, later) => {
             Some((&later.id, [first.version.as_str(), later.version.as_str()]))
@@ -102,18 +102,27 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     Ok(Lockfile { resolution, packages, replaced, extra, doubled, is_merge: false })
 }
 
-/// Drops each entry that is the same as the one before it, and returns the ids of these.
-fn drop_doubled<Entry: PartialEq>(
+/// Drops each entry that says the same as the one before it, and returns the ids of these.
+fn drop_doubled<Entry>(
     entries: &mut Vec<Entry>,
     id: impl Fn(&Entry) -> &PackageId,
+    says_same: impl Fn(&Entry, &Entry) -> bool,
 ) -> Vec<PackageId> {
     let mut doubled = Vec::new();
     entries.dedup_by(|later, first| {
-        let is_same = later == first;
+        let is_same = says_same(later, first);
         doubled.extend(is_same.then(|| id(later).clone()));
         is_same
     });
     doubled
+}
+
+/// Whether two entries are of the same content from the same place. Who requires it may differ: Git merges two locks line by line,
+/// and then has an entry of each side. As versions are chosen again because of that, the requirements are told again, too.
+fn is_same_content(one: &LockedPackage, other: &LockedPackage) -> bool {
+    (&one.id, &one.version, &one.source) == (&other.id, &other.version, &other.source)
+        && (&one.commit, &one.reference) == (&other.commit, &other.reference)
+        && (one.digest, one.archive, one.patch) == (other.digest, other.archive, other.patch)
 }
 
 /// Whether two entries are of one package, and neither of two majors of it, nor of versions that are meant to stand beside each other.
@@ -508,7 +517,10 @@ extra: [aws/vpc#^2, ./x#y]
             ),
             "{newer}"
         );
-        let other = with(&vpc.replace("^1 by", "~1 by")).expect_err("differs");
+        let asked = with(&vpc.replace("^1 by", "~1 by")).expect("is the same content");
+        assert_eq!((asked.packages.len(), asked.doubled.len()), (2, 1));
+        let changed = vpc.replace("hub+https://hub.mu.com/", "hub+https://other.mu.com/");
+        let other = with(&changed).expect_err("is from another place");
         assert!(other.contains("its two entries for 1.0.0 differ"), "{other}");
         let replaced =
             |by: &str| format!("{}  replacedBy: {by}\n", vpc.replace("aws/vpc", "aws/old"));
