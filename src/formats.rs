@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use mu_formats::helm::{self, Aliases, Needs};
+use mu_formats::helm::{self, HelmRepositoryAliases, Needs};
 use mu_formats::kcl;
 use mu_formats::{FORMATS, Format, FormatError, Reading, Texts};
 use mu_provider::Release;
@@ -16,7 +16,7 @@ use crate::fs;
 use crate::manifest::edit::{Change, EditError, Editor};
 use crate::manifest::source::{MAX_BYTES, New, SourceError, layout};
 use crate::manifest::{
-    Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
+    Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_bounded_text,
 };
 use crate::reference::{Defaults, Name, Reference};
 
@@ -26,13 +26,13 @@ pub fn manifest_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The format whose manifest has this file name.
-pub fn format_of(path: &Path) -> Option<&'static Format> {
+pub fn format_of_manifest(path: &Path) -> Option<&'static Format> {
     FORMATS.iter().find(|format| path.ends_with(format.manifest))
 }
 
 /// The folder of the package whose manifest this file is.
 pub fn folder_of(path: &Path) -> Option<&Path> {
-    let manifest = format_of(path).map_or("", |format| format.manifest);
+    let manifest = format_of_manifest(path).map_or("", |format| format.manifest);
     path.ancestors().nth(Path::new(manifest).components().count().max(1))
 }
 
@@ -41,7 +41,7 @@ pub fn folder_of(path: &Path) -> Option<&Path> {
 /// # Errors
 ///
 /// As [`Manifest::locate`].
-pub fn locate(folder: &Path) -> Result<Option<PathBuf>, ManifestError> {
+pub fn locate_manifest(folder: &Path) -> Result<Option<PathBuf>, ManifestError> {
     Ok(Manifest::locate(folder)?.or_else(|| foreign(folder).map(|(_, path)| path)))
 }
 
@@ -52,7 +52,7 @@ pub fn locate(folder: &Path) -> Result<Option<PathBuf>, ManifestError> {
 /// As [`Manifest::load`], also of a foreign one.
 pub fn load(folder: &Path, around: &Reading<'_>) -> Result<Option<Loaded>, ManifestError> {
     match Manifest::load(folder)? {
-        None => foreign(folder).map(|(_, path)| load_file(&path, around)).transpose(),
+        None => foreign(folder).map(|(_, path)| load_manifest(&path, around)).transpose(),
         own => Ok(own),
     }
 }
@@ -62,8 +62,8 @@ pub fn load(folder: &Path, around: &Reading<'_>) -> Result<Option<Loaded>, Manif
 /// # Errors
 ///
 /// As [`Manifest::load_file`], also of a foreign one.
-pub fn load_file(path: &Path, around: &Reading<'_>) -> Result<Loaded, ManifestError> {
-    let Some(format) = format_of(path) else { return Manifest::load_file(path) };
+pub fn load_manifest(path: &Path, around: &Reading<'_>) -> Result<Loaded, ManifestError> {
+    let Some(format) = format_of_manifest(path) else { return Manifest::load_file(path) };
     let texts = texts(format, path)?;
     let text = texts.0.get(format.manifest).cloned().unwrap_or_default();
     // What was packed carries what its author had there; nobody else can add it.
@@ -88,7 +88,7 @@ fn carried(path: &Path) -> Result<Option<BTreeSet<String>>, ManifestError> {
 /// # Errors
 ///
 /// As [`Manifest::load_head`], also of a foreign one.
-pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
+pub fn load_package_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     if let Some(own) = Manifest::load_head(folder)? {
         return Ok(Some(own));
     }
@@ -123,7 +123,7 @@ pub fn parse(
 
 /// The file that lists the dependencies of the package with the manifest at `path`: the manifest, or the `requirements.yaml` of a
 /// chart that has one.
-pub fn lists_dependencies(path: &Path) -> PathBuf {
+pub fn dependencies_file(path: &Path) -> PathBuf {
     let is_chart = path.ends_with(helm::CHART);
     let texts = is_chart.then(|| texts(&helm::FORMAT, path).ok()).flatten();
     texts.map_or_else(
@@ -139,7 +139,7 @@ pub fn lists_dependencies(path: &Path) -> PathBuf {
 /// When the file cannot be read.
 pub fn dependencies_text(path: &Path) -> Result<String, ManifestError> {
     match path.ends_with(helm::REQUIREMENTS) {
-        true => Ok(read_text_if_there(path)?.unwrap_or_else(|| "dependencies: []\n".to_owned())),
+        true => Ok(read_bounded_text(path)?.unwrap_or_else(|| "dependencies: []\n".to_owned())),
         false => Ok(fs::read_text(path)?),
     }
 }
@@ -150,7 +150,7 @@ pub fn editor(
     path: &Path,
     text: impl Into<String>,
     defaults: &Defaults,
-    aliases: &Aliases,
+    aliases: &HelmRepositoryAliases,
 ) -> Editor {
     let editor = Editor::new(path, text, defaults);
     match format_of_file(path) {
@@ -163,14 +163,14 @@ pub fn editor(
 fn format_of_file(path: &Path) -> Option<&'static Format> {
     match path.ends_with(helm::REQUIREMENTS) {
         true => Some(&helm::FORMAT),
-        false => format_of(path),
+        false => format_of_manifest(path),
     }
 }
 
 /// Whether mu edits the dependencies in the manifest at `path`.
-pub fn is_edited(path: &Path, aliases: &Aliases) -> bool {
-    format_of(path).is_none_or(|format| {
-        let text = read_text_if_there(path).ok().flatten().unwrap_or_default();
+pub fn has_editable_dependencies(path: &Path, aliases: &HelmRepositoryAliases) -> bool {
+    format_of_manifest(path).is_none_or(|format| {
+        let text = read_bounded_text(path).ok().flatten().unwrap_or_default();
         let dialect = (format.dialect)(aliases);
         dialect.check(path, &text, None).is_ok()
     })
@@ -181,13 +181,13 @@ pub fn is_edited(path: &Path, aliases: &Aliases) -> bool {
 /// # Errors
 ///
 /// When the manifest cannot be read, or changed safely.
-pub fn with_version(
+pub fn manifest_with_version(
     path: &Path,
     text: &str,
     version: &str,
-    aliases: &Aliases,
+    aliases: &HelmRepositoryAliases,
 ) -> Result<String, EditError> {
-    let dialect = format_of(path).map(|format| (format.dialect)(aliases));
+    let dialect = format_of_manifest(path).map(|format| (format.dialect)(aliases));
     let changed = dialect.and_then(|dialect| dialect.change(text, &Change::Version(version)));
     match changed {
         None => layout::set(path, text, "version", New::Text(version.to_owned())),
@@ -200,7 +200,11 @@ pub fn with_version(
 /// # Errors
 ///
 /// When it is not valid in its format.
-pub fn parse_own(path: &Path, text: &str, aliases: &Aliases) -> Result<Manifest, SourceError> {
+pub fn parse_own(
+    path: &Path,
+    text: &str,
+    aliases: &HelmRepositoryAliases,
+) -> Result<Manifest, SourceError> {
     match format_of_file(path) {
         Some(format) => {
             let around = Reading { is_own: true, aliases: Some(aliases), ..Reading::default() };
@@ -208,7 +212,7 @@ pub fn parse_own(path: &Path, text: &str, aliases: &Aliases) -> Result<Manifest,
             if !path.ends_with(helm::REQUIREMENTS) {
                 return parse(format, path, text, None, &around);
             }
-            let chart = read_text_if_there(&manifest).ok().flatten().unwrap_or_default();
+            let chart = read_bounded_text(&manifest).ok().flatten().unwrap_or_default();
             let beside = (helm::REQUIREMENTS.to_owned(), text.to_owned());
             parse(format, &manifest, &chart, Some(beside), &around)
         }
@@ -233,8 +237,8 @@ fn read(
 
 /// Whether the manifest at `path` says no name, so that the package has that of its folder.
 pub fn says_no_name(path: &Path) -> bool {
-    let Some(format) = format_of(path) else { return false };
-    let text = read_text_if_there(path).ok().flatten().unwrap_or_default();
+    let Some(format) = format_of_manifest(path) else { return false };
+    let text = read_bounded_text(path).ok().flatten().unwrap_or_default();
     let texts = Texts([(format.manifest.to_owned(), text)].into());
     (format.head)(&texts).is_ok_and(|release| release.name.is_empty())
 }
@@ -256,7 +260,7 @@ fn foreign(folder: &Path) -> Option<(&'static Format, PathBuf)> {
 
 /// The names of other manifests beside the one at `path`. They are not read, because that one is found first.
 pub fn not_read(path: &Path) -> Vec<&'static str> {
-    let here = format_of(path);
+    let here = format_of_manifest(path);
     let Some(folder) = folder_of(path) else { return Vec::new() };
     let others = FORMATS.iter().filter(|format| here.is_none_or(|here| here.name != format.name));
     let others = others.filter(|format| is_manifest(format, &folder.join(format.manifest)));
@@ -278,13 +282,13 @@ const LONGEST_RESOURCE: u64 = 4 << 20;
 
 /// Whether `text` is a manifest, as a file with this name.
 pub fn is_manifest_text(name: &str, text: &str) -> bool {
-    let is_one = format_of(Path::new(name)).and_then(|format| format.is_one);
+    let is_one = format_of_manifest(Path::new(name)).and_then(|format| format.is_one);
     is_one.is_none_or(|is_one| is_one(text))
 }
 
 /// Whether the version and the name of a package are in its manifest with this name.
 pub fn says_its_name(manifest: &str) -> bool {
-    format_of(Path::new(manifest)).is_none_or(|format| format.is_named)
+    format_of_manifest(Path::new(manifest)).is_none_or(|format| format.is_named)
 }
 
 /// The longest manifest of a format whose manifests hold more than what a person writes, in bytes.
@@ -293,7 +297,7 @@ const LONGEST_STREAM: u64 = 64 << 20;
 fn text_if_there(format: &Format, path: &Path) -> Result<Option<String>, ManifestError> {
     let length = fs::metadata(path).map_or(0, |metadata| metadata.len());
     let is_stream = !format.is_named && (MAX_BYTES as u64..=LONGEST_STREAM).contains(&length);
-    if is_stream { Ok(Some(fs::read_text(path)?)) } else { read_text_if_there(path) }
+    if is_stream { Ok(Some(fs::read_text(path)?)) } else { read_bounded_text(path) }
 }
 
 /// The files that a reader looks into.
@@ -312,7 +316,7 @@ fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
         let is_short = |metadata: std::fs::Metadata| metadata.len() <= LONGEST_RESOURCE;
         if entry.file_type().is_ok_and(|kind| kind.is_file())
             && entry.metadata().is_ok_and(is_short)
-            && let Some(text) = read_text_if_there(&path)?
+            && let Some(text) = read_bounded_text(&path)?
         {
             texts.0.insert(format!("{inner}{name}"), text);
         }
@@ -330,8 +334,12 @@ fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
 ///
 /// # Errors
 ///
-/// As [`load_file`].
-pub fn helms_needs(path: &Path, aliases: &Aliases, is_own: bool) -> Result<Needs, ManifestError> {
+/// As [`load_manifest`].
+pub fn helms_needs(
+    path: &Path,
+    aliases: &HelmRepositoryAliases,
+    is_own: bool,
+) -> Result<Needs, ManifestError> {
     let texts = texts(&helm::FORMAT, path)?;
     let needs = helm::needs(&texts, aliases, is_own);
     Ok(needs.map_err(|error| pointed_at(&error, path, &texts))?)
@@ -341,8 +349,8 @@ pub fn helms_needs(path: &Path, aliases: &Aliases, is_own: bool) -> Result<Needs
 ///
 /// # Errors
 ///
-/// As [`load_file`].
-pub fn kcls_needs(path: &Path, is_own: bool) -> Result<Vec<kcl::Need>, ManifestError> {
+/// As [`load_manifest`].
+pub fn kcls_needs(path: &Path, is_own: bool) -> Result<Vec<kcl::ModuleRequirement>, ManifestError> {
     let texts = texts(&kcl::FORMAT, path)?;
     Ok(kcl::needs(&texts, is_own).map_err(|error| pointed_at(&error, path, &texts))?)
 }
@@ -351,7 +359,7 @@ pub fn kcls_needs(path: &Path, is_own: bool) -> Result<Vec<kcl::Need>, ManifestE
 ///
 /// # Errors
 ///
-/// As [`load_file`].
+/// As [`load_manifest`].
 pub fn helms_dependencies(folder: &Path) -> Result<Vec<String>, ManifestError> {
     let path = folder.join(helm::CHART);
     let texts = texts(&helm::FORMAT, &path)?;
@@ -362,7 +370,7 @@ pub fn helms_dependencies(folder: &Path) -> Result<Vec<String>, ManifestError> {
 ///
 /// # Errors
 ///
-/// As [`load_file`].
+/// As [`load_manifest`].
 pub fn helms_head(folder: &Path) -> Result<Option<Release>, ManifestError> {
     let path = folder.join(helm::CHART);
     let texts = texts(&helm::FORMAT, &path)?;
@@ -388,7 +396,7 @@ pub fn helms_repositories(environment: &Environment) -> PathBuf {
 }
 
 /// The short names that the user gave to chart repositories. A file that cannot be read has none.
-pub fn helms_aliases(environment: &Environment) -> Aliases {
-    let text = read_text_if_there(&helms_repositories(environment)).ok().flatten();
-    text.map(|text| Aliases::read(&text)).unwrap_or_default()
+pub fn helms_aliases(environment: &Environment) -> HelmRepositoryAliases {
+    let text = read_bounded_text(&helms_repositories(environment)).ok().flatten();
+    text.map(|text| HelmRepositoryAliases::read(&text)).unwrap_or_default()
 }

@@ -79,16 +79,19 @@ fn main() {
 /// Reads the index of a chart repository, as mu's provider does.
 fn read_charts(file: &str) {
     let text = std::fs::read_to_string(file).expect("was written");
-    let index = mu_formats::helm::index(file, &text, &mu_formats::Aliases::default());
+    let index = mu_formats::helm::index(file, &text, &mu_formats::HelmRepositoryAliases::default());
     println!("{} charts", index.expect("is an index").packages.len());
 }
 
 /// Reads a catalog of operators, as mu's provider does.
 fn read_catalog(file: &str) {
     let text = std::fs::read_to_string(file).expect("was written");
-    let mut catalog = mu_formats::olm::Catalog::default();
+    let mut catalog = mu_formats::olm::CatalogDocuments::default();
     catalog.add(file, &text, &mut |_| None).expect("is a catalog");
-    assert!(catalog.is_one() && catalog.first_broken().is_none(), "{file} is not a catalog");
+    assert!(
+        catalog.has_catalog_documents() && catalog.first_broken().is_none(),
+        "{file} is not a catalog"
+    );
     println!("{} operators", catalog.finish().packages.len());
 }
 

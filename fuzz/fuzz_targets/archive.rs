@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
 use mu_provider::conformance::read_tree;
 use mu_provider::{Folder, Limits, Tree, TreeWriter};
-use mu_provider_hub::archive::{ArchiveError, Layout, unpack, unpack_from};
+use mu_provider_hub::archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 
 fuzz_target!(|tar: &[u8]| {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
@@ -23,7 +23,7 @@ fuzz_target!(|tar: &[u8]| {
     let archive = gzip.finish().expect("goes to memory");
     let whole = inside_a_folder(|tree| unpack(&archive, tree));
     let pieces = inside_a_folder(|tree| {
-        unpack_from(archive.as_slice(), archive.len() as u64, Layout::Files, tree)
+        unpack_from(archive.as_slice(), archive.len() as u64, ArchiveLayout::Files, tree)
     });
     assert_eq!(whole.as_ref().ok(), pieces.as_ref().ok());
     // Without changes, it is hardly ever valid gzip, but it must not do harm either.

@@ -7,12 +7,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use mu::reference::{Range, Reference, Version};
-use mu_formats::helm::{Aliases, CHART, REQUIREMENTS, index, is_index, read};
+use mu_formats::helm::{CHART, HelmRepositoryAliases, REQUIREMENTS, index, is_index, read};
 use mu_formats::{FormatError, Index, Reading, Texts, kudo, manifest, rewritten};
 use mu_provider::Release;
 
 fuzz_target!(|text: &str| {
-    let aliases = Aliases::read(text);
+    let aliases = HelmRepositoryAliases::read(text);
     for is_own in [false, true] {
         let around = Reading { is_own, is_folder: is_own, aliases: Some(&aliases), carried: None };
         let chart = format!("name: a\nversion: 1.0.0\n{text}");

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
             Err(reason) => assert!(!reason.contains(char::is_control), "{reason:?}"),
         }
     }
-    if let Ok(manifest) = serde_json::from_slice::<wire::Manifest>(bytes)
+    if let Ok(manifest) = serde_json::from_slice::<wire::ImageManifest>(bytes)
         && let Some((format, artifact, layer)) = marked(&manifest)
     {
         assert_eq!(format.artifact.map(|known| known.in_folder), Some(artifact.in_folder));

@@ -7,12 +7,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use mu::reference::{Range, Reference, Version};
-use mu_formats::olm::{ANNOTATIONS, Catalog, DEPENDENCIES, PROPERTIES, range, read, resources};
+use mu_formats::olm::{
+    ANNOTATIONS, CatalogDocuments, DEPENDENCIES, PROPERTIES_FILE, range, read, resources,
+};
 use mu_formats::{FormatError, Reading, Texts, manifest};
 use mu_provider::Release;
 
 fuzz_target!(|text: &str| {
-    let mut catalog = Catalog::default();
+    let mut catalog = CatalogDocuments::default();
     catalog.add("catalog", text, &mut |_| None).expect("is short");
     if let Some(error) = catalog.first_broken() {
         check_error(text, error);
@@ -30,7 +32,7 @@ fuzz_target!(|text: &str| {
     {
         let files = [
             (ANNOTATIONS, annotations),
-            (PROPERTIES, more),
+            (PROPERTIES_FILE, more),
             (DEPENDENCIES, more),
             ("manifests/a.yaml", csv),
         ];

@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn message(line: &str) {
     let Ok(Incoming { result, error, .. }) = serde_json::from_str(line) else { return };
     if let Some(error) = error {
-        let error = error.into_error("the plugin");
+        let error = error.into_provider_error("the plugin");
         let shown = error.hints().iter().cloned().chain([error.to_string()]);
         shown.for_each(|text| assert!(!text.contains(char::is_control), "{text:?}"));
     }

@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
         assert_eq!(State::parse(&text), Some(state));
     }
     let root = FOLDER.path().join("work");
-    let packs = PacksFolder::of_workspace(&root, &FOLDER.path().join("cache"));
+    let packs = PacksFolder::for_workspace(&root, &FOLDER.path().join("cache"));
     fs::write(packs.path().join("vendored.json"), text).expect("can be written");
     let _ = packs.recognized(Vec::new);
 });

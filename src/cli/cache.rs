@@ -4,12 +4,12 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::cache;
 #[cfg(feature = "git")]
 use crate::ops::edit::prune_trash;
 use crate::ops::fetch::fill;
-use crate::ops::{CommandError, Scope, View};
+use crate::ops::{CommandError, OperationScope, View};
 use crate::report::{FAINT, count, size};
 use crate::store::Store;
 #[cfg(feature = "git")]
@@ -29,7 +29,7 @@ Examples:
   mu cache size
   mu cache prune
   mu cache prune --dry-run")]
-pub(crate) enum Command {
+pub(crate) enum CacheCommand {
     /// Show the cache folder
     Dir,
     /// Show how large it is
@@ -68,7 +68,7 @@ fn removed(dry_run: bool) -> &'static str {
 /// Removes what has long been in the trash of the workspace around the current folder.
 #[cfg(feature = "git")]
 fn empty_trash(context: &Context, dry_run: bool) -> Result<(), CommandError> {
-    let session = context.open_settings()?;
+    let session = context.open_settings_session()?;
     let edits = session.workspace.root.join(MU_FOLDER).join(EDITS_FILE);
     if crate::fs::metadata_if_there(&edits)?.is_none() {
         return Ok(());
@@ -87,19 +87,19 @@ fn empty_trash(_context: &Context, _dry_run: bool) -> Result<(), CommandError> {
     Ok(())
 }
 
-pub(crate) fn run(context: &Context, command: &Command) -> Ending {
+pub(crate) fn run(context: &Context, command: &CacheCommand) -> CommandExit {
     let cache = &context.environment.cache;
     let store = Store::new(cache).read_only(context.options()?.store_readonly);
     let folder = || Folder { path: cache.display().to_string() };
     match command {
-        Command::Dir => context.answer(&folder(), |folder| context.line(&folder.path)),
-        Command::Size => context.answer(&cache::cache_size(cache)?, |found| {
+        CacheCommand::Dir => context.answer(&folder(), |folder| context.line(&folder.path)),
+        CacheCommand::Size => context.answer(&cache::cache_size(cache)?, |found| {
             for (part, bytes) in &found.parts {
                 context.line(&format!("{part:<11} {}", size(*bytes)))?;
             }
             context.line(&format!("{:<11} {}", "total", size(found.total)))
         }),
-        Command::Prune { dry_run } => {
+        CacheCommand::Prune { dry_run } => {
             empty_trash(context, *dry_run)?;
             let pruned = cache::prune(&store, cache, *dry_run, &*context.shell)?;
             context.answer(&pruned, |pruned| {
@@ -108,7 +108,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                 context.line(&format!("{removed} {trees} {FAINT}({bytes}){FAINT:#}"))
             })
         }
-        Command::Clean => {
+        CacheCommand::Clean => {
             let bytes = cache::clean(&store, cache, &*context.shell)?;
             let cleaned = Cleaned { path: cache.display().to_string(), bytes };
             context.answer(&cleaned, |Cleaned { path, bytes }| {
@@ -132,8 +132,8 @@ pub(crate) struct FetchArguments {
     no_dev: bool,
 }
 
-pub(crate) fn run_fetch(context: &Context, arguments: &FetchArguments) -> Ending {
-    let mut session = context.open_in(Scope::Workspace, View::Team)?;
+pub(crate) fn run_fetch(context: &Context, arguments: &FetchArguments) -> CommandExit {
+    let mut session = context.open_in(OperationScope::Workspace, View::Team)?;
     session.options.no_dev = arguments.no_dev;
     let filled = fill(&session)?;
     context.answer(&filled, |filled| {

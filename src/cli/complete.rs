@@ -12,20 +12,20 @@ use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::cli::{global, topics};
 use crate::env::Environment;
-use crate::ops::config::settings;
+use crate::ops::config::all_settings;
 use crate::ops::search::{SearchRequest, search};
 use crate::ops::session::member::target;
-use crate::ops::{Code, CommandError, NoEvents, Options, Scope, Session};
+use crate::ops::{Code, CommandError, NoEvents, OperationScope, Options, Session};
 use crate::reference::PackageId;
 
 /// How many packages of the catalogs are offered at most.
 const MOST: usize = 5_000;
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct CompleteArguments {
     /// The words behind `mu`; the last one is not complete
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -64,7 +64,7 @@ fn expected(words: &[String]) -> Option<Names> {
         Some("--with") => return Some(Names::Known),
         _ => {}
     }
-    let program = global::program();
+    let program = global::global_program();
     let mut commands = global::words(before, &program).filter_map(|(_, word)| word.to_str());
     match commands.next()? {
         "get" | "install" | "i" | "add" | "resolve" | "what-if" | "mirror" => Some(Names::Known),
@@ -82,7 +82,11 @@ fn expected(words: &[String]) -> Option<Names> {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments, program: fn() -> Command) -> Ending {
+pub(crate) fn run(
+    context: &Context,
+    arguments: &CompleteArguments,
+    program: fn() -> Command,
+) -> CommandExit {
     let Some(expected) = expected(&arguments.words) else { return Ok(0) };
     let typed = arguments.words.last().map(String::as_str).unwrap_or_default();
     let names = match expected {
@@ -112,7 +116,8 @@ fn is_plain(name: &str) -> bool {
 fn names(environment: &Environment, expected: Names, words: &[String]) -> Option<BTreeSet<String>> {
     let options = Options { offline: true, ..Options::default() };
     let events = Arc::new(NoEvents);
-    let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;
+    let session =
+        Session::open(environment.clone(), options, OperationScope::Workspace, events).ok()?;
     let short = |id: &PackageId| session.short_name(id).into_owned();
     let mut names = BTreeSet::new();
     if matches!(expected, Names::Known | Names::Any) {
@@ -139,7 +144,7 @@ fn names(environment: &Environment, expected: Names, words: &[String]) -> Option
         let members = session.workspace.members.iter();
         names.extend(members.map(|member| member.manifest.name.to_string()));
     }
-    let program = global::program();
+    let program = global::global_program();
     let command = global::words(words, &program).next();
     if expected == Names::Known && command.is_some_and(|(_, command)| command == "add") {
         // A package cannot depend on itself.
@@ -152,7 +157,7 @@ fn names(environment: &Environment, expected: Names, words: &[String]) -> Option
         }
     }
     if expected == Names::Settings {
-        names.extend(settings(&session).ok()?.into_iter().map(|setting| setting.key));
+        names.extend(all_settings(&session).ok()?.into_iter().map(|setting| setting.key));
     }
     Some(names)
 }
@@ -285,7 +290,7 @@ pub(crate) fn run_completions(
     context: &Context,
     arguments: &CompletionsArguments,
     program: &mut Command,
-) -> Ending {
+) -> CommandExit {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, program, "mu", &mut text);
     let shell = arguments.shell.to_string();
@@ -295,7 +300,11 @@ pub(crate) fn run_completions(
     context.answer(&completions, |completions| context.print(&completions.script))
 }
 
-pub(crate) fn man(context: &Context, arguments: &ManArguments, mut program: Command) -> Ending {
+pub(crate) fn man(
+    context: &Context,
+    arguments: &ManArguments,
+    mut program: Command,
+) -> CommandExit {
     if let Some(folder) = &arguments.into {
         let folder = crate::env::absolute(&context.environment.current, folder);
         crate::fs::create_folder(&folder)?;

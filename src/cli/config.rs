@@ -5,10 +5,10 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
-use crate::ops::config::{Setting, named, set, setting, settings, variables};
+use crate::cli::context::{CommandExit, Context};
+use crate::ops::config::{Setting, all_settings, environment_variables, named, set, setting};
 use crate::ops::registry::{add, remove};
-use crate::ops::{Scope, Session};
+use crate::ops::{OperationScope, Session};
 use crate::report::{FAINT, STRONG, Table};
 use crate::workspace;
 use crate::workspace::edit::NewRegistry;
@@ -24,7 +24,7 @@ Examples:
   mu config get resolution
   mu config set resolution minimal
   mu config set -g minimumReleaseAge '3 days'")]
-pub(crate) enum Command {
+pub(crate) enum ConfigCommand {
     /// List each setting, its value, and where it comes from
     #[command(visible_alias = "ls")]
     List,
@@ -84,16 +84,16 @@ pub(super) struct Wrote {
     file: String,
 }
 
-pub(crate) fn run(context: &Context, command: &Command) -> Ending {
+pub(crate) fn run(context: &Context, command: &ConfigCommand) -> CommandExit {
     // What is said in a workspace that is not trusted may be what makes it so.
     let scope = match command {
-        Command::Set { global: true, .. } => Scope::Global,
-        _ => Scope::Workspace,
+        ConfigCommand::Set { global: true, .. } => OperationScope::Global,
+        _ => OperationScope::Workspace,
     };
     let session = context.open_settings_of(scope)?;
     match command {
-        Command::List => list(context, settings(&session)?),
-        Command::Get { key } => {
+        ConfigCommand::List => list(context, all_settings(&session)?),
+        ConfigCommand::Get { key } => {
             let found = Settings { settings: setting(&session, key)? };
             context.answer(&found, |found| match found.settings.as_slice() {
                 [one] if one.key == *key => context.line(&one.value),
@@ -102,17 +102,19 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                 }),
             })
         }
-        Command::Set { key, value, global } => {
+        ConfigCommand::Set { key, value, global } => {
             let file = set(&session, key, value, *global)?;
             let wrote = Wrote { file: file.display().to_string() };
-            context.answer(&wrote, |_| context.line(&format!("wrote {}", context.shown(&file))))
+            context.answer(&wrote, |_| {
+                context.line(&format!("wrote {}", context.path_for_people(&file)))
+            })
         }
     }
 }
 
-pub(crate) fn environment(context: &Context, arguments: &EnvironmentArguments) -> Ending {
+pub(crate) fn run_environment(context: &Context, arguments: &EnvironmentArguments) -> CommandExit {
     if arguments.names.is_empty() {
-        return list(context, variables(&context.environment));
+        return list(context, environment_variables(&context.environment));
     }
     let found = Settings { settings: named(&context.environment, &arguments.names)? };
     context.answer(&found, |found| {
@@ -120,13 +122,13 @@ pub(crate) fn environment(context: &Context, arguments: &EnvironmentArguments) -
     })
 }
 
-fn list(context: &Context, settings: Vec<Setting>) -> Ending {
+fn list(context: &Context, settings: Vec<Setting>) -> CommandExit {
     if context.shell.is_json() {
         return context.json(&Settings { settings });
     }
     let mut table = Table::new(&["name", "value", "from"]);
     for Setting { key, value, from } in settings {
-        let from = context.shown(from.as_ref());
+        let from = context.path_for_people(from.as_ref());
         table.row([(STRONG, key), (Style::new(), value), (FAINT, from)]);
     }
     context.table(&table, "nothing is set")?;
@@ -235,8 +237,8 @@ struct Registry<'a> {
     file: String,
 }
 
-pub(crate) fn run_registry(context: &Context, command: RegistryCommand) -> Ending {
-    let session = context.open_settings()?;
+pub(crate) fn run_registry(context: &Context, command: RegistryCommand) -> CommandExit {
+    let session = context.open_settings_session()?;
     match command {
         RegistryCommand::List => list_registries(context, &session),
         RegistryCommand::Add { prefix, url, provider, insecure, lenient, no_strip, global } => {
@@ -264,7 +266,7 @@ pub(crate) fn run_registry(context: &Context, command: RegistryCommand) -> Endin
 }
 
 /// A registry's place and its other settings, in a line.
-fn described(registry: &workspace::Registry) -> String {
+fn described(registry: &workspace::ConfiguredRegistry) -> String {
     let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
     let provider = registry.provider.as_ref().map(|provider| format!("provider {provider}"));
     let more = [
@@ -277,7 +279,7 @@ fn described(registry: &workspace::Registry) -> String {
     parts.join(", ")
 }
 
-fn list_registries(context: &Context, session: &Session) -> Ending {
+fn list_registries(context: &Context, session: &Session) -> CommandExit {
     let registries = &session.workspace.settings.registries;
     if context.shell.is_json() {
         let registries = registries.iter().map(|registry| Registry {

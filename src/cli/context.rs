@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::global::Global;
 use crate::env::Environment;
 use crate::ops::session::open_to_ask;
-use crate::ops::{CommandError, Events, Options, Scope, Session, View};
+use crate::ops::{CommandError, Events, OperationScope, Options, Session, View};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
 
@@ -46,37 +46,40 @@ impl<E: Into<CommandError>> From<E> for Stop {
 }
 
 /// How a command ends: with an exit status, or early.
-pub(crate) type Ending = Result<u8, Stop>;
+pub(crate) type CommandExit = Result<u8, Stop>;
 
 impl Context {
     /// Opens the workspace, or the global packs, for reading.
-    pub(crate) fn open(&self, scope: Scope) -> Result<Session, CommandError> {
+    pub(crate) fn open(&self, scope: OperationScope) -> Result<Session, CommandError> {
         Session::open(self.environment.clone(), self.options()?, scope, self.events())
     }
 
     /// Opens the workspace for a question about packages elsewhere, also if its own cannot be read.
-    pub(crate) fn open_to_ask(&self) -> Result<Session, CommandError> {
+    pub(crate) fn open_asking_session(&self) -> Result<Session, CommandError> {
         open_to_ask(self.environment.clone(), self.options()?, self.events())
     }
 
     /// Opens the workspace only for its settings.
-    pub(crate) fn open_settings(&self) -> Result<Session, CommandError> {
-        self.open_settings_of(Scope::Workspace)
+    pub(crate) fn open_settings_session(&self) -> Result<Session, CommandError> {
+        self.open_settings_of(OperationScope::Workspace)
     }
 
     /// Opens the workspace or the user's own folder for its settings alone.
-    pub(crate) fn open_settings_of(&self, scope: Scope) -> Result<Session, CommandError> {
+    pub(crate) fn open_settings_of(&self, scope: OperationScope) -> Result<Session, CommandError> {
         Session::open_settings(self.environment.clone(), self.options()?, scope, self.events())
     }
 
     /// Opens the workspace, or the global packs, with an exclusive lock.
-    pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
+    pub(crate) fn open_changing_session(
+        &self,
+        scope: OperationScope,
+    ) -> Result<Session, CommandError> {
         Session::open_to_change(self.environment.clone(), self.options()?, scope, self.events())
     }
 
     /// The options of the command line and the environment.
     pub(crate) fn options(&self) -> Result<Options, CommandError> {
-        self.global.options(&self.environment)
+        self.global.operation_options(&self.environment)
     }
 
     fn events(&self) -> Arc<dyn Events> {
@@ -84,8 +87,12 @@ impl Context {
     }
 
     /// Opens for a command that changes something, except in a dry run.
-    pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
-        if dry_run { self.open_in(scope, View::Team) } else { self.open_to_change(scope) }
+    pub(crate) fn open_for(
+        &self,
+        scope: OperationScope,
+        dry_run: bool,
+    ) -> Result<Session, CommandError> {
+        if dry_run { self.open_in(scope, View::Team) } else { self.open_changing_session(scope) }
     }
 
     /// Opens to end edits: also where nothing may be installed with them.
@@ -93,11 +100,15 @@ impl Context {
     pub(crate) fn open_to_end(&self) -> Result<Session, CommandError> {
         let options = Options { view: Some(View::Here), ..self.options()? };
         let environment = self.environment.clone();
-        Session::open_to_change(environment, options, Scope::Workspace, self.events())
+        Session::open_to_change(environment, options, OperationScope::Workspace, self.events())
     }
 
     /// Opens the workspace for reading, in a view.
-    pub(crate) fn open_in(&self, scope: Scope, view: View) -> Result<Session, CommandError> {
+    pub(crate) fn open_in(
+        &self,
+        scope: OperationScope,
+        view: View,
+    ) -> Result<Session, CommandError> {
         let options = Options { view: Some(view), ..self.options()? };
         Session::open(self.environment.clone(), options, scope, self.events())
     }
@@ -105,7 +116,7 @@ impl Context {
     /// Opens for a command that changes the manifest of this package, or of the one around the current folder.
     pub(crate) fn open_for_manifest(
         &self,
-        scope: Scope,
+        scope: OperationScope,
         package: Option<&str>,
         dry_run: bool,
     ) -> Result<Session, CommandError> {
@@ -138,7 +149,7 @@ impl Context {
     }
 
     /// Prints the answer as a JSON document.
-    pub(crate) fn json<A: Serialize + JsonSchema>(&self, answer: &A) -> Ending {
+    pub(crate) fn json<A: Serialize + JsonSchema>(&self, answer: &A) -> CommandExit {
         self.shell.json(answer).map_err(Stop::Closed)?;
         Ok(0)
     }
@@ -148,7 +159,7 @@ impl Context {
         &self,
         answer: &A,
         print: impl FnOnce(&A) -> Result<(), Stop>,
-    ) -> Ending {
+    ) -> CommandExit {
         if self.shell.is_json() {
             return self.json(answer);
         }
@@ -171,7 +182,7 @@ impl Context {
     }
 
     /// A path for people: relative to the current folder, if it is below.
-    pub(crate) fn shown(&self, path: &Path) -> String {
+    pub(crate) fn path_for_people(&self, path: &Path) -> String {
         path.strip_prefix(&self.environment.current).unwrap_or(path).display().to_string()
     }
 }

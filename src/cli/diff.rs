@@ -4,8 +4,8 @@
 
 use clap::Args;
 
-use crate::cli::context::{Context, Ending, Stop};
-use crate::ops::Scope;
+use crate::cli::context::{CommandExit, Context, Stop};
+use crate::ops::OperationScope;
 use crate::ops::diff::{Content, Difference, FileChange, Kind, Side, diff};
 use crate::report::{BAD, GOOD, HELP, STRONG, count, printable, size};
 
@@ -19,7 +19,7 @@ Examples:
   mu diff 'aws/ec2#1.2.0' '#1.3.0'     between two versions
   mu diff --stat 'aws/ec2#^2'          only how much changed in each file
   mu update --diff                     everything that an update would move")]
-pub(crate) struct Arguments {
+pub(crate) struct DiffArguments {
     /// The package, and the version to compare: PKG#VERSION
     #[arg(value_name = "PKG#A")]
     from: String,
@@ -31,11 +31,11 @@ pub(crate) struct Arguments {
     stat: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run(context: &Context, arguments: &DiffArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     let difference = diff(&session, &arguments.from, arguments.to.as_deref())?;
     context.answer(&difference, |difference| {
-        print(context, difference, arguments.stat)?;
+        print_difference(context, difference, arguments.stat)?;
         if difference.files.is_empty() {
             context.shell.status("the content is the same");
         }
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// Prints a difference for people.
-pub(super) fn print(
+pub(super) fn print_difference(
     context: &Context,
     difference: &Difference,
     only_numbers: bool,

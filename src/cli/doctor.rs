@@ -4,7 +4,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::build::confine::{Unconfined, is_supported};
 use crate::ops::doctor::{Finding, doctor};
 use crate::ops::{Code, CommandError};
@@ -17,7 +17,7 @@ Checks folders, Git, ssh, the proxy, certificates, the clock and whether builds 
 Examples:
   mu doctor
   mu doctor --json")]
-pub(crate) struct Arguments {}
+pub(crate) struct DoctorArguments {}
 
 /// What `mu doctor` answers; if a check fails, the `details` of the error.
 #[derive(Serialize, JsonSchema)]
@@ -26,8 +26,8 @@ pub(super) struct Answer {
     findings: Vec<Finding>,
 }
 
-pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
-    let mut findings = doctor(&context.environment, &context.open_settings());
+pub(crate) fn run(context: &Context, _arguments: &DoctorArguments) -> CommandExit {
+    let mut findings = doctor(&context.environment, &context.open_settings_session());
     findings.push(builds());
     let answer = Answer { findings };
     let failed: Vec<&Finding> = answer.findings.iter().filter(|finding| !finding.ok).collect();

@@ -8,12 +8,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::change;
-use crate::cli::context::{Context, Ending, Stop};
-use crate::ops::edit::{BeginRequest, DoneRequest, Edited, Ended, Is, begin, done, list, restore};
+use crate::cli::context::{CommandExit, Context, Stop};
+use crate::ops::edit::{
+    BeginRequest, DoneRequest, Edited, Ended, Is, begin, end_edits, list, restore,
+};
 use crate::ops::get::{GetRequest, get};
 use crate::ops::patch::Patches;
-use crate::ops::session::error::quoted;
-use crate::ops::{Code, CommandError, Outcome, Scope, patch};
+use crate::ops::session::error::quoted_for_shell;
+use crate::ops::{Code, CommandError, OperationScope, Outcome, patch};
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table, count};
 
 #[derive(Debug, Args)]
@@ -34,7 +36,7 @@ Examples:
   mu edit --done aws/ec2
   mu edit --done aws/ec2 --keep        leave the clone where it is
   mu edit --restore aws/ec2")]
-pub(crate) struct Arguments {
+pub(crate) struct EditArguments {
     /// The package, one that the workspace uses; with --done, one or more that are being edited
     #[arg(value_name = "REF")]
     references: Vec<String>,
@@ -81,28 +83,28 @@ pub(super) struct Done {
     ended: Vec<Ended>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: EditArguments) -> CommandExit {
     if arguments.done {
         return run_done(context, arguments);
     }
     if let Some(name) = &arguments.restore {
-        let edits = restore(&context.open_for(Scope::Workspace, false)?, name)?;
+        let edits = restore(&context.open_for(OperationScope::Workspace, false)?, name)?;
         return began(context, edits, "restored");
     }
-    let Arguments { references, branch, url, at, from_pack, .. } = arguments;
+    let EditArguments { references, branch, url, at, from_pack, .. } = arguments;
     match &references[..] {
         [] => {
             if branch.is_some() || url.is_some() || at.is_some() || from_pack {
                 let message = "name the package to edit: `mu edit REF`";
                 return Err(CommandError::new(Code::Usage, message).into());
             }
-            let edits = list(&context.open(Scope::Workspace)?)?;
+            let edits = list(&context.open(OperationScope::Workspace)?)?;
             context.answer(&Edits { edits }, |Edits { edits }| print_list(context, edits))
         }
         [reference] => {
             let reference = reference.clone();
             let request = BeginRequest { reference, branch, url, at, from_pack };
-            let edit = begin(&context.open_for(Scope::Workspace, false)?, &request)?;
+            let edit = begin(&context.open_for(OperationScope::Workspace, false)?, &request)?;
             began(context, vec![edit], "editing")
         }
         _ => {
@@ -113,7 +115,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
 }
 
 /// Installs what is used now, and prints where the edits are.
-fn began(context: &Context, edits: Vec<Edited>, verb: &str) -> Ending {
+fn began(context: &Context, edits: Vec<Edited>, verb: &str) -> CommandExit {
     let outcome = install(context);
     if context.shell.is_json() {
         outcome?;
@@ -127,26 +129,26 @@ fn began(context: &Context, edits: Vec<Edited>, verb: &str) -> Ending {
             edit.version, edit.folder
         ))?;
     }
-    change::print(context, &outcome?)
+    change::print_outcome(context, &outcome?)
 }
 
 /// Brings packs in line with the edits.
 fn install(context: &Context) -> Result<Outcome, CommandError> {
-    let session = context.open_for(Scope::Workspace, false)?;
+    let session = context.open_for(OperationScope::Workspace, false)?;
     get(&session, &GetRequest::default()).map_err(|error| {
         error.hint("the edits themselves are as they should be: mend this, and run `mu get`")
     })
 }
 
-fn run_done(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { references, all, keep, force, .. } = arguments;
+fn run_done(context: &Context, arguments: EditArguments) -> CommandExit {
+    let EditArguments { references, all, keep, force, .. } = arguments;
     if references.is_empty() && !all {
         let message = "name the edits to end, or use `--all`";
         let error = CommandError::new(Code::Usage, message);
         return Err(error.hint("`mu edit` lists them").into());
     }
     let request = DoneRequest { references, all, keep, force };
-    let ended = done(&context.open_to_end()?, &request)?;
+    let ended = end_edits(&context.open_to_end()?, &request)?;
     let outcome = install(context);
     if context.shell.is_json() {
         outcome?;
@@ -155,7 +157,7 @@ fn run_done(context: &Context, arguments: Arguments) -> Ending {
     for one in &ended {
         print_ended(context, one)?;
     }
-    change::print(context, &outcome?)
+    change::print_outcome(context, &outcome?)
 }
 
 fn print_ended(context: &Context, ended: &Ended) -> Result<(), Stop> {
@@ -232,18 +234,18 @@ pub(crate) struct PatchArguments {
     drop: Vec<String>,
 }
 
-pub(crate) fn run_patch(context: &Context, arguments: &PatchArguments) -> Ending {
+pub(crate) fn run_patch(context: &Context, arguments: &PatchArguments) -> CommandExit {
     if let Some(folder) = &arguments.save {
-        let mut session = context.open_to_change(Scope::Workspace)?;
+        let mut session = context.open_changing_session(OperationScope::Workspace)?;
         let saved = patch::save(&mut session, folder)?;
         context.shell.status(&format!("saved {} for {}", saved.file, context.short(&saved.key)));
-        return change::print(context, &saved.outcome);
+        return change::print_outcome(context, &saved.outcome);
     }
     if !arguments.drop.is_empty() {
-        let mut session = context.open_to_change(Scope::Workspace)?;
-        return change::print(context, &patch::drop(&mut session, &arguments.drop)?);
+        let mut session = context.open_changing_session(OperationScope::Workspace)?;
+        return change::print_outcome(context, &patch::drop(&mut session, &arguments.drop)?);
     }
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open(OperationScope::Workspace)?;
     let Some(reference) = &arguments.reference else {
         return context.answer(&patch::list(&session)?, |patches| print(context, patches));
     };
@@ -256,7 +258,7 @@ pub(crate) fn run_patch(context: &Context, arguments: &PatchArguments) -> Ending
             "this is {} {}: change files there, then run `mu patch --save {}`",
             context.name(&begun.id),
             begun.version,
-            quoted(&folder.to_string_lossy())
+            quoted_for_shell(&folder.to_string_lossy())
         ));
         Ok(())
     })

@@ -3,12 +3,12 @@
 use clap::Args;
 
 use crate::cli::change;
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::build::{BuildRequest, build};
 use crate::ops::get::{GetRequest, Save, check_not_empty, get};
 use crate::ops::remove::{RemoveRequest, remove};
 use crate::ops::solve::narrowed;
-use crate::ops::{Events as _, Scope};
+use crate::ops::{Events as _, OperationScope};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ Examples:
   mu get --global https://hub.mu.com/aws/ec2
   mu get 'https://git.acme.co/infra.git/modules/vpc#v1.2.0'
   mu get ../shared/logging")]
-pub(crate) struct Arguments {
+pub(crate) struct GetArguments {
     /// What to install: [PROTOCOL][BASE/]NAME[#VERSION], or a folder
     #[arg(value_name = "REF")]
     references: Vec<String>,
@@ -49,12 +49,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    narrowing: Narrowing,
+    narrowing: NarrowingArguments,
 }
 
 // The conditions on versions of references. (With a doc comment, clap would use it for the whole command.)
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Narrowing {
+pub(crate) struct NarrowingArguments {
     /// Only versions in this channel
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) struct Narrowing {
     pub(crate) pre: bool,
 }
 
-impl Narrowing {
+impl NarrowingArguments {
     /// These conditions, as operations take them.
     pub(crate) fn into_operation(self) -> narrowed::Narrowing {
         let Self { channel, app_version, revision, pre: prereleases } = self;
@@ -77,9 +77,9 @@ impl Narrowing {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { references, package, update, dry_run, .. } = arguments;
-    let scope = Scope::of(arguments.global);
+pub(crate) fn run(context: &Context, arguments: GetArguments) -> CommandExit {
+    let GetArguments { references, package, update, dry_run, .. } = arguments;
+    let scope = OperationScope::from_global_flag(arguments.global);
     let opened = match arguments.save {
         true => context.open_for_manifest(scope, package.as_deref(), dry_run),
         false => context.open_for(scope, dry_run),
@@ -98,7 +98,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let save = arguments.save.then_some(Save { package, ..Save::default() });
     let narrowing = arguments.narrowing.into_operation();
     let request = GetRequest { references, save, update, dry_run, narrowing };
-    change::print(context, &get(&session, &request)?)
+    change::print_outcome(context, &get(&session, &request)?)
 }
 
 #[derive(Debug, Args)]
@@ -130,15 +130,16 @@ pub(crate) struct AddArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    narrowing: Narrowing,
+    narrowing: NarrowingArguments,
 }
 
-pub(crate) fn run_add(context: &Context, arguments: AddArguments) -> Ending {
+pub(crate) fn run_add(context: &Context, arguments: AddArguments) -> CommandExit {
     let AddArguments { references, dev, alias, package, dry_run, narrowing } = arguments;
-    let session = context.open_for_manifest(Scope::Workspace, package.as_deref(), dry_run)?;
+    let session =
+        context.open_for_manifest(OperationScope::Workspace, package.as_deref(), dry_run)?;
     let (save, narrowing) = (Some(Save { package, dev, alias }), narrowing.into_operation());
     let request = GetRequest { references, save, update: false, dry_run, narrowing };
-    change::print(context, &get(&session, &request)?)
+    change::print_outcome(context, &get(&session, &request)?)
 }
 
 #[derive(Debug, Args)]
@@ -169,11 +170,15 @@ pub(crate) struct RemoveArguments {
     dry_run: bool,
 }
 
-pub(crate) fn run_remove(context: &Context, arguments: RemoveArguments) -> Ending {
+pub(crate) fn run_remove(context: &Context, arguments: RemoveArguments) -> CommandExit {
     let RemoveArguments { references, package, all, global, dry_run } = arguments;
-    let session = context.open_for_manifest(Scope::of(global), package.as_deref(), dry_run)?;
+    let session = context.open_for_manifest(
+        OperationScope::from_global_flag(global),
+        package.as_deref(),
+        dry_run,
+    )?;
     let request = RemoveRequest { references, package, all, dry_run };
-    change::print(context, &remove(&session, &request)?)
+    change::print_outcome(context, &remove(&session, &request)?)
 }
 
 #[derive(Debug, Args)]
@@ -200,9 +205,9 @@ pub(crate) struct BuildArguments {
     no_sandbox: bool,
 }
 
-pub(crate) fn run_build(context: &Context, arguments: BuildArguments) -> Ending {
+pub(crate) fn run_build(context: &Context, arguments: BuildArguments) -> CommandExit {
     let BuildArguments { packages, check, no_sandbox } = arguments;
-    let session = context.open_to_change(Scope::Workspace)?;
+    let session = context.open_changing_session(OperationScope::Workspace)?;
     let report = build(&session, &BuildRequest { packages, check, no_sandbox })?;
     context.answer(&report, |report| {
         for one in &report.packages {

@@ -9,10 +9,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use mu_provider::place_without_secrets;
 
 use crate::env::Environment;
-use crate::manifest::source::{Choice as _, Problem};
+use crate::manifest::source::{Choice as _, TextProblem};
 use crate::ops::{Code, CommandError, Options};
 use crate::report::{ColorChoice, ShellOptions, Verbosity};
-use crate::workspace::{Cutoff, Registry, Resolution, prefix};
+use crate::workspace::{ConfiguredRegistry, Cutoff, Resolution, prefix};
 
 /// The heading of the options in help that every command takes.
 pub(super) const HEADING: &str = "Global options";
@@ -118,7 +118,10 @@ impl Global {
     }
 
     /// The options of operations, from flags and the environment.
-    pub(crate) fn options(&self, environment: &Environment) -> Result<Options, CommandError> {
+    pub(crate) fn operation_options(
+        &self,
+        environment: &Environment,
+    ) -> Result<Options, CommandError> {
         let resolution = self.resolution.as_deref().or(environment.variable("MU_RESOLUTION"));
         let known = |word| {
             let message = format!("MU_RESOLUTION is `{word}`, and must be `highest` or `minimal`");
@@ -133,6 +136,7 @@ impl Global {
         });
         let is_set =
             |name| environment.variable(name).is_some_and(|value| value != "0" && value != "false");
+        // A flag counts before its variable where the two differ, and both before what the settings say.
         Ok(Options {
             offline: self.offline || is_set("MU_OFFLINE"),
             refresh: self.refresh,
@@ -141,8 +145,9 @@ impl Global {
             store_readonly: self.store_readonly || is_set("MU_STORE_READONLY"),
             resolution,
             published_before: cutoff.map(|cutoff| match cutoff {
+                // "0 days" takes back a limit of the settings.
                 Cutoff::Age(0) => i64::MAX,
-                cutoff => cutoff.moment(environment.now),
+                cutoff => cutoff.cutoff_time(environment.now),
             }),
             patience: self.patience,
             allow_edits: self.allow_edits,
@@ -177,7 +182,7 @@ impl Global {
 }
 
 /// The error about a flag whose value cannot be read.
-fn misread(flag: &str, problem: Problem) -> CommandError {
+fn misread(flag: &str, problem: TextProblem) -> CommandError {
     let error = CommandError::new(Code::Usage, format!("{flag}: {}", problem.message));
     match problem.help {
         Some(help) => error.hint(help),
@@ -186,14 +191,14 @@ fn misread(flag: &str, problem: Problem) -> CommandError {
 }
 
 /// Reads `BASE=PLACE`; a folder is relative to `current`.
-fn registry(text: &str, current: &Path) -> Result<Registry, CommandError> {
+fn registry(text: &str, current: &Path) -> Result<ConfiguredRegistry, CommandError> {
     let flag = format!("--registry {}", place_without_secrets(text));
     let Some((base, place)) = text.split_once('=') else {
         let error = CommandError::new(Code::Usage, format!("{flag}: expected BASE=PLACE"));
         return Err(error.hint("such as `--registry hub.mu.com/=../hub`"));
     };
-    let mut registry =
-        Registry::at(base, place, current).map_err(|problem| misread(&flag, problem))?;
+    let mut registry = ConfiguredRegistry::at_place(base, place, current)
+        .map_err(|problem| misread(&flag, problem))?;
     registry.defined_in = "--registry".into();
     Ok(registry)
 }
@@ -215,7 +220,7 @@ pub(super) fn color_of(arguments: &[OsString], environment: Option<&Environment>
 }
 
 /// The program with the global options alone.
-pub(super) fn program() -> clap::Command {
+pub(super) fn global_program() -> clap::Command {
     Global::augment_args(clap::Command::new("mu").disable_help_subcommand(true))
 }
 

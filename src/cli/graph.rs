@@ -5,16 +5,16 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending, Stop};
+use crate::cli::context::{CommandExit, Context, Stop};
 use crate::cli::global::number;
 use crate::cli::info::with_reason;
 use crate::ops::graph::{Graph, Node, Vertex};
 use crate::ops::session::locked::version_of;
-use crate::ops::tree::{Roots, Tree, tree};
+use crate::ops::tree::{Roots, Tree, dependency_trees};
 use crate::ops::why::{Reasons, Why, why};
-use crate::ops::{Code, CommandError, Scope};
+use crate::ops::{Code, CommandError, OperationScope};
 use crate::reference::VersionSpec;
-use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
+use crate::report::graph::{MOST_PIECES, dot, graph_as_svg, mermaid};
 use crate::report::{FAINT, NOTICE, STRONG, printable};
 
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ Examples:
   mu graph --format mermaid            for Markdown
   mu graph --format dot | dot -Tpng > graph.png
   mu graph --format json")]
-pub(crate) struct Arguments {
+pub(crate) struct GraphArguments {
     /// The output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
@@ -74,8 +74,8 @@ enum Format {
     Json,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run(context: &Context, arguments: &GraphArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     let (mut graph, _) = Graph::load(&session)?;
     if let Some(depth) = arguments.depth {
         graph = graph.within(depth);
@@ -112,7 +112,7 @@ fn picture(graph: &Graph, depth: Option<usize>) -> Result<String, CommandError> 
     if depth.is_none() && count > MOST_DRAWN {
         return Err(too_large(format!("without --depth, {MOST_DRAWN} are drawn at most")));
     }
-    svg(graph).map_err(|pieces| {
+    graph_as_svg(graph).map_err(|pieces| {
         too_large(format!(
             "it would have {pieces} boxes, labels and bends, and at most {MOST_PIECES} are allowed"
         ))
@@ -168,10 +168,10 @@ pub(super) struct TreeAnswer {
     roots: Vec<Tree>,
 }
 
-pub(crate) fn run_tree(context: &Context, arguments: &TreeArguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run_tree(context: &Context, arguments: &TreeArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     let depth = arguments.depth.unwrap_or(usize::MAX);
-    let answer = TreeAnswer { roots: tree(&session, &arguments.roots(), depth)? };
+    let answer = TreeAnswer { roots: dependency_trees(&session, &arguments.roots(), depth)? };
     let verb =
         if arguments.invert.is_some() || arguments.duplicates { "requires" } else { "required" };
     context.answer(&answer, |answer| {
@@ -253,8 +253,8 @@ pub(crate) struct WhyArguments {
 
 /// The number of paths that are shown without `--all`.
 const SHORTEST: usize = 20;
-pub(crate) fn run_why(context: &Context, arguments: &WhyArguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run_why(context: &Context, arguments: &WhyArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     let why = why(&session, &arguments.package)?;
     context.answer(&why, |why| {
         for other in &why.aliases {
@@ -304,7 +304,7 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
     if let Some(unknown) = &reasons.unknown {
         return line(context, &format!("{FAINT}newer versions are not known: {unknown}{FAINT:#}"));
     }
-    let has_releases = !package.source.is_workspace() && !package.source.is_folder();
+    let has_releases = !package.source.is_workspace_folder() && !package.source.is_outside_folder();
     if reasons.newer.is_empty() && has_releases {
         return line(context, &format!("{FAINT}there is no newer release{FAINT:#}"));
     }

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use mu_provider::brief;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::index::LeftOut;
 use crate::lock::Source;
 use crate::ops::info::{Exports, Info, info};
-use crate::ops::info::{Readme, readme};
+use crate::ops::info::{PackageReadme, fetch_readme};
 use crate::ops::session::words;
 use crate::ops::versions::ListedVersion;
 use crate::reference::PackageId;
@@ -30,7 +30,7 @@ Examples:
   mu info https://github.com/acme/logs.git
   mu info aws/ec2 --readme
   mu info ../logs --json")]
-pub(crate) struct Arguments {
+pub(crate) struct InfoArguments {
     /// The package
     #[arg(value_name = "REF")]
     reference: String,
@@ -55,9 +55,9 @@ pub(super) struct ReadmeAnswer {
     text: String,
 }
 
-fn show_readme(context: &Context, reference: &str) -> Ending {
-    let session = context.open_to_ask()?;
-    let Readme { id, version, file, text } = readme(&session, reference)?;
+fn show_readme(context: &Context, reference: &str) -> CommandExit {
+    let session = context.open_asking_session()?;
+    let PackageReadme { id, version, file, text } = fetch_readme(&session, reference)?;
     let answer = ReadmeAnswer { id, version, file, text };
     context.answer(&answer, |answer| {
         context.print(&format!("{}\n", printable(answer.text.trim_end())))
@@ -231,11 +231,11 @@ impl<'a> Answer<'a> {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: &InfoArguments) -> CommandExit {
     if arguments.readme {
         return show_readme(context, &arguments.reference);
     }
-    let mut session = context.open_to_ask()?;
+    let mut session = context.open_asking_session()?;
     session.options.dated = true;
     let found = info(&session, &arguments.reference, &arguments.runtime)?;
     if context.shell.is_json() {

@@ -4,7 +4,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::Events as _;
 use crate::ops::init::{InitRequest, init};
 
@@ -15,7 +15,7 @@ Examples:
   mu init acme/web
   mu init --workspace --namespace acme
   mu init acme/web --workspace         both")]
-pub(crate) struct Arguments {
+pub(crate) struct InitArguments {
     /// The package's name [default: this folder's path in the workspace, or its name]
     #[arg(value_name = "NAME")]
     name: Option<String>,
@@ -34,8 +34,8 @@ pub(super) struct Answer {
     files: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { name, workspace, namespace } = arguments;
+pub(crate) fn run(context: &Context, arguments: InitArguments) -> CommandExit {
+    let InitArguments { name, workspace, namespace } = arguments;
     let begun = init(&context.environment, &InitRequest { name, workspace, namespace })?;
     if let Some(warning) = &begun.warning {
         context.shell.warning(warning);
@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         return context.json(&Answer { files });
     }
     for file in &files {
-        context.line(&format!("wrote {}", context.shown(file)))?;
+        context.line(&format!("wrote {}", context.path_for_people(file)))?;
     }
     context.shell.status(match begun.is_package {
         true => "next: `mu add REF` adds a dependency, `mu get` installs",

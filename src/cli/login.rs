@@ -8,9 +8,9 @@ use mu_provider::http::Secret;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
-use crate::ops::login::{Identity, LoggedIn, Stored, host_of, login, logout, whoami};
-use crate::ops::{Code, CommandError, Scope};
+use crate::cli::context::{CommandExit, Context};
+use crate::ops::login::{LoggedIn, TokenOwner, TokenStorage, host_of, log_in, logout, whoami};
+use crate::ops::{Code, CommandError, OperationScope};
 use crate::report::{FAINT, Shell, printable};
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ Examples:
   pass show hub.mu.com | mu login hub.mu.com
   mu login charts.acme.co/stable
   echo \"$TOKEN\" | mu login --yes git.acme.co")]
-pub(crate) struct Arguments {
+pub(crate) struct LoginArguments {
     /// The base of packages, such as hub.mu.com
     base: String,
 }
@@ -94,19 +94,19 @@ pub(super) struct Logout {
     removed: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Global)?;
+pub(crate) fn run(context: &Context, arguments: &LoginArguments) -> CommandExit {
+    let session = context.open(OperationScope::Global)?;
     let host = host_of(&session, &arguments.base)?;
     let token = ask(&host.host, &context.shell)?;
-    let LoggedIn { stored, account } = login(&session, &host, &token)?;
+    let LoggedIn { stored, account } = log_in(&session, &host, &token)?;
     if let Some(variable) = &host.variable {
         session
             .events
             .warning(&format!("`{variable}` is set, and takes precedence over the stored token"));
     }
     let file = match stored {
-        Stored::Keyring => None,
-        Stored::File(path) => Some(path.display().to_string()),
+        TokenStorage::Keyring => None,
+        TokenStorage::File(path) => Some(path.display().to_string()),
     };
     let accepted = account.is_some();
     let name = account.map(|account| account.name).filter(|name| !name.is_empty());
@@ -123,9 +123,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
-pub(crate) fn run_whoami(context: &Context, arguments: &WhoAmIArguments) -> Ending {
-    let session = context.open(Scope::Global)?;
-    let Identity { host, account, is_asked } = whoami(&session, &arguments.base)?;
+pub(crate) fn run_whoami(context: &Context, arguments: &WhoAmIArguments) -> CommandExit {
+    let session = context.open(OperationScope::Global)?;
+    let TokenOwner { host, account, is_asked } = whoami(&session, &arguments.base)?;
     let Account { name, namespaces, can, expires } = account;
     let name = Some(name).filter(|name| !name.is_empty());
     let answer = WhoAmI { host, name, accepted: is_asked, namespaces, can, expires };
@@ -145,8 +145,8 @@ pub(crate) fn run_whoami(context: &Context, arguments: &WhoAmIArguments) -> Endi
     })
 }
 
-pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Ending {
-    let session = context.open(Scope::Global)?;
+pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> CommandExit {
+    let session = context.open(OperationScope::Global)?;
     let host = host_of(&session, &arguments.base)?;
     let removed = logout(&session, &host)?;
     if let Some(variable) = &host.variable {
@@ -168,7 +168,9 @@ fn ask(host: &str, shell: &Shell) -> Result<Secret, CommandError> {
     };
     let stdin = io::stdin();
     let text = if stdin.is_terminal() {
-        shell.alone(|| rpassword::prompt_password(format!("token for {host}: "))).map_err(failed)?
+        shell
+            .run_without_progress(|| rpassword::prompt_password(format!("token for {host}: ")))
+            .map_err(failed)?
     } else {
         let mut line = String::new();
         stdin.lock().read_line(&mut line).map_err(failed)?;

@@ -42,12 +42,12 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use mu_provider::threads;
 
-use crate::cli::context::{Context, Ending, Server, Stop};
+use crate::cli::context::{CommandExit, Context, Server, Stop};
 use crate::cli::global::{Global, words};
 use crate::cli::shape::{Globals, shaped};
 use crate::env::{Environment, EnvironmentError};
 use crate::ops::build::confine;
-use crate::ops::session::disk::no_folder;
+use crate::ops::session::disk::not_a_folder;
 use crate::ops::session::disk::with_hint;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell};
@@ -90,10 +90,10 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT
 #[command(defer = true)]
 enum Command {
     /// Start a package (Mu.yaml) or a workspace (.mu/workspace.yaml)
-    Init(init::Arguments),
+    Init(init::InitArguments),
     /// Install the workspace's dependencies, or other packages
     #[command(visible_aliases = ["install", "i"])]
-    Get(get::Arguments),
+    Get(get::GetArguments),
     /// Add dependencies to Mu.yaml, and install them
     Add(get::AddArguments),
     /// Remove dependencies from Mu.yaml, Mu.lock and the packs
@@ -101,7 +101,7 @@ enum Command {
     Remove(get::RemoveArguments),
     /// Move to newer versions that Mu.yaml allows
     #[command(visible_alias = "up")]
-    Update(update::Arguments),
+    Update(update::UpdateArguments),
     /// Move to the newest releases, and raise the requirements in Mu.yaml
     Upgrade(update::UpgradeArguments),
     /// Move a package to an older version
@@ -115,33 +115,33 @@ enum Command {
     Patch(edit::PatchArguments),
     /// Work on a package that the workspace uses, in a clone of its repository
     #[cfg(feature = "git")]
-    Edit(edit::Arguments),
+    Edit(edit::EditArguments),
     /// Show which versions would be chosen, and change nothing
-    Resolve(resolve::Arguments),
+    Resolve(resolve::ResolveArguments),
     /// Show which versions would be chosen, and what requires them: `mu resolve --explain`
     #[command(name = "what-if")]
-    WhatIf(resolve::Arguments),
+    WhatIf(resolve::ResolveArguments),
     /// Show the folder that a reference points to
-    Which(which::Arguments),
+    Which(which::WhichArguments),
     /// List what is installed
     #[command(visible_alias = "ls")]
     List(status::ListArguments),
     /// Show the dependency tree
     Tree(graph::TreeArguments),
     /// Draw the dependency graph
-    Graph(graph::Arguments),
+    Graph(graph::GraphArguments),
     /// Show why a package is installed, and why this version
     Why(graph::WhyArguments),
     /// Show which packages have newer versions
     Outdated(update::OutdatedArguments),
     /// Show what changed between two versions of a package
-    Diff(diff::Arguments),
+    Diff(diff::DiffArguments),
     /// Show the state of the workspace: its packages, lock and packs
-    Status(status::Arguments),
+    Status(status::StatusArguments),
     /// Search all registries for packages
-    Search(search::Arguments),
+    Search(search::SearchArguments),
     /// Show what a package is and how to install it
-    Info(info::Arguments),
+    Info(info::InfoArguments),
     /// List the versions of a package
     Versions(search::VersionsArguments),
     /// Hash the installed packages again, and compare them with Mu.lock
@@ -151,15 +151,15 @@ enum Command {
     /// Run the builds of trusted packages, and install the results
     Build(get::BuildArguments),
     /// Keep packs in the workspace as files to commit
-    Vendor(vendor::Arguments),
+    Vendor(vendor::VendorArguments),
     /// Show or raise the version in Mu.yaml
-    Version(version::Arguments),
+    Version(version::VersionArguments),
     /// Create the archive of a package
     #[cfg(feature = "hub")]
-    Pack(pack::Arguments),
+    Pack(pack::PackArguments),
     /// Pack a package and publish it
     #[cfg(feature = "publish")]
-    Publish(publish::Arguments),
+    Publish(publish::PublishArguments),
     /// Withdraw a published version
     #[cfg(feature = "publish")]
     Yank(publish::YankArguments),
@@ -170,7 +170,7 @@ enum Command {
     #[cfg(feature = "publish")]
     Mirror(publish::MirrorArguments),
     /// Store a token for a registry's host
-    Login(login::Arguments),
+    Login(login::LoginArguments),
     /// Remove the token for a registry's host
     Logout(login::LogoutArguments),
     /// Show whose the token for a registry's host is, and what it allows
@@ -180,27 +180,27 @@ enum Command {
     Registry(config::RegistryCommand),
     #[cfg(feature = "publish")]
     #[command(subcommand)]
-    Hub(hub::Command),
+    Hub(hub::HubCommand),
     #[command(subcommand)]
-    Cache(cache::Command),
+    Cache(cache::CacheCommand),
     #[command(subcommand)]
-    Config(config::Command),
+    Config(config::ConfigCommand),
     /// Show folders and variables, and where each comes from
     Env(config::EnvironmentArguments),
     #[cfg(feature = "exec")]
     #[command(subcommand)]
-    Plugin(plugin::Command),
+    Plugin(plugin::PluginCommand),
     /// Check the setup of this machine, and contact each registry
-    Doctor(doctor::Arguments),
+    Doctor(doctor::DoctorArguments),
     /// Print the names that can follow what was typed
     #[command(name = "__complete", hide = true)]
-    Complete(complete::Arguments),
+    Complete(complete::CompleteArguments),
     /// Print completions for a shell
     Completions(complete::CompletionsArguments),
     /// Print the manual page, or write a page for each command
     Man(complete::ManArguments),
     /// Print the JSON schema of a file, or of a command's answer
-    Schema(schema::Arguments),
+    Schema(schema::SchemaArguments),
 }
 
 /// The stack of a command, in bytes.
@@ -228,7 +228,7 @@ struct Program<'a> {
 }
 
 fn run_as(arguments: Vec<OsString>, server: Server) -> u8 {
-    if let Some(status) = confine::asked_for(&arguments) {
+    if let Some(status) = confine::run_confined_build(&arguments) {
         return status;
     }
     threads::with_stack(STACK, || run_here(&arguments, server))
@@ -266,7 +266,7 @@ fn clap_color(color: ColorChoice) -> clap::ColorChoice {
 }
 
 /// Prints how a command ended; returns the exit status.
-fn end(ending: Ending, shell: &Shell) -> u8 {
+fn end(ending: CommandExit, shell: &Shell) -> u8 {
     match ending {
         Ok(status) => status,
         Err(Stop::Failed(error)) => {
@@ -289,7 +289,7 @@ fn start(
     environment: Result<Environment, EnvironmentError>,
     shell: &Arc<Shell>,
     program: Program<'_>,
-) -> Ending {
+) -> CommandExit {
     let Some(command) = cli.command else {
         let always = clap::ColorChoice::Always;
         let help = shape::shaped(Cli::command(), Globals::Named, always).render_help();
@@ -302,7 +302,7 @@ fn start(
     };
     let environment = environment.map_err(|error| CommandError::from_error(Code::Io, error))?;
     #[cfg(feature = "publish")]
-    if program.server.is_none() && matches!(command, Command::Hub(hub::Command::Serve(_))) {
+    if program.server.is_none() && matches!(command, Command::Hub(hub::HubCommand::Serve(_))) {
         return hub::run_server(&environment, program.arguments);
     }
     let environment = match &cli.global.directory {
@@ -310,7 +310,7 @@ fn start(
         None => environment,
     };
     if !environment.current.is_dir() {
-        let error = no_folder(&environment.current);
+        let error = not_a_folder(&environment.current);
         return Err(CommandError { code: Code::Io, ..error }.into());
     }
     let mut global = cli.global;
@@ -339,7 +339,7 @@ fn asks_registries(command: &Command) -> bool {
     }
 }
 
-fn carry_out(context: &Context, command: Command) -> Ending {
+fn carry_out(context: &Context, command: Command) -> CommandExit {
     match command {
         Command::Init(arguments) => init::run(context, arguments),
         Command::Get(arguments) => get::run(context, arguments),
@@ -347,9 +347,9 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Remove(arguments) => get::run_remove(context, arguments),
         Command::Update(arguments) => update::run(context, arguments),
         Command::Upgrade(arguments) => update::run_upgrade(context, arguments),
-        Command::Downgrade(arguments) => update::downgrade(context, &arguments),
-        Command::Pin(arguments) => version::pin(context, arguments),
-        Command::Unpin(arguments) => version::unpin(context, arguments),
+        Command::Downgrade(arguments) => update::run_downgrade(context, &arguments),
+        Command::Pin(arguments) => version::run_pin(context, arguments),
+        Command::Unpin(arguments) => version::run_unpin(context, arguments),
         #[cfg(feature = "git")]
         Command::Patch(arguments) => edit::run_patch(context, &arguments),
         #[cfg(feature = "git")]
@@ -393,7 +393,7 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Hub(command) => hub::run(context, command),
         Command::Cache(command) => cache::run(context, &command),
         Command::Config(command) => config::run(context, &command),
-        Command::Env(arguments) => config::environment(context, &arguments),
+        Command::Env(arguments) => config::run_environment(context, &arguments),
         #[cfg(feature = "exec")]
         Command::Plugin(command) => plugin::run(context, &command),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
@@ -414,7 +414,7 @@ fn carry_out(context: &Context, command: Command) -> Ending {
 /// A command line that the program with one command cannot parse is parsed again by the whole program, which
 /// has the best errors.
 fn parse(arguments: &[OsString], color: clap::ColorChoice) -> Result<Cli, clap::Error> {
-    let program = global::program().version(VERSION.as_str());
+    let program = global::global_program().version(VERSION.as_str());
     let first = words(arguments, &program).nth(1);
     if let Some((first, _)) = first
         && let (before, [help, asked @ ..]) = arguments.split_at(first)
@@ -525,7 +525,7 @@ mod tests {
             ("mu -C get", vec![]),
         ] {
             let arguments: Vec<&str> = line.split(' ').collect();
-            let program = global::program();
+            let program = global::global_program();
             let first = words(&arguments, &program).nth(1);
             let program = narrow(program.clone(), first.map(|(_, name)| name));
             let commands = program.get_subcommands().map(clap::Command::get_name);

@@ -8,9 +8,9 @@ use mu_provider::Mode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::pack::{PackRequest, Packed, pack};
-use crate::ops::{Scope, View};
+use crate::ops::{OperationScope, View};
 use crate::report::{FAINT, STRONG, Table, count, printable, size};
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ Examples:
   mu pack                              the package of this folder, such as web-1.2.0.tgz
   mu pack --list                       what would go in
   mu pack acme/web --output dist/      a package of this workspace, into a folder")]
-pub(crate) struct Arguments {
+pub(crate) struct PackArguments {
     /// The package: its name or folder [default: the one in this folder]
     package: Option<String>,
     /// The same, as other commands take it
@@ -50,25 +50,25 @@ pub(crate) struct Arguments {
     pinned: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { package, named, output, dry_run, force, pinned } = arguments;
+pub(crate) fn run(context: &Context, arguments: PackArguments) -> CommandExit {
+    let PackArguments { package, named, output, dry_run, force, pinned } = arguments;
     let package = package.or(named);
-    let session = context.open_in(Scope::Workspace, View::Around(package.clone()))?;
+    let session = context.open_in(OperationScope::Workspace, View::Around(package.clone()))?;
     let request = PackRequest { package, output, dry_run, force, pinned };
     let packed = pack(&session, &request)?;
     if context.shell.is_json() {
         return context.json(&Answer::new(&packed));
     }
-    context.print_table(&files(&packed))?;
-    context.line(&context.short(&summary(&packed)))?;
+    context.print_table(&packed_files_table(&packed))?;
+    context.line(&context.short(&packed_summary(&packed)))?;
     if let Some(path) = &packed.path {
-        context.shell.status(&format!("wrote {}", printable(&context.shown(path))));
+        context.shell.status(&format!("wrote {}", printable(&context.path_for_people(path))));
     }
     Ok(0)
 }
 
 /// The files with their sizes.
-pub(super) fn files(packed: &Packed) -> Table {
+pub(super) fn packed_files_table(packed: &Packed) -> Table {
     let mut table = Table::new(&["file", "size"]);
     for entry in packed.archive.tree.entries() {
         let mark = match entry.mode {
@@ -82,7 +82,7 @@ pub(super) fn files(packed: &Packed) -> Table {
 }
 
 /// The packed files, and their digests.
-pub(super) fn summary(packed: &Packed) -> String {
+pub(super) fn packed_summary(packed: &Packed) -> String {
     let archive = &packed.archive;
     format!(
         "{}\ncontent  {}\narchive  {}, {}",

@@ -6,9 +6,9 @@ use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::plugin::{self, Check, CheckRequest, Plugin};
-use crate::ops::{Code, CommandError, Scope};
+use crate::ops::{Code, CommandError, OperationScope};
 use crate::report::{BAD, GOOD, STRONG, Table, printable};
 
 /// List provider plugins, and check what they do
@@ -22,7 +22,7 @@ Examples:
   mu plugin check shelf shelf://books.example/tools/lamp
   mu plugin check ./mu-provider-shelf --replay records
   mu plugin run shelf versions books.example/tools/lamp")]
-pub(crate) enum Command {
+pub(crate) enum PluginCommand {
     /// List the plugins on this machine
     List,
     /// Check that a plugin does what the protocol says
@@ -88,10 +88,10 @@ pub(super) struct Said {
     result: serde_json::Value,
 }
 
-pub(crate) fn run(context: &Context, command: &Command) -> Ending {
-    let mut session = context.open(Scope::Workspace)?;
+pub(crate) fn run(context: &Context, command: &PluginCommand) -> CommandExit {
+    let mut session = context.open(OperationScope::Workspace)?;
     match command {
-        Command::List => {
+        PluginCommand::List => {
             let listed = Listed { plugins: plugin::list(&session) };
             context.answer(&listed, |Listed { plugins }| {
                 let mut table = Table::new(&["plugin", "version", "program", "problem"]);
@@ -108,7 +108,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                 context.table(&table, &none)
             })
         }
-        Command::Check { plugin, reference, base, name, replay } => {
+        PluginCommand::Check { plugin, reference, base, name, replay } => {
             let named = base.as_ref().zip(name.as_ref());
             let named = named.map(|(base, name)| format!("{}/{name}", base.trim_end_matches('/')));
             let request = CheckRequest {
@@ -138,7 +138,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             );
             Err(CommandError::new(Code::Plugin, message).with_details(&checked).into())
         }
-        Command::Run { name, method, params } => {
+        PluginCommand::Run { name, method, params } => {
             let said = Said { result: plugin::run(&session, name, method, params)? };
             context.answer(&said, |said| context.line(&printable(&format!("{:#}", said.result))))
         }

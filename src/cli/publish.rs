@@ -6,14 +6,14 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending, Packages};
+use crate::cli::context::{CommandExit, Context, Packages};
 use crate::cli::pack;
 use crate::env::absolute;
 use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, mirror};
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
-use crate::ops::session::error::quoted;
-use crate::ops::yank::{Marked, TagRequest, YankRequest, tag, yank};
-use crate::ops::{Code, CommandError, Scope, Session, View};
+use crate::ops::session::error::quoted_for_shell;
+use crate::ops::yank::{MarkedVersion, TagRequest, YankRequest, tag, yank};
+use crate::ops::{Code, CommandError, OperationScope, Session, View};
 use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
@@ -31,7 +31,7 @@ Examples:
   mu publish --to /srv/hub
   mu publish --all                     every package of this workspace, dependencies first
   mu publish --moved-to hub.mu.com/acme/site     its last version, which names the successor")]
-pub(crate) struct Arguments {
+pub(crate) struct PublishArguments {
     /// The package: its name or folder [default: the one in this folder]
     #[arg(conflicts_with = "all")]
     package: Option<String>,
@@ -61,11 +61,11 @@ pub(crate) struct Arguments {
     moved_to: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { to, dry_run, all, force, pinned, allow_dirty, moved_to, .. } = arguments;
+pub(crate) fn run(context: &Context, arguments: PublishArguments) -> CommandExit {
+    let PublishArguments { to, dry_run, all, force, pinned, allow_dirty, moved_to, .. } = arguments;
     let package = arguments.package.or(arguments.named);
     let view = if all { View::Team } else { View::Around(package.clone()) };
-    let session = context.open_in(Scope::Workspace, view)?;
+    let session = context.open_in(OperationScope::Workspace, view)?;
     session.refuse_edits("mu does not publish")?;
     let request =
         PublishRequest { package, to, dry_run, all, force, pinned, allow_dirty, moved_to };
@@ -76,7 +76,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     for publishing in &published {
         if let Some(packed) = &publishing.packed {
             if dry_run {
-                context.print_table(&pack::files(packed))?;
+                context.print_table(&pack::packed_files_table(packed))?;
             }
             if dry_run || !context.shell.is_quiet() {
                 context.line(&context.short(&pack::contents(packed)))?;
@@ -180,11 +180,11 @@ pub(super) struct YankAnswer {
     dry_run: bool,
 }
 
-pub(crate) fn run_yank(context: &Context, arguments: YankArguments) -> Ending {
+pub(crate) fn run_yank(context: &Context, arguments: YankArguments) -> CommandExit {
     let YankArguments { reference, undo, reason, to, dry_run } = arguments;
-    let session = context.open_to_ask()?;
+    let session = context.open_asking_session()?;
     let request = YankRequest { reference, reason, undo, to, dry_run };
-    let Marked { name, version, place, changed } = yank(&session, &request)?;
+    let MarkedVersion { name, version, place, changed } = yank(&session, &request)?;
     let yanked = !undo;
     let answer = YankAnswer { name, version, place, yanked, changed, dry_run };
     context.answer(&answer, |YankAnswer { name, version, place, yanked, changed, dry_run }| {
@@ -245,11 +245,11 @@ pub(super) struct TagAnswer {
     dry_run: bool,
 }
 
-pub(crate) fn run_tag(context: &Context, arguments: TagArguments) -> Ending {
+pub(crate) fn run_tag(context: &Context, arguments: TagArguments) -> CommandExit {
     let TagArguments { reference, undo, to, dry_run, .. } = arguments;
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open(OperationScope::Workspace)?;
     let request = TagRequest { reference, tag: arguments.tag, undo, to, dry_run };
-    let Marked { name, version, place, changed } = tag(&session, &request)?;
+    let MarkedVersion { name, version, place, changed } = tag(&session, &request)?;
     let (tag, tagged) = (request.tag, !undo);
     let answer = TagAnswer { name, version, place, tag, tagged, changed, dry_run };
     context.answer(&answer, |TagAnswer { name, version, place, tag, tagged, changed, dry_run }| {
@@ -304,7 +304,7 @@ pub(crate) struct MirrorArguments {
     dry_run: bool,
 }
 
-pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> Ending {
+pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> CommandExit {
     let MirrorArguments { references, lock, to, no_deps, all_versions, namespace, dry_run } =
         arguments;
     if references.is_empty() && !lock {
@@ -312,7 +312,7 @@ pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> Endin
         let error = error.hint("`--lock` copies everything that Mu.lock names");
         return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
     }
-    let session = context.open_in(Scope::Workspace, View::Team)?;
+    let session = context.open_in(OperationScope::Workspace, View::Team)?;
     // Under another name, a registry of the settings does not lead to it.
     let is_for_registries = lock && namespace.is_none();
     let request = MirrorRequest { references, to, no_deps, all_versions, namespace, dry_run };
@@ -340,7 +340,7 @@ pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> Endin
         if is_for_registries && !mirrored.dry_run {
             let place = registry_place(&session, &mirrored.place);
             for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
-                let next = format!("next: `mu registry add {prefix} {}`", quoted(place));
+                let next = format!("next: `mu registry add {prefix} {}`", quoted_for_shell(place));
                 context.shell.status(&next);
             }
         }

@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::change;
-use crate::cli::context::{Context, Ending};
-use crate::cli::get::Narrowing;
+use crate::cli::context::{CommandExit, Context};
+use crate::cli::get::NarrowingArguments;
 use crate::lock::Requested;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::version_of;
 use crate::ops::what_if::what_if;
 use crate::ops::what_if::{Comparison, Row, compare};
-use crate::ops::{CommandError, Outcome, Scope};
+use crate::ops::{CommandError, OperationScope, Outcome};
 use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ Examples:
   mu resolve --with 'aws/ec2#^2' --explain
   mu resolve --compare
   mu what-if --without hub.mu.com/aws/vpc")]
-pub(crate) struct Arguments {
+pub(crate) struct ResolveArguments {
     /// What to require, instead of the workspace's requirements
     #[arg(value_name = "REF")]
     references: Vec<String>,
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "explain")]
     compare: bool,
     #[command(flatten)]
-    narrowing: Narrowing,
+    narrowing: NarrowingArguments,
 }
 
 /// What `mu resolve --compare` answers.
@@ -92,8 +92,8 @@ impl<'a> Side<'a> {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run(context: &Context, arguments: ResolveArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     let request = WhatIf {
         references: arguments.references,
         with: arguments.with,
@@ -123,16 +123,16 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
 }
 
 /// What would be in use, and how that differs from what it is compared with.
-fn show(context: &Context, outcome: &Outcome, explains: bool, with_what: &str) -> Ending {
+fn show(context: &Context, outcome: &Outcome, explains: bool, with_what: &str) -> CommandExit {
     if context.shell.is_json() {
-        return change::print(context, outcome);
+        return change::print_outcome(context, outcome);
     }
     context.print(&chosen(context, outcome, explains))?;
     if !outcome.changes.is_empty() && !outcome.lock.packages.is_empty() {
         context.line("")?;
         context.line(&format!("{FAINT}compared with {with_what}:{FAINT:#}"))?;
     }
-    change::print(context, outcome)
+    change::print_outcome(context, outcome)
 }
 
 /// A line for each chosen package, and below it its requirements, if `--explain` is given.
@@ -160,7 +160,7 @@ fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
 }
 
 /// Prints both selections, package by package, and the errors.
-fn beside(context: &Context, comparison: &Comparison) -> Ending {
+fn beside(context: &Context, comparison: &Comparison) -> CommandExit {
     let rows = comparison.rows();
     if context.shell.is_json() {
         let (highest, minimal) = (Side::new(&comparison.highest), Side::new(&comparison.minimal));

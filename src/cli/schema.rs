@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::cli::context::{Context, Ending, Packages};
+use crate::cli::context::{CommandExit, Context, Packages};
 #[cfg(feature = "git")]
 use crate::cli::edit;
 #[cfg(feature = "hub")]
@@ -48,7 +48,7 @@ Examples:
   # yaml-language-server: $schema=./mu.schema.json
   mu schema answer list
   mu schema answer cache size")]
-pub(crate) struct Arguments {
+pub(crate) struct SchemaArguments {
     /// Mu.yaml (manifest), .mu/workspace.yaml, Mu.lock, or the answer of a command
     #[arg(value_enum, value_name = "WHAT")]
     what: What,
@@ -65,7 +65,7 @@ enum What {
     Answer,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: &SchemaArguments) -> CommandExit {
     let command = arguments.command.join(" ");
     let schema = match arguments.what {
         What::Answer => in_lines(answer(&command)?.to_value()),

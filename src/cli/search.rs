@@ -7,7 +7,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 
 use crate::cli::global::within;
 use crate::cli::info::with_reason;
@@ -16,7 +16,7 @@ use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::Session;
 use crate::ops::filter::VersionFilter;
-use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
+use crate::ops::search::{FoundPackage, SearchRequest, registry_capabilities, search};
 use crate::ops::session::words;
 use crate::ops::versions::{ListedVersion, VersionList, versions};
 use crate::reference::PackageId;
@@ -35,7 +35,7 @@ Examples:
   mu search --provides                            all capabilities
   mu search --provides compute.mu.com/v1/VM       which packages provide it
   mu search kafka --json")]
-pub(crate) struct Arguments {
+pub(crate) struct SearchArguments {
     /// The words to search for; without any, all packages are listed
     #[arg(value_name = "WORDS", conflicts_with = "provides")]
     words: Vec<String>,
@@ -52,8 +52,8 @@ pub(crate) struct Arguments {
 /// The longest description that is shown; `mu info` shows all of it.
 const LONGEST_DESCRIPTION: usize = 72;
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let session = context.open_to_ask()?;
+pub(crate) fn run(context: &Context, arguments: SearchArguments) -> CommandExit {
+    let session = context.open_asking_session()?;
     if let Some(None) = arguments.provides {
         return list_capabilities(context, &session);
     }
@@ -100,8 +100,8 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
 }
 
 /// Lists the capabilities that there are.
-fn list_capabilities(context: &Context, session: &Session) -> Ending {
-    let answer = Capabilities { capabilities: capabilities(session)? };
+fn list_capabilities(context: &Context, session: &Session) -> CommandExit {
+    let answer = Capabilities { capabilities: registry_capabilities(session)? };
     context.answer(&answer, |answer| {
         if answer.capabilities.is_empty() {
             context
@@ -277,8 +277,8 @@ pub(crate) struct VersionsArguments {
     filter: Filter,
 }
 
-pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> Ending {
-    let mut session = context.open_to_ask()?;
+pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> CommandExit {
+    let mut session = context.open_asking_session()?;
     session.options.dated = true;
     let found = versions(&session, &arguments.reference, &arguments.filter.into_versions())?;
     if context.shell.is_json() {

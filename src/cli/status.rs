@@ -3,12 +3,12 @@
 use anstyle::Style;
 use clap::Args;
 
-use crate::cli::context::{Context, Ending, Packages, Stop};
+use crate::cli::context::{CommandExit, Context, Packages, Stop};
 use crate::ops::explain::carried::Inside;
 use crate::ops::list::{self, Listed, list};
 use crate::ops::status::{Member, Placed, Status, status};
 use crate::ops::verify::{verify, verify_store};
-use crate::ops::{Code, CommandError, Scope};
+use crate::ops::{Code, CommandError, OperationScope};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
@@ -18,10 +18,10 @@ Contacts no registry and changes nothing.
 Examples:
   mu status
   mu status --json")]
-pub(crate) struct Arguments {}
+pub(crate) struct StatusArguments {}
 
-pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run(context: &Context, _arguments: &StatusArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     context.answer(&status(&session)?, |status| print(context, status))
 }
 
@@ -121,8 +121,8 @@ pub(crate) struct ListArguments {
     workspace: bool,
 }
 
-pub(crate) fn run_list(context: &Context, arguments: &ListArguments) -> Ending {
-    let scope = Scope::of(arguments.global);
+pub(crate) fn run_list(context: &Context, arguments: &ListArguments) -> CommandExit {
+    let scope = OperationScope::from_global_flag(arguments.global);
     let session = context.open(scope)?;
     if arguments.workspace {
         let members = Packages { packages: list::members(&session) };
@@ -132,8 +132,8 @@ pub(crate) fn run_list(context: &Context, arguments: &ListArguments) -> Ending {
         });
     }
     let (place, get) = match scope {
-        Scope::Workspace => ("here", "mu get"),
-        Scope::Global => ("globally", "mu get --global"),
+        OperationScope::Workspace => ("here", "mu get"),
+        OperationScope::Global => ("globally", "mu get --global"),
     };
     let empty = format!("nothing is installed {place}; `{get} REF` installs something");
     let installed = Packages { packages: list(&session)? };
@@ -205,8 +205,8 @@ pub(crate) struct VerifyArguments {
     global: bool,
 }
 
-pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> Ending {
-    let scope = Scope::of(arguments.global);
+pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> CommandExit {
+    let scope = OperationScope::from_global_flag(arguments.global);
     let session = context.open(scope)?;
     let report = match arguments.store {
         true => verify_store(&session)?,

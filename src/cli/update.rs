@@ -4,9 +4,9 @@ use anstyle::Style;
 use clap::Args;
 
 use crate::cli::change::{self, Answer};
-use crate::cli::context::{Context, Ending, Packages, Stop};
+use crate::cli::context::{CommandExit, Context, Packages, Stop};
 use crate::cli::diff;
-use crate::cli::get::Narrowing;
+use crate::cli::get::NarrowingArguments;
 use crate::cli::info::with_reason;
 use crate::ops::diff::{Difference, of_moves};
 use crate::ops::get::check_not_empty;
@@ -16,7 +16,7 @@ use crate::ops::session::named::PackageName;
 use crate::ops::update::{UpdateRequest, update};
 use crate::ops::upgrade::upgrade;
 use crate::ops::what_if::what_if;
-use crate::ops::{Code, CommandError, Scope, Session, update};
+use crate::ops::{Code, CommandError, OperationScope, Session, update};
 use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ Examples:
   mu update ops/kafka --app-version 2.3
   mu update --diff                     first show what changed in the packages
   mu update --installed 'ops/kafka#1.0.0' --dry-run")]
-pub(crate) struct Arguments {
+pub(crate) struct UpdateArguments {
     /// The packages to move, and to which version
     #[arg(value_name = "PKG[#VERSION]")]
     packages: Vec<String>,
@@ -51,12 +51,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    narrowing: Narrowing,
+    narrowing: NarrowingArguments,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { packages, global, installed, diff, dry_run, narrowing } = arguments;
-    let session = context.open_for(Scope::of(global), dry_run)?;
+pub(crate) fn run(context: &Context, arguments: UpdateArguments) -> CommandExit {
+    let UpdateArguments { packages, global, installed, diff, dry_run, narrowing } = arguments;
+    let session = context.open_for(OperationScope::from_global_flag(global), dry_run)?;
     let is_supposed = dry_run && !installed.is_empty();
     let has_any = if packages.is_empty() { check_not_empty(&session) } else { Ok(()) };
     let is_elsewhere = is_supposed && has_any.is_err();
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         answer.diffs = &diffs;
         return context.json(&answer);
     }
-    change::print(context, &outcome)
+    change::print_outcome(context, &outcome)
 }
 
 /// The question for packages that nothing here requires.
@@ -108,7 +108,7 @@ fn show(
         if number > 0 {
             context.line("")?;
         }
-        diff::print(context, difference, false)?;
+        diff::print_difference(context, difference, false)?;
     }
     let asks = !diffs.is_empty() && !dry_run && !session.options.yes;
     if asks && context.shell.can_ask() && !session.events.confirm("Update these packages?") {
@@ -137,7 +137,7 @@ pub(crate) struct UpgradeArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    narrowing: Narrowing,
+    narrowing: NarrowingArguments,
 }
 
 #[derive(Debug, Args)]
@@ -158,9 +158,9 @@ pub(crate) struct DowngradeArguments {
     dry_run: bool,
 }
 
-pub(crate) fn run_upgrade(context: &Context, arguments: UpgradeArguments) -> Ending {
+pub(crate) fn run_upgrade(context: &Context, arguments: UpgradeArguments) -> CommandExit {
     let UpgradeArguments { packages, dry_run, narrowing } = arguments;
-    let session = context.open_for(Scope::Workspace, dry_run)?;
+    let session = context.open_for(OperationScope::Workspace, dry_run)?;
     if packages.is_empty() {
         check_not_empty(&session)?;
     }
@@ -176,10 +176,10 @@ pub(crate) fn run_upgrade(context: &Context, arguments: UpgradeArguments) -> End
         update::upgrade_within(&session, &request, dry_run)?
     };
     change::note_apps(context, &outcome);
-    change::print(context, &outcome)
+    change::print_outcome(context, &outcome)
 }
 
-pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> Ending {
+pub(crate) fn run_downgrade(context: &Context, arguments: &DowngradeArguments) -> CommandExit {
     for package in &arguments.packages {
         if !package.contains('#') {
             let message =
@@ -188,8 +188,11 @@ pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> En
             return Err(CommandError::new(Code::Usage, message).hint(hint).into());
         }
     }
-    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    change::print(context, &update::downgrade(&session, &arguments.packages, arguments.dry_run)?)
+    let session = context.open_for(OperationScope::Workspace, arguments.dry_run)?;
+    change::print_outcome(
+        context,
+        &update::downgrade(&session, &arguments.packages, arguments.dry_run)?,
+    )
 }
 
 #[derive(Debug, Args)]
@@ -211,8 +214,8 @@ pub(crate) struct OutdatedArguments {
     installed: Vec<String>,
 }
 
-pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> Ending {
-    let scope = Scope::of(arguments.global);
+pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> CommandExit {
+    let scope = OperationScope::from_global_flag(arguments.global);
     let session = context.open(scope)?;
     if arguments.installed.is_empty() {
         check_not_empty(&session)?;

@@ -165,7 +165,7 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
-    let program = global::program();
+    let program = global::global_program();
     if global::words(arguments, &program).nth(1).is_none_or(|(_, first)| first != word.as_str()) {
         return;
     }
@@ -199,7 +199,7 @@ fn program() -> clap::Command {
 /// The command in a command line.
 fn command_in<'p>(program: &'p mut clap::Command, arguments: &[OsString]) -> &'p mut clap::Command {
     let mut command = program;
-    for (_, word) in global::words(arguments, &global::program()).skip(1) {
+    for (_, word) in global::words(arguments, &global::global_program()).skip(1) {
         match word.to_str().filter(|word| command.find_subcommand(word).is_some()) {
             Some(word) => {
                 command = command.find_subcommand_mut(word).expect("was found a moment ago");

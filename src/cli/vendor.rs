@@ -5,15 +5,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::change;
-use crate::cli::context::{Context, Ending, Stop};
+use crate::cli::context::{CommandExit, Context, Stop};
 use crate::ops::get::check_not_empty;
 use crate::ops::vendor::crossplane::vendor_for_crossplane;
 use crate::ops::vendor::kcl::{self, Differing, VendoredModule, vendor_for_kcl};
 use crate::ops::vendor::olm::subscribe;
 use crate::ops::vendor::{
-    Carried, Mode, VendoredChart, Written, crossplane, olm, stop_vendoring, vendor, vendor_for_helm,
+    Carried, VendorMode, VendoredChart, WrittenFiles, crossplane, olm, stop_vendoring, vendor,
+    vendor_for_helm,
 };
-use crate::ops::{Code, CommandError, Outcome, Scope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ Examples:
   mu vendor --for helm --unify         also of charts inside of charts, only the versions in Mu.lock
   mu vendor --for helm --check         in CI: do charts/ and Chart.lock follow from Mu.lock?
   mu vendor --undo                     stop committing packs")]
-pub(crate) struct Arguments {
+pub(crate) struct VendorArguments {
     /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
@@ -80,9 +81,9 @@ pub(super) struct Undone {
     vendored: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: &VendorArguments) -> CommandExit {
     let dry_run = arguments.dry_run || arguments.check;
-    let session = context.open_for(Scope::Workspace, dry_run)?;
+    let session = context.open_for(OperationScope::Workspace, dry_run)?;
     session.refuse_edits("mu does not write files to commit")?;
     if arguments.undo {
         let was_vendored = session.packs().is_vendored();
@@ -112,9 +113,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             .into());
     }
     let mode = match arguments {
-        Arguments { check: true, .. } => Mode::Check,
-        Arguments { dry_run: true, .. } => Mode::Plan,
-        _ => Mode::Write,
+        VendorArguments { check: true, .. } => VendorMode::Check,
+        VendorArguments { dry_run: true, .. } => VendorMode::Plan,
+        _ => VendorMode::Write,
     };
     match arguments.tool {
         Some(Tool::Helm) => answer(
@@ -164,9 +165,9 @@ fn nothing_for_kudo() -> CommandError {
     )
 }
 
-fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> Ending {
+fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> CommandExit {
     let outcome = vendor(session, dry_run)?;
-    let ending = change::print(context, &outcome)?;
+    let ending = change::print_outcome(context, &outcome)?;
     if !dry_run {
         context.shell.status("vendored in .mu/packs; next: `git add .mu/packs Mu.lock`");
     }
@@ -174,18 +175,18 @@ fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> Ending {
 }
 
 /// Prints what is in use, and the files of another tool.
-fn answer<A: Written + Serialize + JsonSchema>(
+fn answer<A: WrittenFiles + Serialize + JsonSchema>(
     context: &Context,
-    mode: Mode,
+    mode: VendorMode,
     (outcome, written): &(Outcome, A),
     print: impl FnOnce(&A) -> Result<(), Stop>,
-) -> Ending {
+) -> CommandExit {
     if !context.shell.is_json() {
-        change::print(context, outcome)?;
+        change::print_outcome(context, outcome)?;
     }
     let ending = context.answer(written, print)?;
     let is_same = outcome.changes.is_empty() && written.is_unchanged();
-    if mode != Mode::Check || is_same {
+    if mode != VendorMode::Check || is_same {
         return Ok(ending);
     }
     context.shell.status(

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::change;
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::pin::PinRequest;
 use crate::ops::version::{OwnVersion, VersionRequest, version};
-use crate::ops::{Code, CommandError, Scope, pin};
+use crate::ops::{Code, CommandError, OperationScope, pin};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -19,7 +19,7 @@ Examples:
   mu version
   mu version patch
   mu version 2.0.0-rc.1 -p acme/web")]
-pub(crate) struct Arguments {
+pub(crate) struct VersionArguments {
     /// What to raise, or the new version
     #[arg(value_name = "patch|minor|major|VERSION")]
     change: Option<String>,
@@ -44,11 +44,14 @@ pub(super) struct Answer {
     to: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { change, package, dry_run } = arguments;
+pub(crate) fn run(context: &Context, arguments: VersionArguments) -> CommandExit {
+    let VersionArguments { change, package, dry_run } = arguments;
     let is_asked = change.is_none();
-    let session =
-        context.open_for_manifest(Scope::Workspace, package.as_deref(), is_asked || dry_run)?;
+    let session = context.open_for_manifest(
+        OperationScope::Workspace,
+        package.as_deref(),
+        is_asked || dry_run,
+    )?;
     let request = VersionRequest { package, change, dry_run };
     let OwnVersion { name, file, from, to } = version(&session, &request)?;
     if to.is_none() {
@@ -57,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
             .hint("set one: `mu version 0.1.0`")
             .into());
     }
-    let place = context.shown(&file);
+    let place = context.path_for_people(&file);
     let answer = Answer { name, file: file.display().to_string(), from, to };
     let would = if dry_run { "would write " } else { "" };
     context.answer(&answer, |Answer { name, from, to, .. }| {
@@ -112,15 +115,15 @@ pub(crate) struct UnpinArguments {
     dry_run: bool,
 }
 
-pub(crate) fn pin(context: &Context, arguments: PinArguments) -> Ending {
+pub(crate) fn run_pin(context: &Context, arguments: PinArguments) -> CommandExit {
     let PinArguments { packages, commits, dry_run } = arguments;
-    let session = context.open_for(Scope::Workspace, dry_run)?;
-    change::print(context, &pin::pin(&session, &PinRequest { packages, commits, dry_run })?)
+    let session = context.open_for(OperationScope::Workspace, dry_run)?;
+    change::print_outcome(context, &pin::pin(&session, &PinRequest { packages, commits, dry_run })?)
 }
 
-pub(crate) fn unpin(context: &Context, arguments: UnpinArguments) -> Ending {
+pub(crate) fn run_unpin(context: &Context, arguments: UnpinArguments) -> CommandExit {
     let UnpinArguments { packages, dry_run } = arguments;
-    let session = context.open_for(Scope::Workspace, dry_run)?;
+    let session = context.open_for(OperationScope::Workspace, dry_run)?;
     let request = PinRequest { packages, commits: false, dry_run };
-    change::print(context, &pin::unpin(&session, &request)?)
+    change::print_outcome(context, &pin::unpin(&session, &request)?)
 }

@@ -4,11 +4,11 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::formats;
 use crate::fs;
 use crate::ops::which::{All, element, which, which_all};
-use crate::ops::{Events as _, Scope, Session};
+use crate::ops::{Events as _, OperationScope, Session};
 use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE};
 use crate::search::{Candidate, Found, State};
@@ -23,7 +23,7 @@ Examples:
   mu which 'aws/ec2#^1.0' --all
   mu which aws/ec2/VM
   cd \"$(mu which aws/ec2)\"")]
-pub(crate) struct Arguments {
+pub(crate) struct WhichArguments {
     /// The reference
     #[arg(value_name = "REF")]
     reference: String,
@@ -90,8 +90,8 @@ enum Looks {
     PassedOver,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+pub(crate) fn run(context: &Context, arguments: &WhichArguments) -> CommandExit {
+    let session = context.open(OperationScope::Workspace)?;
     if arguments.all {
         return all(context, &session, &arguments.reference);
     }
@@ -124,7 +124,7 @@ fn warn(context: &Context, found: &Found) {
     }
 }
 
-fn all(context: &Context, session: &Session, reference: &str) -> Ending {
+fn all(context: &Context, session: &Session, reference: &str) -> CommandExit {
     let All { candidates, found } = which_all(session, reference)?;
     if let Ok(found) = &found {
         warn(context, found);
@@ -160,7 +160,7 @@ fn looked(session: &Session, candidate: &Candidate) -> Looked {
         State::PassedOver(reason) => (Looks::PassedOver, Some(reason.to_string())),
     };
     let path = candidate.place.folder.display().to_string();
-    let manifest = formats::locate(folder).ok().flatten();
+    let manifest = formats::locate_manifest(folder).ok().flatten();
     let not_read = manifest.map(|manifest| formats::not_read(&manifest)).unwrap_or_default();
     Looked { place: candidate.place.number, path, state, why, not_read, edit }
 }

@@ -38,13 +38,13 @@ impl Derived {
     }
 
     /// Whether the file called `file` in `charts/` is such an archive.
-    pub(crate) fn has(&self, file: &str) -> bool {
+    pub(crate) fn is_derived_archive(&self, file: &str) -> bool {
         self.locked.contains(file) || self.names.iter().any(|name| is_archive_of(file, name))
     }
 
     /// Whether the file at `path` in the chart is such an archive.
     pub(super) fn contains(&self, path: &str) -> bool {
-        path.strip_prefix("charts/").is_some_and(|file| self.has(file))
+        path.strip_prefix("charts/").is_some_and(|file| self.is_derived_archive(file))
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Whether the file at `path` in a package, which is at `place`, is an archive of the package, of any version. What cannot be read is
 /// not.
-pub(super) fn is_of(manifest: &Manifest, path: &str, place: &Path) -> bool {
+pub(super) fn is_archive_of_package(manifest: &Manifest, path: &str, place: &Path) -> bool {
     let leaf = manifest.name.name().leaf();
     let is_usual =
         !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");

@@ -31,7 +31,7 @@ use crate::workspace::programs::local_git;
 
 /// One file or link of a package.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct PackageItem {
     /// Slash-separated path in the package.
     pub(crate) path: String,
     /// Its content.
@@ -103,20 +103,20 @@ pub(crate) struct Source<'a> {
 /// # Errors
 ///
 /// When a folder cannot be read, something in it cannot be in a package, or a link leads to what is not its author's.
-pub(crate) fn choose(
+pub(crate) fn choose_contents(
     source: &Source<'_>,
     environment: &Environment,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Item>, ProviderError> {
+) -> Result<Vec<PackageItem>, ProviderError> {
     let Source { folder, kind, owned, others } = *source;
     let (rules, derived) = match kind {
         Kind::Own { .. } | Kind::Other { .. } => {
             let file = kind.manifest().unwrap_or_default();
-            let rules = Rules::of(OF_PACKAGES, folder, owned.top(), file, warnings)?;
+            let rules = Rules::for_content(OF_PACKAGES, folder, owned.top(), file, warnings)?;
             (Some(rules.over_left_behind(folder)), None)
         }
         Kind::Chart => {
-            let rules = Rules::only(OF_HELM, folder, warnings)?;
+            let rules = Rules::from_folder_alone(OF_HELM, folder, warnings)?;
             (Some(rules), Some(charts::derived(folder, environment)?))
         }
         Kind::Packed => (None, None),
@@ -167,9 +167,9 @@ pub(crate) fn write(
 ) -> Result<(), ProviderError> {
     // The rules around it are those of where it really is.
     let folder = &fs::canonicalize(folder)?;
-    let path = formats::locate(folder).map_err(|error| unreadable(&error))?;
+    let path = formats::locate_manifest(folder).map_err(|error| unreadable(&error))?;
     let file = path.as_deref().and_then(|path| path.strip_prefix(folder).ok()?.to_str());
-    let format = path.as_deref().and_then(formats::format_of);
+    let format = path.as_deref().and_then(formats::format_of_manifest);
     let loaded = match &path {
         Some(path) if format.is_none() => {
             Some(Manifest::load_file(path).map_err(|error| unreadable(&error))?)
@@ -184,7 +184,7 @@ pub(crate) fn write(
     let others = [environment.cache.clone(), environment.mu_home.clone()];
     let owned = &Owned::around(folder, environment)?;
     let source = Source { folder, kind, owned, others: &others };
-    for Item { path, content } in choose(&source, environment, &mut Vec::new())? {
+    for PackageItem { path, content } in choose_contents(&source, environment, &mut Vec::new())? {
         match content {
             Content::File { place, executable } => {
                 let mut file = fs::open(&place)?;

@@ -7,7 +7,7 @@ use crate::fs::{self, FileError};
 use crate::workspace::{MU_FOLDER, repository_around};
 
 /// What no package contains, at any depth: the data of Git, similar tools, mu and Finder.
-pub(super) const NEVER: [&str; 6] = [".git", MU_FOLDER, ".hg", ".svn", ".jj", ".DS_Store"];
+pub(super) const NEVER_PACKED: [&str; 6] = [".git", MU_FOLDER, ".hg", ".svn", ".jj", ".DS_Store"];
 
 /// Where links of a package may lead.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Owned {
     /// # Errors
     ///
     /// When the folder cannot be found.
-    pub(crate) fn alone(folder: &Path) -> Result<Self, FileError> {
+    pub(crate) fn own_folder_alone(folder: &Path) -> Result<Self, FileError> {
         Ok(Self { package: fs::canonicalize(folder)?, around: None, top: folder.to_owned() })
     }
 
@@ -72,7 +72,7 @@ impl Owned {
     }
 
     /// Whether the file or folder at `real`, a path without links, is the author's.
-    pub(super) fn has(&self, real: &Path) -> bool {
+    pub(super) fn is_author_path(&self, real: &Path) -> bool {
         self.is_inside(real) || self.around.as_ref().is_some_and(|around| is_kept(around, real))
     }
 }
@@ -85,5 +85,5 @@ fn is_kept(folder: &Path, real: &Path) -> bool {
 
 /// Whether no package contains what is called so, at any depth.
 pub(super) fn is_never(name: &str) -> bool {
-    NEVER.iter().any(|never| name.eq_ignore_ascii_case(never))
+    NEVER_PACKED.iter().any(|never| name.eq_ignore_ascii_case(never))
 }

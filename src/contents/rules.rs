@@ -50,7 +50,7 @@ impl Rules {
     /// # Errors
     ///
     /// When a file of rules cannot be read.
-    pub(crate) fn of(
+    pub(crate) fn for_content(
         names: &'static [&'static str],
         folder: &Path,
         top: &Path,
@@ -64,17 +64,17 @@ impl Rules {
         let mut foreign = Vec::new();
         for outer in around {
             if outer != top && rules.leave_out(outer, true) {
-                return Self::only(names, folder, warnings);
+                return Self::from_folder_alone(names, folder, warnings);
             }
-            rules = rules.inside(outer, &mut foreign)?;
+            rules = rules.with_folder_inside(outer, &mut foreign)?;
         }
         if rules.leave_out(folder, true)
             || !manifest.is_empty() && rules.leave_out(&folder.join(manifest), false)
         {
-            return Self::only(names, folder, warnings);
+            return Self::from_folder_alone(names, folder, warnings);
         }
         warnings.append(&mut foreign);
-        rules.inside(folder, warnings)
+        rules.with_folder_inside(folder, warnings)
     }
 
     /// These rules, which take precedence over one that leaves out what editors and systems leave beside files in `folder`.
@@ -93,12 +93,12 @@ impl Rules {
     /// # Errors
     ///
     /// When a file of rules cannot be read.
-    pub(crate) fn only(
+    pub(crate) fn from_folder_alone(
         names: &'static [&'static str],
         folder: &Path,
         warnings: &mut Vec<String>,
     ) -> Result<Self, FileError> {
-        Self { names, folders: Vec::new() }.inside(folder, warnings)
+        Self { names, folders: Vec::new() }.with_folder_inside(folder, warnings)
     }
 
     /// These rules and those of a folder inside.
@@ -106,7 +106,7 @@ impl Rules {
     /// # Errors
     ///
     /// When a file of rules cannot be read.
-    pub(crate) fn inside(
+    pub(crate) fn with_folder_inside(
         &self,
         folder: &Path,
         warnings: &mut Vec<String>,
@@ -149,7 +149,7 @@ impl Rules {
             let _ = builder.add_line(None, line);
         }
         rules.folders.extend(builder.build());
-        rules.inside(top, &mut Vec::new())
+        rules.with_folder_inside(top, &mut Vec::new())
     }
 
     /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder `inner`.
@@ -166,7 +166,7 @@ impl Rules {
             if rules.leave_out(folder, true) {
                 return Ok(true);
             }
-            rules = rules.inside(folder, &mut Vec::new())?;
+            rules = rules.with_folder_inside(folder, &mut Vec::new())?;
         }
         Ok(false)
     }
@@ -202,9 +202,10 @@ mod tests {
         write("aws/ec2/sub/.gitignore", "keep.log\n");
         let mut warnings = Vec::new();
         let package = root.join("aws/ec2");
-        let rules =
-            Rules::of(OF_PACKAGES, &package, root, "Mu.yaml", &mut warnings).expect("can be read");
-        let sub = rules.inside(&package.join("sub"), &mut warnings).expect("can be read");
+        let rules = Rules::for_content(OF_PACKAGES, &package, root, "Mu.yaml", &mut warnings)
+            .expect("can be read");
+        let sub =
+            rules.with_folder_inside(&package.join("sub"), &mut warnings).expect("can be read");
         for (rules, path, is_folder, expected) in [
             (&rules, "a.log", false, true),
             (&rules, "keep.log", false, false),
@@ -231,7 +232,7 @@ mod tests {
             write(".gitignore", ignored);
             write("out/lib/.gitignore", "*.log");
             let package = root.join("out/lib");
-            let rules = Rules::of(OF_PACKAGES, &package, root, "Mu.yaml", &mut Vec::new())
+            let rules = Rules::for_content(OF_PACKAGES, &package, root, "Mu.yaml", &mut Vec::new())
                 .expect("can be read");
             assert!(!rules.leave_out(&package.join("a"), false), "{ignored}");
             assert!(rules.leave_out(&package.join("a.log"), false), "{ignored}");

@@ -11,7 +11,7 @@ use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError};
 use super::earlier;
 use super::owned::{Owned, is_never};
 use super::rules::Rules;
-use super::{Content, Item, Kind};
+use super::{Content, Kind, PackageItem};
 use crate::fs::{self, AtPath as _};
 use crate::workspace::LOCK_FILE;
 
@@ -27,7 +27,7 @@ pub(super) struct Walk<'a> {
     around: Vec<PathBuf>,
     /// How many names were read: links can lead to one folder in many ways.
     seen: usize,
-    chosen: Vec<Item>,
+    chosen: Vec<PackageItem>,
 }
 
 impl<'a> Walk<'a> {
@@ -41,7 +41,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What was found, in no order.
-    pub(super) fn chosen(self) -> Vec<Item> {
+    pub(super) fn chosen(self) -> Vec<PackageItem> {
         self.chosen
     }
 
@@ -103,7 +103,8 @@ impl<'a> Walk<'a> {
             }
             if kind.is_symlink() {
                 let may_be_chosen = is_needed || self.covers(&path);
-                let is_owned = fs::canonicalize(&place).is_ok_and(|real| self.owned.has(&real));
+                let is_owned =
+                    fs::canonicalize(&place).is_ok_and(|real| self.owned.is_author_path(&real));
                 if !is_owned && !may_be_chosen {
                     continue;
                 }
@@ -116,7 +117,9 @@ impl<'a> Walk<'a> {
             let found = found?;
             if found.is_dir() {
                 let inner = match rules {
-                    Some(rules) if !self.follows_all() => Some(rules.inside(&place, warnings)?),
+                    Some(rules) if !self.follows_all() => {
+                        Some(rules.with_folder_inside(&place, warnings)?)
+                    }
                     rules => rules.cloned(),
                 };
                 let is_linked = is_linked || kind.is_symlink();
@@ -136,7 +139,7 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, path: String, content: Content) {
-        self.chosen.push(Item { path, content });
+        self.chosen.push(PackageItem { path, content });
     }
 
     /// Whether what links lead to is taken, as Helm does.
@@ -181,7 +184,9 @@ impl<'a> Walk<'a> {
     /// Whether a file is an archive of the package itself.
     fn is_archive(&self, path: &str, place: &Path, is_file: bool) -> bool {
         match self.kind {
-            Kind::Own { manifest, .. } => is_file && earlier::is_of(manifest, path, place),
+            Kind::Own { manifest, .. } => {
+                is_file && earlier::is_archive_of_package(manifest, path, place)
+            }
             _ => false,
         }
     }

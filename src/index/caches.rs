@@ -34,7 +34,11 @@ impl Caches {
     /// # Errors
     ///
     /// When it exists and cannot be read.
-    pub(super) fn of(&self, provider: &str, root: &Lead) -> Result<Arc<Cache>, Arc<FileError>> {
+    pub(super) fn cache_of_registry(
+        &self,
+        provider: &str,
+        root: &Lead,
+    ) -> Result<Arc<Cache>, Arc<FileError>> {
         let slot = {
             let mut opened = lock(&self.opened);
             let of_root = opened.get(root).into_iter().flatten();
@@ -54,15 +58,15 @@ impl Caches {
     }
 
     /// Whether a registry once listed a package, or if `name` is `None`, any.
-    pub(super) fn has(&self, provider: &str, root: &Lead, name: Option<&str>) -> bool {
-        self.of(provider, root).is_ok_and(|cache| match name {
+    pub(super) fn has_listed(&self, provider: &str, root: &Lead, name: Option<&str>) -> bool {
+        self.cache_of_registry(provider, root).is_ok_and(|cache| match name {
             Some(name) => cache.lists(name),
             None => cache.names().any(|name| cache.lists(name)),
         })
     }
 
     /// The caches that could be opened.
-    pub(super) fn all(&self) -> Vec<Arc<Cache>> {
+    pub(super) fn open_caches(&self) -> Vec<Arc<Cache>> {
         let opened = lock(&self.opened);
         let slots = opened.values().flatten();
         slots.filter_map(|(_, slot)| slot.get()?.as_ref().ok().cloned()).collect()

@@ -8,7 +8,7 @@ use mu_provider::{ErrorKind, Lead};
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
 use crate::index::routes::Route;
-use crate::index::shared::Shared;
+use crate::index::shared::SharedIndex;
 use crate::index::wire;
 use crate::manifest::Capability;
 use crate::reference::PackageId;
@@ -17,7 +17,7 @@ use mu_provider::threads::lock;
 /// A registry, the start of its packages' ids, and a capability.
 pub(super) type Question = (String, Lead, String, String);
 
-impl Shared {
+impl SharedIndex {
     /// The packages that the registry of `near` lists as providers of a capability, in its order.
     pub(super) fn providers(
         &self,
@@ -57,7 +57,7 @@ impl Shared {
     }
 
     fn list_providers(&self, route: &Route, capability: &str) -> Result<Record, PackageError> {
-        let cache = self.caches.of(route.provider.name(), &route.location.root);
+        let cache = self.caches.cache_of_registry(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
         // No package has such a name.
         let name = format!("capability:{capability}");

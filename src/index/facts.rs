@@ -116,7 +116,7 @@ facts! {
 }
 
 /// The part of a line that must never change, because selection and installing depend on it.
-pub(super) fn fixed(line: &Release) -> Release {
+pub(super) fn fixed_part(line: &Release) -> Release {
     only(line, |_, time| time == Time::Fixed)
 }
 

@@ -17,7 +17,7 @@ use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
 use crate::index::package::{self, Origin, Package};
 use crate::index::routes::Route;
-use crate::index::shared::{Shared, Slot};
+use crate::index::shared::{SharedIndex, Slot};
 use crate::index::wire;
 use crate::reference::{PackageId, Version};
 use crate::select::Candidate;
@@ -31,7 +31,8 @@ fn listed_alike(
     placed: &Release,
 ) -> Result<Option<Release>, PackageError> {
     let version = wire::version_of(placed, true);
-    let Some(at) = version.and_then(|version| package.releases.position(&version)) else {
+    let Some(at) = version.and_then(|version| package.releases.position_of_version(&version))
+    else {
         return Ok(None);
     };
     let (route, listed) = package.release(Candidate::Release(at))?;
@@ -54,7 +55,7 @@ fn listed_alike(
     }
 }
 
-impl Shared {
+impl SharedIndex {
     /// The package as its registry lists it; offline, only its installed versions.
     pub(super) fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
         let options = &self.run.options;
@@ -127,7 +128,7 @@ impl Shared {
         if route.provider.facts().is_folder {
             return self.load_folder(id, route);
         }
-        let cache = self.caches.of(route.provider.name(), &route.location.root);
+        let cache = self.caches.cache_of_registry(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
         let name = route.location.path.clone();
         // If another setting decides what counts as a version, the same lines make another package.
@@ -158,12 +159,12 @@ impl Shared {
         }
         let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
         let listing = {
-            let progress = self.run.asking(id);
+            let progress = self.run.start_lookup(id);
             route.provider.list(&route.location, validator, &*progress)?
         };
         // What this package may lead to is requested when there is nothing else to do.
         if let (Listing::Found(found), Some(prefetcher)) = (&listing, self.prefetcher.upgrade()) {
-            prefetcher.follow(id, &route, &found.leads_to);
+            prefetcher.prefetch_leads(id, &route, &found.leads_to);
         }
         let listing = match listing {
             Listing::Found(found) if route.provider.facts().manifests_are_in_archives => {
@@ -191,7 +192,7 @@ impl Shared {
         for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let Ok(mut release) = serde_json::from_slice::<Release>(line) else { continue };
             if release.dependencies.is_none() {
-                let progress = self.run.asking(id);
+                let progress = self.run.start_lookup(id);
                 let file = route.provider.manifest(&found.location, &release, &*progress)?;
                 if let Some(file) = file {
                     release = package::with_manifest(id, release, &found.location, &file)?;
@@ -218,7 +219,7 @@ impl Shared {
         if let Some(folder) = route.folder() {
             (self.run.options.check_folder)(&folder)?;
         }
-        match route.provider.list(&route.location, None, &*self.run.asking(id))? {
+        match route.provider.list(&route.location, None, &*self.run.start_lookup(id))? {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
             listing => {
                 let record = self.answer(&route, listing, None)?.record;
@@ -229,7 +230,7 @@ impl Shared {
 
     /// What is known about a package without a request, if that is enough for its requirements.
     fn recall(&self, id: &PackageId, route: &Route, remembered: Option<&Record>) -> Option<Record> {
-        let commits = self.run.commits.alone(id)?;
+        let commits = self.run.commits.only_commits(id)?;
         let found = route.provider.recall(&route.location, &commits, self.run.progress())?;
         let listed = remembered.filter(|record| record.listing.is_some());
         listed.cloned().or_else(|| Some(self.learned(&found).ok()?.record))
@@ -244,7 +245,7 @@ impl Shared {
     ) -> Result<(), PackageError> {
         let (id, route) = (package.id(), Route::clone(&package.route));
         let releases = package.releases_with(position, own)?;
-        let cache = self.caches.of(route.provider.name(), &route.location.root);
+        let cache = self.caches.cache_of_registry(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
         let learned = self.listed_as(&route, releases)?;
         let record = cache.put(&route.location.path, learned);
@@ -304,7 +305,9 @@ pub(super) fn carries(package: &Package, version: &str, name: &str) -> bool {
         return false;
     }
     let position = Version::parse_lenient(version).ok();
-    let Some(position) = position.and_then(|version| package.releases.position(&version)) else {
+    let Some(position) =
+        position.and_then(|version| package.releases.position_of_version(&version))
+    else {
         return true;
     };
     paths(package, Candidate::Release(position))

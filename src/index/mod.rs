@@ -39,15 +39,15 @@ use crate::fs::FileError;
 use crate::index::cache::Record;
 use crate::index::package::Origin;
 use crate::index::prefetch::Prefetcher;
-use crate::index::shared::{Shared, Slot};
+use crate::index::shared::{SharedIndex, Slot};
 use crate::manifest::Manifest;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::releases::{Details, Position, Releases};
-use crate::workspace::Registry;
+use crate::workspace::ConfiguredRegistry;
 use mu_provider::threads::lock;
 
 pub use self::error::{Cause, cause, unreadable_version};
-pub use self::options::{Begin, CheckFolder, IndexOptions, Installed, Placed};
+pub use self::options::{Begin, IndexOptions, InstalledReleases, PlacedPack, RefuseFolder};
 pub(crate) use self::routes::GIT_HOSTS;
 #[cfg(test)]
 pub(crate) use self::routes::objection;
@@ -55,18 +55,18 @@ pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};
 pub use self::shared::MOST_PACKAGES;
 #[cfg(feature = "publish")]
 pub(crate) use self::sibling::sibling;
-pub use self::similar::nearest;
+pub use self::similar::nearest_ids;
 pub use self::wire::{LeftOut, moved_to};
 pub(crate) use self::wire::{conflicting, details};
 // What selection sees of the index.
 pub use crate::select::{
-    Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged, releases,
+    Candidate, GraphLevel, Requirement, Revision, Unavailable, Universe, Untagged, releases,
 };
 
 /// The index of one run.
 #[derive(Debug)]
 pub struct Index {
-    shared: Arc<Shared>,
+    shared: Arc<SharedIndex>,
     prefetcher: Arc<Prefetcher>,
 }
 
@@ -85,12 +85,12 @@ impl Index {
 
     /// Records the place of a package that the lock gives. It counts if no reference says more than the id of the package.
     pub fn declare_locked(&self, id: &PackageId, reference: &Reference) {
-        self.shared.run.routes.declare_locked(id, reference);
+        self.shared.run.routes.record_locked_place(id, reference);
     }
 
     /// Lets the base of a package be asked although it may be near to this machine, because the workspace names it.
     pub fn let_in(&self, id: &PackageId) {
-        self.shared.run.routes.let_in(id.base_str());
+        self.shared.run.routes.let_in_base(id.base_str());
     }
 
     /// The releases of a package as its registry lists them now, even if only commits that are on this
@@ -99,7 +99,7 @@ impl Index {
     /// # Errors
     ///
     /// When it could not be looked up.
-    pub fn listed(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
+    pub fn listed_releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         self.shared.run.commits.note(id, &VersionSpec::Latest);
         self.forget_recalled();
         self.releases(id)
@@ -109,7 +109,7 @@ impl Index {
     /// any. A caller that has the releases must start again.
     pub fn forget_recalled(&self) -> bool {
         let commits = &self.shared.run.commits;
-        self.forget(Origin::Recalled, |id| commits.alone(id).is_none())
+        self.forget(Origin::Recalled, |id| commits.only_commits(id).is_none())
     }
 
     /// From now on, asks registries however recent their last answers are, and forgets those that were used without a
@@ -124,7 +124,7 @@ impl Index {
         let known = all.iter().filter_map(|slot| slot.get()?.as_ref().ok());
         let unchanged: FxHashSet<&PackageId> = known
             .filter(|package| package.origin == Origin::Remembered)
-            .filter(|package| self.shared.is_unchanged(&package.route))
+            .filter(|package| self.shared.is_unchanged_since_answer(&package.route))
             .map(|package| package.id())
             .collect();
         self.forget(Origin::Remembered, |id| !unchanged.contains(id)) || !providers.is_empty()
@@ -143,7 +143,9 @@ impl Index {
     pub(crate) fn outdate(&self, id: &PackageId) {
         let Some(route) = self.known_route(id) else { return };
         let (name, root) = (&route.location.path, &route.location.root);
-        let Ok(cache) = self.shared.caches.of(route.provider.name(), root) else { return };
+        let Ok(cache) = self.shared.caches.cache_of_registry(route.provider.name(), root) else {
+            return;
+        };
         if let Some(record) = cache.find(name) {
             cache.touch(name, &Record { checked: 0, ..record });
         }
@@ -153,7 +155,7 @@ impl Index {
     pub fn is_outdated(&self, id: &PackageId, version: &Version) -> bool {
         self.shared.loaded(id).is_some_and(|package| {
             let is_remembered = package.origin == Origin::Remembered;
-            is_remembered && package.releases.position(version).is_none()
+            is_remembered && package.releases.position_of_version(version).is_none()
         })
     }
 
@@ -189,7 +191,7 @@ impl Index {
     }
 
     /// The registry of the settings that serves `id`, and what is left of the id below it.
-    pub fn registry<'id>(&self, id: &'id PackageId) -> Option<(&Registry, &'id str)> {
+    pub fn registry<'id>(&self, id: &'id PackageId) -> Option<(&ConfiguredRegistry, &'id str)> {
         self.shared.run.routes.registry(id)
     }
 
@@ -197,7 +199,7 @@ impl Index {
     #[cfg(feature = "publish")]
     pub(crate) fn is_placed(&self, id: &PackageId, reference: &Reference) -> bool {
         let protocol = reference.protocol();
-        protocol.is_some_and(|protocol| self.shared.run.routes.is_placed(id, protocol))
+        protocol.is_some_and(|protocol| self.shared.run.routes.has_registry_place(id, protocol))
     }
 
     /// Which provider serves a registry, whether or not the settings have it.
@@ -205,20 +207,20 @@ impl Index {
     /// # Errors
     ///
     /// When its place cannot be read, or this program has no such provider.
-    pub fn provider_of(&self, registry: &Registry) -> Result<String, RouteError> {
-        self.shared.run.routes.provider_of(registry)
+    pub fn provider_of(&self, registry: &ConfiguredRegistry) -> Result<String, RouteError> {
+        self.shared.run.routes.registry_provider(registry)
     }
 
     /// Where packages can be looked for by words: the registries of the settings and the base of references
     /// without one.
     pub fn registries(&self) -> Vec<Searchable> {
-        self.shared.run.registries()
+        self.shared.run.searchable_registries()
     }
 
     /// The repositories of these references, where packages can be looked for by words, too: those that no registry of the
     /// settings serves.
     pub fn repositories(&self, references: &[Reference]) -> Vec<Searchable> {
-        self.shared.run.repositories(references)
+        self.shared.run.searchable_repositories(references)
     }
 
     /// Where the settings lead a package, if that is known without a request.
@@ -237,7 +239,7 @@ impl Index {
 
     /// Whether the versions of a requested package are packs of this machine, because no registry has it, or
     /// because somebody has put one into the workspace.
-    pub fn is_pack(&self, id: &PackageId) -> bool {
+    pub fn has_pack_versions(&self, id: &PackageId) -> bool {
         self.shared.loaded(id).is_some_and(|package| package.origin == Origin::Packs)
     }
 
@@ -278,7 +280,7 @@ impl Index {
     /// When the place cannot be reached, or no longer has such a version.
     pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {
         let package = self.shared.package(id)?;
-        let confirmed = package.confirm(&*self.shared, position);
+        let confirmed = package.confirm_release(&*self.shared, position);
         let corrected = confirmed.and_then(|otherwise| match otherwise {
             None => Ok(true),
             Some(own) => self.shared.correct(&package, position, &own).map(|()| false),
@@ -336,7 +338,7 @@ impl Index {
     ///
     /// When the repository could not be looked up.
     pub fn folders_with_versions(&self, id: &PackageId) -> Result<BTreeSet<String>, Unavailable> {
-        Ok(self.shared.package(id)?.folders_with_versions())
+        Ok(self.shared.package(id)?.folders_with_tags())
     }
 
     /// The names of the tags and branches of a repository, and that of its default branch.
@@ -383,7 +385,7 @@ impl Index {
 
     /// Stops requesting packages that others may lead to: the choice is made.
     pub fn forget_guesses(&self) {
-        self.prefetcher.pool.forget_guesses();
+        self.prefetcher.pool.drop_guesses();
     }
 
     /// Writes what was learned to the cache folder.
@@ -392,12 +394,12 @@ impl Index {
     ///
     /// When it cannot be written; then only time is lost.
     pub fn save(&self) -> Result<(), FileError> {
-        self.shared.caches.all().iter().try_for_each(|cache| cache.save())
+        self.shared.caches.open_caches().iter().try_for_each(|cache| cache.save())
     }
 
     /// Requests the releases of packages without waiting for the answers, and not their dependencies.
     pub fn ask_for_releases(&self, ids: &[PackageId]) {
-        self.prefetcher.ask_for_releases(ids, false);
+        self.prefetcher.prefetch_releases(ids, false);
     }
 }
 
@@ -430,8 +432,8 @@ impl Universe for Index {
         package.requirements(&*self.shared, candidate).map_err(|error| Unavailable::new(id, error))
     }
 
-    fn expect(&self, level: Level<'_>) {
-        self.prefetcher.expect(level);
+    fn expect(&self, level: GraphLevel<'_>) {
+        self.prefetcher.prefetch_level(level);
     }
 
     fn carries_copy(&self, by: &PackageId, version: &str, of: &PackageId) -> bool {
@@ -447,7 +449,7 @@ impl Universe for Index {
     }
 
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {
-        self.shared.similar(id)
+        self.shared.similar_packages(id)
     }
 
     fn declared(

@@ -149,7 +149,7 @@ impl AskedCommits {
     }
 
     /// The commits that are required of `id`, if nothing else is.
-    pub(super) fn alone(&self, id: &PackageId) -> Option<Vec<String>> {
+    pub(super) fn only_commits(&self, id: &PackageId) -> Option<Vec<String>> {
         let wanted = lock(&self.0);
         wanted.get(id)?.as_ref().map(|commits| commits.iter().cloned().collect())
     }
@@ -197,11 +197,11 @@ mod tests {
         known
             .requirements(&base, &[("aws/ec2", Some(&commit))], &wanted, |_| false)
             .expect("is plain");
-        assert_eq!(wanted.alone(&id), Some(vec![commit]));
+        assert_eq!(wanted.only_commits(&id), Some(vec![commit]));
         known
             .requirements(&base, &[("aws/ec2", Some("^1"))], &wanted, |_| false)
             .expect("is plain");
-        assert_eq!(wanted.alone(&id), None);
+        assert_eq!(wanted.only_commits(&id), None);
     }
 
     #[test]
@@ -209,14 +209,14 @@ mod tests {
         let wanted = AskedCommits::default();
         let id = PackageId::parse("example.com/a").expect("is an id");
         let note = |text: &str| wanted.note(&id, &VersionSpec::parse(text).expect("is a version"));
-        assert_eq!(wanted.alone(&id), None);
+        assert_eq!(wanted.only_commits(&id), None);
         let (one, two) = ("a".repeat(40), "b".repeat(40));
         note(&one);
         note(&two.to_ascii_uppercase());
-        assert_eq!(wanted.alone(&id), Some(vec![one.clone(), two]));
+        assert_eq!(wanted.only_commits(&id), Some(vec![one.clone(), two]));
         note("aaaaaaa");
-        assert_eq!(wanted.alone(&id), None);
+        assert_eq!(wanted.only_commits(&id), None);
         note(&one);
-        assert_eq!(wanted.alone(&id), None);
+        assert_eq!(wanted.only_commits(&id), None);
     }
 }

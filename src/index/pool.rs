@@ -55,12 +55,12 @@ impl Pool {
     }
 
     /// Runs a task when there is nothing else to do, unless it is dropped before.
-    pub(super) fn guess(&self, task: impl FnOnce() + Send + 'static) {
+    pub(super) fn run_when_idle(&self, task: impl FnOnce() + Send + 'static) {
         self.put(|queue| queue.guesses.push_back(Box::new(task)));
     }
 
     /// Drops the tasks of this kind that have not started.
-    pub(super) fn forget_guesses(&self) {
+    pub(super) fn drop_guesses(&self) {
         lock(&self.0.queue).guesses.clear();
     }
 

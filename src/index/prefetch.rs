@@ -12,10 +12,10 @@ use mu_provider::{Lead, Soon};
 use crate::index::options::IndexOptions;
 use crate::index::pool::Pool;
 use crate::index::routes::Route;
-use crate::index::shared::Shared;
+use crate::index::shared::SharedIndex;
 use crate::reference::PackageId;
 use crate::select::releases::{Position, Releases};
-use crate::select::{Candidate, Level};
+use crate::select::{Candidate, GraphLevel};
 
 /// Fewer packages than this are read without another thread, if they are on this machine.
 const MANY: usize = 16;
@@ -32,7 +32,7 @@ type Registry = (String, Lead);
 /// Requests what will be needed, in threads of its own.
 #[derive(Debug)]
 pub(super) struct Prefetcher {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedIndex>,
     pub(super) pool: Pool,
     /// How many packages were requested because another may lead to them.
     guesses: AtomicUsize,
@@ -45,28 +45,28 @@ impl Prefetcher {
     pub(super) fn new(options: IndexOptions) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             pool: Pool::new(options.jobs),
-            shared: Arc::new(Shared::new(options, Weak::clone(this))),
+            shared: Arc::new(SharedIndex::new(options, Weak::clone(this))),
             guesses: AtomicUsize::new(0),
             in_vain: AtomicUsize::new(0),
         })
     }
 
     /// Requests what a level of the graph needs, without waiting for the answers.
-    pub(super) fn expect(self: &Arc<Self>, level: Level<'_>) {
+    pub(super) fn prefetch_level(self: &Arc<Self>, level: GraphLevel<'_>) {
         match level {
-            Level::Releases(ids) => self.ask_for_releases(ids, true),
-            Level::Requirements(versions) => {
+            GraphLevel::Releases(ids) => self.prefetch_releases(ids, true),
+            GraphLevel::Requirements(versions) => {
                 for (releases, position) in versions {
                     self.ask_for_requirements(releases, *position);
                 }
             }
-            Level::Chosen(versions) => self.read_lines(versions),
+            GraphLevel::Chosen(versions) => self.read_lines(versions),
         }
     }
 
     /// Requests the releases of packages without waiting for the answers; `leads_on` says that their
     /// dependencies will be requested, too.
-    pub(super) fn ask_for_releases(self: &Arc<Self>, ids: &[PackageId], leads_on: bool) {
+    pub(super) fn prefetch_releases(self: &Arc<Self>, ids: &[PackageId], leads_on: bool) {
         let shared = &self.shared;
         let (mut here, mut away) = (Vec::new(), Vec::new());
         let mut remembered: HashMap<Registry, Vec<(PackageId, Route)>> = HashMap::new();
@@ -107,7 +107,7 @@ impl Prefetcher {
     /// Requests the requirements of a version, if that needs a request.
     fn ask_for_requirements(&self, releases: &Arc<Releases>, position: Position) {
         let package = self.shared.loaded(releases.id());
-        if package.is_some_and(|package| package.is_complete()) {
+        if package.is_some_and(|package| package.has_known_requirements()) {
             return;
         }
         let (shared, releases) = (Arc::clone(&self.shared), Arc::clone(releases));
@@ -149,7 +149,7 @@ impl Prefetcher {
     fn ask_for_changed(&self, packages: Vec<(PackageId, Route)>) {
         let mut unchanged = Vec::with_capacity(packages.len());
         for (id, route) in packages {
-            if self.shared.is_unchanged(&route) {
+            if self.shared.is_unchanged_since_answer(&route) {
                 unchanged.push(id);
             } else {
                 self.ask(id);
@@ -167,14 +167,18 @@ impl Prefetcher {
 
     /// When the last answer is from that is in the cache, and for how long it is fresh.
     fn times(&self, Route { provider, location, .. }: &Route) -> Option<(i64, Option<u32>)> {
-        self.shared.caches.of(provider.name(), &location.root).ok()?.times(&location.path)
+        self.shared
+            .caches
+            .cache_of_registry(provider.name(), &location.root)
+            .ok()?
+            .times(&location.path)
     }
 
     /// The most likely place of a package, if nothing of it is in the cache.
     fn unknown_route(&self, id: &PackageId) -> Option<Route> {
-        let Shared { run, caches, .. } = &*self.shared;
+        let SharedIndex { run, caches, .. } = &*self.shared;
         let route = run.routes.presumed(id, Some(caches))?;
-        let cache = caches.of(route.provider.name(), &route.location.root).ok()?;
+        let cache = caches.cache_of_registry(route.provider.name(), &route.location.root).ok()?;
         cache.times(&route.location.path).is_none().then_some(route)
     }
 
@@ -193,7 +197,12 @@ impl Prefetcher {
     }
 
     /// Requests packages that the one at `route` may lead to, when there is nothing else to do.
-    pub(super) fn follow(self: &Arc<Self>, id: &PackageId, route: &Route, names: &[String]) {
+    pub(super) fn prefetch_leads(
+        self: &Arc<Self>,
+        id: &PackageId,
+        route: &Route,
+        names: &[String],
+    ) {
         let Some(prefix) = id.as_str().strip_suffix(route.location.path.as_str()) else { return };
         for name in names {
             let Ok(id) = PackageId::parse(&format!("{prefix}{name}")) else { continue };
@@ -208,7 +217,7 @@ impl Prefetcher {
                 && self.guesses.fetch_add(1, Ordering::Relaxed) < MOST_GUESSES
             {
                 let prefetcher = Arc::clone(self);
-                self.pool.guess(move || prefetcher.try_guess(&id));
+                self.pool.run_when_idle(move || prefetcher.try_guess(&id));
             }
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Run {
 }
 
 /// What a package must know about the others.
-pub(super) trait Surroundings {
+pub(super) trait PackageSurroundings {
     /// The state of the whole run.
     fn run(&self) -> &Run;
 
@@ -60,14 +60,14 @@ impl Run {
     }
 
     /// Where packages can be searched by words, without excluded places.
-    pub(super) fn registries(&self) -> Vec<Searchable> {
-        self.within(self.routes.registries(&self.options.defaults.base))
+    pub(super) fn searchable_registries(&self) -> Vec<Searchable> {
+        self.within(self.routes.registries_for_search(&self.options.defaults.base))
     }
 
     /// The repositories of these references where packages can be searched by words, without those that a registry of the
     /// settings serves, and without excluded places.
-    pub(super) fn repositories(&self, references: &[Reference]) -> Vec<Searchable> {
-        let known = self.routes.registries(&self.options.defaults.base);
+    pub(super) fn searchable_repositories(&self, references: &[Reference]) -> Vec<Searchable> {
+        let known = self.routes.registries_for_search(&self.options.defaults.base);
         let mut places: Vec<Searchable> = Vec::new();
         for reference in references {
             let id = reference.id(&self.options.defaults);
@@ -103,7 +103,7 @@ impl Run {
     }
 
     /// Starts to look up a package.
-    pub(super) fn asking(&self, id: &PackageId) -> Box<dyn Progress> {
+    pub(super) fn start_lookup(&self, id: &PackageId) -> Box<dyn Progress> {
         (self.options.begin)(id.as_str())
     }
 

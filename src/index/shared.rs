@@ -18,13 +18,13 @@ use crate::index::options::IndexOptions;
 use crate::index::package::Package;
 use crate::index::prefetch::Prefetcher;
 use crate::index::routes::Route;
-use crate::index::run::{Run, Surroundings};
+use crate::index::run::{PackageSurroundings, Run};
 use crate::reference::PackageId;
 use crate::select::Unavailable;
 use mu_provider::threads::lock;
 
 /// What the index and its prefetcher share.
-pub(crate) struct Shared {
+pub(crate) struct SharedIndex {
     /// Told what the answers of registries may lead to.
     pub(super) prefetcher: Weak<Prefetcher>,
     pub(super) run: Run,
@@ -46,13 +46,13 @@ pub(crate) struct Shared {
 /// A requested package; a second thread waits for the first.
 pub(super) type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedIndex {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shared").field("routes", &self.run.routes).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl SharedIndex {
     /// A run without any request yet.
     pub(super) fn new(options: IndexOptions, prefetcher: Weak<Prefetcher>) -> Self {
         Self {
@@ -82,8 +82,11 @@ impl Shared {
     }
 
     /// Whether a package is as in its last answer, as far as that can be told without a request for it alone.
-    pub(super) fn is_unchanged(&self, Route { provider, location, .. }: &Route) -> bool {
-        let cache = self.caches.of(provider.name(), &location.root).ok();
+    pub(super) fn is_unchanged_since_answer(
+        &self,
+        Route { provider, location, .. }: &Route,
+    ) -> bool {
+        let cache = self.caches.cache_of_registry(provider.name(), &location.root).ok();
         let validator = cache.and_then(|cache| cache.validator(&location.path));
         validator.is_some_and(|validator| {
             provider.is_unchanged(location, &validator, self.run.progress())
@@ -101,7 +104,7 @@ impl Shared {
             let options = &self.run.options;
             let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
             if asked > options.most {
-                return Err(self.too_many(id));
+                return Err(self.too_many_packages(id));
             }
             (options.answered)(self.answered.load(Ordering::Relaxed), asked);
             let aliases = &options.defaults.aliases;
@@ -122,7 +125,7 @@ impl Shared {
     }
 }
 
-impl Surroundings for Shared {
+impl PackageSurroundings for SharedIndex {
     fn run(&self) -> &Run {
         &self.run
     }
@@ -141,9 +144,9 @@ const NAMED: usize = 4;
 /// The most versions that are searched for the path.
 const LOOKED_INTO: u32 = 1_000_000;
 
-impl Shared {
+impl SharedIndex {
     /// The error of every package above the limit.
-    pub(super) fn too_many(&self, id: &PackageId) -> Arc<PackageError> {
+    pub(super) fn too_many_packages(&self, id: &PackageId) -> Arc<PackageError> {
         let error = self.first_too_many.get_or_init(|| {
             let most = self.run.options.most;
             Arc::new(PackageError::TooMany { id: id.clone(), most, way: self.way_to(id) })

@@ -5,15 +5,15 @@
 use mu_provider::catalog::Query;
 
 use crate::index::routes::Searchable;
-use crate::index::shared::Shared;
+use crate::index::shared::SharedIndex;
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
 /// The most names that are compared with a missing one.
 const MOST_LISTED: usize = 5000;
 
-impl Shared {
-    pub(super) fn similar(&self, id: &PackageId) -> Vec<PackageId> {
+impl SharedIndex {
+    pub(super) fn similar_packages(&self, id: &PackageId) -> Vec<PackageId> {
         if let Some(known) = lock(&self.similar).get(id) {
             return known.clone();
         }
@@ -24,7 +24,7 @@ impl Shared {
             true => known.extend(self.in_lower_case(id)),
             false => known = listed,
         }
-        let similar = nearest(id, known);
+        let similar = nearest_ids(id, known);
         lock(&self.similar).insert(id.clone(), similar.clone());
         similar
     }
@@ -34,7 +34,8 @@ impl Shared {
         let package = self.package(id).ok()?;
         let route = &package.route;
         let before_names = id.as_str().strip_suffix(&*route.location.path)?;
-        let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
+        let cache =
+            self.caches.cache_of_registry(route.provider.name(), &route.location.root).ok()?;
         // Missing packages are cached too.
         let is_there = |name: &&str| cache.lists(name);
         let ids = cache.names().filter(is_there).filter_map(|name| {
@@ -56,7 +57,7 @@ impl Shared {
     /// The packages that the registry of `id` lists, if it lists any; for a registry that only answers
     /// searches, those with the same last part of the name.
     fn listed(&self, id: &PackageId) -> Vec<PackageId> {
-        let serving = (self.run.registries().into_iter())
+        let serving = (self.run.searchable_registries().into_iter())
             .filter(|place| id.as_str().starts_with(&*place.prefix))
             .max_by_key(|place| place.prefix.len());
         let Some(Searchable { prefix, before_names, route: Ok(route) }) = serving else {
@@ -78,7 +79,7 @@ impl Shared {
 }
 
 /// The ids that look like `id`, best first, at most three.
-pub fn nearest(id: &PackageId, known: impl IntoIterator<Item = PackageId>) -> Vec<PackageId> {
+pub fn nearest_ids(id: &PackageId, known: impl IntoIterator<Item = PackageId>) -> Vec<PackageId> {
     let mut near: Vec<(usize, PackageId)> = known
         .into_iter()
         .filter_map(|other| {

@@ -10,8 +10,8 @@ use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::index::cache::{Fetched, Head, Label, Learned, LineSpan, Lines, Listing};
-use crate::index::facts::fixed;
+use crate::index::cache::{Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines};
+use crate::index::facts::fixed_part;
 use crate::manifest::Capability;
 use crate::reference::{
     Base, Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec,
@@ -30,8 +30,8 @@ pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
             let line = found.lines.get(range.clone())?;
             let release = read(std::str::from_utf8(line).ok()?).ok()?;
             let version = version_of(&release, found.location.lenient);
-            let head = Head {
-                version: label(version.as_ref()),
+            let head = LineHead {
+                version: version_label(version.as_ref()),
                 composite: is_composite(&release),
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
@@ -93,7 +93,7 @@ fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<
     });
     // In a repository, commits define the content, and two tags can be one version.
     let is_in_repository = commit_of(&one).is_some() || commit_of(&other).is_some();
-    if is_in_repository || fixed(&one) == fixed(&other) {
+    if is_in_repository || fixed_part(&one) == fixed_part(&other) {
         return Ok(());
     }
     let digest_of = |release: &Release| match (&release.digest, &release.archive) {
@@ -116,11 +116,11 @@ fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<
 /// The cached form of a listing with the lines `fetched`.
 pub(super) fn learned(checked: i64, found: &Found, fetched: &[Fetched]) -> Learned {
     let (validator, lines) = (found.validator.as_deref(), (fetched, &*found.lines));
-    Learned::listed(checked, found.max_age, validator, &found.location, lines)
+    Learned::from_listing(checked, found.max_age, validator, &found.location, lines)
 }
 
 /// A version in short form, if that loses nothing.
-pub(super) fn label(version: Option<&Version>) -> Label {
+pub(super) fn version_label(version: Option<&Version>) -> Label {
     let Some(version) = version else { return Label::Text("".into()) };
     plain(version).map_or_else(|| Label::Text(version.to_string().into()), Label::Plain)
 }
@@ -144,7 +144,7 @@ fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The release that a line describes.
-pub(super) fn release(lines: &Lines, line: LineSpan) -> Result<Release, serde_json::Error> {
+pub(super) fn release(lines: &ListingLines, line: LineSpan) -> Result<Release, serde_json::Error> {
     let bytes = lines.read(line).map_err(serde::de::Error::custom)?;
     // Checked once, rather than string by string.
     let text = std::str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
@@ -167,13 +167,13 @@ pub(super) fn entries(id: &PackageId, listing: &Listing, dated: bool) -> Vec<Ent
 }
 
 /// The format of a listing, if it is of a package of another ecosystem, judged by its first line.
-pub(super) fn format_of(listing: &Listing) -> Option<String> {
+pub(super) fn format_of_listing(listing: &Listing) -> Option<String> {
     let first = listing.heads().next()?;
     let line = release(&listing.lines, first.line).ok()?;
     line.format.filter(|format| format != mu_formats::GIT)
 }
 
-fn parse_head(head: &Head) -> Option<Version> {
+fn parse_head(head: &LineHead) -> Option<Version> {
     match &head.version {
         Label::Plain([major, minor, patch]) if !head.composite => {
             let [major, minor, patch] = [*major, *minor, *patch].map(u64::from);
@@ -187,7 +187,7 @@ fn parse_head(head: &Head) -> Option<Version> {
     }
 }
 
-pub(super) fn details_at(id: &PackageId, lines: &Lines, line: LineSpan) -> Details {
+pub(super) fn details_at(id: &PackageId, lines: &ListingLines, line: LineSpan) -> Details {
     match release(lines, line) {
         Ok(release) => details(id, &release),
         Err(error) => Details { broken: Some(reason(&error)), ..Details::default() },
@@ -384,7 +384,7 @@ pub(super) struct Declared {
 }
 
 /// Parses a dependency, in which `defaults` are left out.
-pub(super) fn declared(
+pub(super) fn parse_dependency(
     defaults: &Defaults,
     dependency: &Dependency,
 ) -> Result<Declared, ReferenceError> {
@@ -435,7 +435,7 @@ mod tests {
             .record
             .listing
             .expect("is there");
-        let heads: Vec<Head> = listing.heads().collect();
+        let heads: Vec<LineHead> = listing.heads().collect();
         let versions: Vec<String> = heads.iter().map(|head| head.version.to_string()).collect();
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
         assert_eq!(heads[0].published, Some(7));
@@ -554,7 +554,8 @@ mod tests {
         ] {
             let declaring = PackageId::parse(declaring).expect("is an id");
             let dependency = Dependency::Reference(written.to_owned());
-            let declared = declared(&inherited(&declaring), &dependency).expect("is a reference");
+            let declared =
+                parse_dependency(&inherited(&declaring), &dependency).expect("is a reference");
             assert_eq!(declared.requirement.id.to_string(), id);
             assert_eq!(declared.fallback.map(|id| id.to_string()).as_deref(), fallback);
         }

@@ -115,7 +115,7 @@ fn by_id(packages: Vec<LockedPackage>) -> ById {
 
 /// Whether two entries of one version have different content. A folder's may have changed between the two.
 fn contradicts(one: &LockedPackage, other: &LockedPackage) -> bool {
-    let is_own = one.source.is_own() || other.source.is_own();
+    let is_own = one.source.is_authored_folder() || other.source.is_authored_folder();
     let is_same_place = one.commit == other.commit && one.reference == other.reference;
     let differs = one.digest.zip(other.digest).is_some_and(|(one, other)| one != other);
     !is_own && is_same_place && differs

@@ -29,7 +29,7 @@ use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
 pub use crate::lock::merge::Merged;
-pub use crate::lock::order::in_order;
+pub use crate::lock::order::ordered_by_needs;
 pub use crate::lock::read::schema;
 
 /// The newest format this program reads, and the one it writes.
@@ -238,13 +238,14 @@ impl LockedPackage {
     /// The commit that it is; in a place without commits, the digest of an archive by URL, of what a tag led to, or the digest
     /// that it is pinned to.
     pub fn revision(&self) -> Option<Cow<'_, str>> {
-        if let (true, Some(archive)) = (self.source.is_archive(), self.archive) {
+        if let (true, Some(archive)) = (self.source.is_url_archive(), self.archive) {
             return Some(archive.to_string().into());
         }
         if let Some(artifact) = self.artifact {
             return Some(artifact.to_string().into());
         }
-        let pinned = || self.reference.as_deref().filter(|text| ArtifactDigest::is_one(text));
+        let pinned =
+            || self.reference.as_deref().filter(|text| ArtifactDigest::is_artifact_digest(text));
         self.commit.as_deref().or_else(pinned).map(Cow::Borrowed)
     }
 
@@ -252,7 +253,7 @@ impl LockedPackage {
     pub const NO_VERSION: &'static str = "0.0.0";
 
     /// Whether the package has a version.
-    pub fn has_version(&self) -> bool {
+    pub fn is_versioned(&self) -> bool {
         self.version != Self::NO_VERSION
     }
 
@@ -266,7 +267,7 @@ impl LockedPackage {
     }
 
     /// The major of its version, of which the lock has one version; 0 for a package without a version.
-    pub fn major(&self) -> u64 {
+    pub fn locked_major(&self) -> u64 {
         self.parsed_version().map_or(0, |version| version.major())
     }
 }
@@ -281,29 +282,29 @@ impl Source {
     }
 
     /// The provider name of packages that are folders outside the workspace.
-    pub const FOLDER: &'static str = "path";
+    pub const FOLDER_PROVIDER: &'static str = "path";
 
     /// Whether the package is a folder outside the workspace.
-    pub fn is_folder(&self) -> bool {
-        self.provider == Self::FOLDER
+    pub fn is_outside_folder(&self) -> bool {
+        self.provider == Self::FOLDER_PROVIDER
     }
 
     /// The provider name of archives by URL.
-    pub const ARCHIVE: &'static str = "url";
+    pub const ARCHIVE_PROVIDER: &'static str = "url";
 
     /// Whether the package is an archive by URL.
-    pub fn is_archive(&self) -> bool {
-        self.provider == Self::ARCHIVE
+    pub fn is_url_archive(&self) -> bool {
+        self.provider == Self::ARCHIVE_PROVIDER
     }
 
     /// Whether the package is in the workspace itself.
-    pub fn is_workspace(&self) -> bool {
+    pub fn is_workspace_folder(&self) -> bool {
         self.provider == Self::WORKSPACE
     }
 
     /// Whether the package is a folder that its author works on, in the workspace or outside.
-    pub fn is_own(&self) -> bool {
-        self.is_workspace() || self.is_folder()
+    pub fn is_authored_folder(&self) -> bool {
+        self.is_workspace_folder() || self.is_outside_folder()
     }
 
     /// The provider name of packages that were taken from a packs folder of this machine, because no registry has them.
@@ -313,7 +314,7 @@ impl Source {
     pub const IN_WORKSPACE: &'static str = ".mu/packs/";
 
     /// The beginning of the place of a pack of the user.
-    pub const IN_HOME: &'static str = "global/";
+    pub const USER_PLACE_PREFIX: &'static str = "global/";
 
     /// The beginning of the place of a pack of the runtime.
     pub const IN_RUNTIME: &'static str = "muroot/";
@@ -324,7 +325,7 @@ impl Source {
     }
 
     /// Whether the package is a pack that somebody has put into the workspace, which is used where it is.
-    pub fn is_placed(&self) -> bool {
+    pub fn is_placed_pack(&self) -> bool {
         self.is_pack() && self.place.starts_with(Self::IN_WORKSPACE)
     }
 
@@ -582,7 +583,7 @@ mod tests {
         let package = &mut lock.packages[0];
         package.dependencies = vec![folder.clone()];
         package.requested[0].by = Arc::from(&folder);
-        let source = Source::new(Source::FOLDER, "../shared");
+        let source = Source::new(Source::FOLDER_PROVIDER, "../shared");
         lock.packages.push(LockedPackage::new(folder, "1.0.0".to_owned(), source));
         let text = lock.print();
         assert!(!text.contains("localhost"), "{text}");

@@ -8,7 +8,7 @@ impl Lockfile {
     /// The places of the packages in [`Lockfile::packages`], each after its dependencies, and otherwise by
     /// id. Packages that depend on each other in a circle have an arbitrary order, which is always the same.
     pub fn install_order(&self) -> Vec<usize> {
-        in_order(0..self.packages.len(), |place| {
+        ordered_by_needs(0..self.packages.len(), |place| {
             let needs = self.packages.get(place).into_iter().flat_map(|one| &one.dependencies);
             let used = needs.map(|id| self.used_for(id));
             let places = used.flat_map(|id| {
@@ -22,7 +22,7 @@ impl Lockfile {
 
 /// All items, each after those that it needs. Items that need each other in a circle have an arbitrary order, which is always the
 /// same.
-pub fn in_order<T: Copy + Ord>(
+pub fn ordered_by_needs<T: Copy + Ord>(
     all: impl Iterator<Item = T>,
     needs: impl Fn(T) -> Vec<T>,
 ) -> Vec<T> {

@@ -129,7 +129,7 @@ fn is_same_content(one: &LockedPackage, other: &LockedPackage) -> bool {
 fn is_twice(one: &LockedPackage, other: &LockedPackage) -> bool {
     let names = |one: &LockedPackage, other: &LockedPackage| one.beside.contains(&other.version);
     let are_beside = names(one, other) && names(other, one);
-    one.id == other.id && one.major() == other.major() && !are_beside
+    one.id == other.id && one.locked_major() == other.locked_major() && !are_beside
 }
 
 /// The error of a package with two entries that differ.
@@ -181,7 +181,7 @@ impl Ids<'_> {
 
 /// The id of a package in the lock in `folder`: a folder is named by its source.
 fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
-    match Source::parse(text).filter(Source::is_folder) {
+    match Source::parse(text).filter(Source::is_outside_folder) {
         Some(source) => Some(PackageId::local(&absolute(folder, Path::new(&source.place)))),
         None => PackageId::parse(text).ok(),
     }
@@ -190,13 +190,13 @@ fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
 /// What a package conflicts with, in the lock in `folder`: a package, which may be a folder, or a capability.
 fn read_conflict(folder: &Path, text: String) -> String {
     let folder =
-        Source::parse(&text).filter(Source::is_folder).and_then(|_| read_id(folder, &text));
+        Source::parse(&text).filter(Source::is_outside_folder).and_then(|_| read_id(folder, &text));
     folder.map_or(text, |id| id.to_string())
 }
 
 fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
     let mut requested = Requested::parse(text)?;
-    if Source::parse(&requested.by).is_some_and(|source| source.is_folder()) {
+    if Source::parse(&requested.by).is_some_and(|source| source.is_outside_folder()) {
         requested.by = Arc::from(&read_id(folder, &requested.by)?);
     }
     Some(requested)
@@ -215,10 +215,10 @@ const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `
 fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     let read = || {
         let document = Document::read(path, text)?;
-        let table = document.root().table(WireLock::KEYS)?;
+        let table = document.root_value().table(WireLock::KEYS)?;
         let version = table
             .word(WireLock::version)?
-            .ok_or_else(|| document.root().error("a lock needs its format: `version: 1`"))?;
+            .ok_or_else(|| document.root_value().error("a lock needs its format: `version: 1`"))?;
         let number = version.as_str().parse();
         Ok(WireLock {
             version: number.map_err(|_| version.error("the format is a number"))?,

@@ -58,7 +58,7 @@ struct Names<'lock>(HashMap<&'lock str, String>);
 impl<'lock> Names<'lock> {
     fn of(lock: &'lock Lockfile) -> Self {
         let is_folder = |package: &&LockedPackage| {
-            package.source.is_folder() && package.id.base() == Base::localhost()
+            package.source.is_outside_folder() && package.id.base() == Base::localhost()
         };
         let folders = lock.packages.iter().filter(is_folder);
         Self(folders.map(|package| (package.id.as_str(), package.source.to_string())).collect())

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::env::Environment;
 use crate::fs;
 use crate::manifest::source::{Document, SourceError, nearest};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edit::{self, set_key};
 use crate::workspace::{Key, LOCK_FILE, find_root};
@@ -55,7 +55,7 @@ const MAPS: [&str; 8] = [
 /// # Errors
 ///
 /// When a file cannot be read.
-pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
+pub fn all_settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
     let mut all: BTreeMap<String, Setting> = BTreeMap::new();
     let mut add = |setting: Setting| drop(all.insert(setting.key.clone(), setting));
     // Later ones take the place of earlier ones: the defaults, the user's, the workspace's, and variables.
@@ -78,7 +78,7 @@ pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
 /// The settings of one file, with an entry for each item of a map.
 fn said(path: &Path, text: &str) -> Result<Vec<Setting>, SourceError> {
     let document = Document::read(path, text)?;
-    let root = document.root();
+    let root = document.root_value();
     let mut found = Vec::new();
     if root.is_null() {
         return Ok(found);
@@ -107,7 +107,7 @@ fn said(path: &Path, text: &str) -> Result<Vec<Setting>, SourceError> {
 ///
 /// When nothing is set under that key.
 pub fn setting(session: &Session, key: &str) -> Result<Vec<Setting>, CommandError> {
-    let all = settings(session)?;
+    let all = all_settings(session)?;
     let below = format!("{key}.");
     let known: Vec<String> = all.iter().map(|setting| setting.key.clone()).collect();
     let found: Vec<Setting> = all
@@ -165,7 +165,7 @@ pub fn set(
         let refused = CommandError::new(Code::Usage, message);
         if source.message().starts_with("expected a list, found text") {
             let list = format!("[{value}]");
-            let command = format!("`mu config set {key} {}`", quoted(&list));
+            let command = format!("`mu config set {key} {}`", quoted_for_shell(&list));
             return refused.hint(format!("write `{list}`, such as in {command}"));
         }
         let is_unknown = source.message().starts_with("unknown key");
@@ -184,13 +184,13 @@ pub fn set(
     Ok(path)
 }
 
-/// Those of [`variables`] with these names.
+/// Those of [`environment_variables`] with these names.
 ///
 /// # Errors
 ///
 /// When one of them is not set.
 pub fn named(environment: &Environment, names: &[String]) -> Result<Vec<Setting>, CommandError> {
-    let all = variables(environment);
+    let all = environment_variables(environment);
     let one = |name: &String| {
         all.iter().find(|variable| variable.key == *name).cloned().ok_or_else(|| {
             let known = all.iter().map(|variable| &*variable.key);
@@ -201,7 +201,7 @@ pub fn named(environment: &Environment, names: &[String]) -> Result<Vec<Setting>
 }
 
 /// The variables that mu reads, and their defaults. Tokens and passwords are not shown.
-pub fn variables(environment: &Environment) -> Vec<Setting> {
+pub fn environment_variables(environment: &Environment) -> Vec<Setting> {
     let Environment { current, home, mu_home, mu_root, cache, .. } = environment;
     let folders = [("MU_HOME", mu_home), ("MU_CACHE_DIR", cache), ("MUROOT", mu_root)];
     let mut all: Vec<Setting> = folders

@@ -18,7 +18,7 @@ use crate::index::Route;
 use crate::ops::session::words::count;
 use crate::ops::{CommandError, Session};
 use crate::reference::Alias;
-use crate::workspace::Registry;
+use crate::workspace::ConfiguredRegistry;
 use crate::workspace::programs::programs;
 
 /// The largest difference between this machine's clock and a registry's, in seconds. Tokens and certificates
@@ -269,7 +269,7 @@ fn registries(session: &Session) -> Vec<Finding> {
 }
 
 /// Contacts a registry; the first that answers tells by how many seconds this machine's clock is `behind`.
-fn ask(session: &Session, registry: &Registry, behind: &mut Option<i64>) -> Finding {
+fn ask(session: &Session, registry: &ConfiguredRegistry, behind: &mut Option<i64>) -> Finding {
     let subject = format!("registry {}", registry.prefix);
     let mut places = session.index().registries().into_iter();
     let place = places.find(|place| place.prefix == registry.prefix);
@@ -289,7 +289,7 @@ fn ask(session: &Session, registry: &Registry, behind: &mut Option<i64>) -> Find
         return probed(session, subject, &route);
     }
     // A hub has this file in its root, in a folder as on a server.
-    let Ok(url) = root.as_folder().join("hub.json") else {
+    let Ok(url) = root.with_trailing_slash().join("hub.json") else {
         let found = format!("{root} is not a valid place for a registry");
         return Finding { ok: false, ..Finding::new(subject, found) };
     };

@@ -50,7 +50,7 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
     })?;
     let (locked, no_dev) = (session.options.locked, session.options.no_dev);
     let requirements = match locked || no_dev {
-        true => Some(names::collect(session, lock.extra.clone())?),
+        true => Some(names::collect_looked_up(session, lock.extra.clone())?),
         false => None,
     };
     let mut resolved = match &requirements {
@@ -58,7 +58,7 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
         _ => Resolved { previous: Arc::clone(&lock), lock, ..Resolved::default() },
     };
     if let Some(requirements) = requirements.filter(|_| no_dev) {
-        resolved.left_out = development::only(&requirements, &resolved.lock);
+        resolved.left_out = development::development_only(&requirements, &resolved.lock);
     }
     let absent = absent_folders(session, &resolved.lock);
     resolved.left_out.extend(absent);
@@ -66,7 +66,7 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
     let left_out = left_out.map(|package| format!("{} {}", package.id, package.version)).collect();
     let _store = session.use_store()?;
     let counts = fetch(session, &mut resolved)?;
-    patched::apply(session, &mut resolved)?;
+    patched::apply_patches(session, &mut resolved)?;
     session.save_index();
     let store = session.store.folder().to_owned();
     Ok(Filled { fetched: counts.fetched, reused: counts.reused, left_out, store })
@@ -78,7 +78,7 @@ fn absent_folders(session: &Session, lock: &Lockfile) -> Vec<usize> {
     let is_absent = |(_, package): &(usize, &crate::lock::LockedPackage)| {
         let source = &package.source;
         let folder = crate::env::absolute(root, source.place.as_ref());
-        source.is_placed() || source.is_folder() && !folder.is_dir()
+        source.is_placed_pack() || source.is_outside_folder() && !folder.is_dir()
     };
     lock.packages.iter().enumerate().filter(is_absent).map(|(index, _)| index).collect()
 }

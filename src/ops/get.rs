@@ -7,20 +7,20 @@ use std::path::Path;
 use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
-use crate::ops::apply::element::find_package;
+use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::plan::{Adding, Plan};
-use crate::ops::requirements::names::in_full;
+use crate::ops::requirements::names::unambiguous_name;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Requirements, print_extra, without};
+use crate::ops::requirements::{Requirements, print_extra, references_without};
 use crate::ops::session::disk::local_folder;
-use crate::ops::session::elsewhere::tell;
-use crate::ops::session::error::quoted;
+use crate::ops::session::elsewhere::warn_of_redirects;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
 use crate::ops::solve::narrowed::{Narrowing, without_packages};
-use crate::ops::solve::planning::{beginning, refuse_frozen, wish};
+use crate::ops::solve::planning::{dependency_with_beginning, refuse_frozen, wish};
 use crate::ops::solve::resolve::is_locked_as;
-use crate::ops::{Code, CommandError, Outcome, Scope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Move, Update};
 use crate::workspace::formats_below;
@@ -63,7 +63,7 @@ impl Save {
 ///
 /// When a reference cannot be read or points to nothing, and as [`crate::ops::apply::install::install`].
 pub fn get(session: &Session, request: &GetRequest) -> Result<Outcome, CommandError> {
-    tell(session);
+    warn_of_redirects(session);
     let mut notes = Vec::new();
     get_noting(session, request, &mut notes).map_err(|error| match error.code {
         Code::NotFound => notes.into_iter().fold(error, CommandError::hint),
@@ -96,18 +96,20 @@ fn get_noting(
         check_locked(session, &dependencies, &previous)?;
     }
     // What `mu get` is given replaces what it was given for the same package before.
-    let mut extra =
-        named.iter().fold(previous.extra.clone(), |extra, id| without(session, &extra, id));
+    let mut extra = named
+        .iter()
+        .fold(previous.extra.clone(), |extra, id| references_without(session, &extra, id));
     let mut plan = Plan::default();
     let dependencies = match target {
         Some(list) => narrow(session, request, list, &mut plan, dependencies)?,
         None => dependencies,
     };
-    let by = member.map(|member| Requester::of(&session.workspace.members[member]));
+    let by = member.map(|member| Requester::from_member(&session.workspace.members[member]));
     let by = by.unwrap_or(Requester::CommandLine);
     // `ready` can be written as it is. For `open`, versions have to be chosen first.
-    let (ready, open) = begin(session, &*plan.collect(session, &extra)?, dependencies, &by)?;
-    let is_kept = target.is_none() && session.scope == Scope::Workspace;
+    let (ready, open) =
+        begin(session, &*plan.collect_planned(session, &extra)?, dependencies, &by)?;
+    let is_kept = target.is_none() && session.scope == OperationScope::Workspace;
     let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
     let kept: Vec<String> =
         given.filter(|_| is_kept && !session.options.frozen && !request.dry_run).collect();
@@ -115,9 +117,9 @@ fn get_noting(
         None => extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((member, section)) => {
             for dependency in ready {
-                plan.editing.enter(session, member, section, dependency)?;
+                plan.editing.write_dependency(session, member, section, dependency)?;
             }
-            let ids = open.iter().map(|open| session.id_of(&open.reference));
+            let ids = open.iter().map(|open| session.id_of_argument(&open.reference));
             plan.says_newer = Some(ids.collect());
             // The version to write is known once one was chosen.
             plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
@@ -156,7 +158,7 @@ fn read(
         // What a person types is seen from the current folder. What is written is seen from the file that it is written
         // into, and a package of the workspace has its name there.
         let reference = match (reference.local(), target) {
-            (None, _) => find_package(session, member, &reference, notes)?,
+            (None, _) => find_element_package(session, member, &reference, notes)?,
             (Some(folder), Some(target)) => {
                 let from = &session.workspace.members[target].folder;
                 match sibling_in(session, folder, target) {
@@ -206,7 +208,7 @@ fn each_once(
     for dependency in dependencies {
         let reference = &dependency.reference;
         let (places, workspace) = (&session.places, &session.workspace);
-        let id = places.id_of(reference, &session.defaults(), from, workspace);
+        let id = places.id_of(reference, &session.reference_defaults(), from, workspace);
         if let Some(own) = own.filter(|own| own.id == id) {
             let message = format!("`{}` cannot depend on itself", own.manifest.name);
             let hint = match &session.workspace.members[..] {
@@ -221,7 +223,7 @@ fn each_once(
         if let Some(first) = named.get(&id).filter(|first| **first != reference) {
             let message = format!("the command names `{id}` twice: `{first}` and `{reference}`");
             let verb = if target.is_some() { "add" } else { "get" };
-            let once = format!("`mu {verb} {}`", quoted(reference.as_str()));
+            let once = format!("`mu {verb} {}`", quoted_for_shell(reference.as_str()));
             return Err(CommandError::new(Code::Usage, message)
                 .hint(format!("name each package once, such as {once}")));
         }
@@ -237,7 +239,7 @@ fn check_locked(
     lock: &Lockfile,
 ) -> Result<(), CommandError> {
     for manifest::Requirement { reference, .. } in dependencies {
-        let id = session.id_of(reference);
+        let id = session.id_of_argument(reference);
         let own = session.workspace.member(&id).is_some() || lock.replacement(&id).is_some();
         if own || lock.find(&id).any(|package| is_locked_as(package, &reference.spec())) {
             continue;
@@ -251,7 +253,7 @@ fn check_locked(
         );
         return Err(CommandError::new(Code::LockOutdated, message).hint(format!(
             "run `mu get {}` without --frozen, and commit Mu.lock",
-            quoted(reference.as_str())
+            quoted_for_shell(reference.as_str())
         )));
     }
     Ok(())
@@ -292,7 +294,8 @@ fn begin(
     for mut dependency in dependencies {
         let reference = &dependency.reference;
         let is_open = reference.version().is_none() && reference.local().is_none();
-        let sibling = session.places.member_of(&session.id_of(reference)).filter(|_| is_open);
+        let sibling =
+            session.places.member_of(&session.id_of_argument(reference)).filter(|_| is_open);
         if let Some(version) = sibling.and_then(|sibling| sibling.version.as_ref())
             && *by != Requester::CommandLine
         {
@@ -304,7 +307,7 @@ fn begin(
             ready.push(dependency);
             continue;
         }
-        match beginning(session, requirements, &dependency, by)? {
+        match dependency_with_beginning(session, requirements, &dependency, by)? {
             Some(begun) => ready.push(begun),
             None => open.push(dependency),
         }
@@ -317,7 +320,7 @@ fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> 
     let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
     let sibling = session.workspace.members.iter().find(|member| member.folder == folder)?;
     let found = session.places.member_of(&sibling.id).filter(|found| found.folder == folder);
-    found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
+    found.map(|_| unambiguous_name(session, &session.workspace.members[target], &sibling.id))
 }
 
 /// Whether a folder has the workspace in it, and is not a package: hashing it would read all of the disk in the end, and its
@@ -362,7 +365,7 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
     if !session.workspace.members.is_empty() || session.lockfile()?.is_some() {
         return Ok(());
     }
-    if session.scope == Scope::Global {
+    if session.scope == OperationScope::Global {
         let message = "no global packages are installed";
         return Err(
             CommandError::new(Code::NotFound, message).hint("`mu get --global REF` installs one")
@@ -391,7 +394,7 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
             let list = format!("[{}]", formats.join(", "));
             error.hint(format!(
                 "packages of other tools are below it: `mu config set formats {}` makes them the workspace's own",
-                quoted(&list)
+                quoted_for_shell(&list)
             ))
         }
     })

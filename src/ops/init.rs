@@ -96,7 +96,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
         if let Some(path) = Manifest::locate(folder)? {
             return Err(exists(&path));
         }
-        if let Some(path) = formats::locate(folder)?.filter(|_| request.name.is_none()) {
+        if let Some(path) = formats::locate_manifest(folder)?.filter(|_| request.name.is_none()) {
             return Err(is_package(&path));
         }
         let name = match &request.name {

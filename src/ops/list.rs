@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::lock::{LockedPackage, Source};
 use crate::ops::apply::fetch::placed_folder;
 use crate::ops::explain::carried::{Inside, carried};
-use crate::ops::session::installed_packs::{folder_of, named, wanted};
+use crate::ops::session::installed_packs::{folder_of, named, needed_packs};
 use crate::ops::session::locked::version_of;
 use crate::ops::session::words;
 use crate::ops::{CommandError, Session};
@@ -73,7 +73,7 @@ pub struct Member {
 pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
-    let (indices, wanted): (Vec<usize>, Vec<WantedPack>) = wanted(&lock).unzip();
+    let (indices, wanted): (Vec<usize>, Vec<WantedPack>) = needed_packs(&lock).unzip();
     let state = packs.recognized(|| named(&lock))?;
     let missing: BTreeSet<&str> =
         packs.missing(&state, &wanted).into_iter().map(|wanted| &*wanted.place).collect();
@@ -81,9 +81,9 @@ pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
     let packages = lock.packages.iter().enumerate().map(|(index, package)| {
         let pack = wanted.get(&index);
         let is_installed = |pack: &&WantedPack| !missing.contains(&*pack.place);
-        let placed = package.source.is_placed().then(|| placed_folder(session, package).ok());
+        let placed = package.source.is_placed_pack().then(|| placed_folder(session, package).ok());
         let placed = placed.flatten().filter(|folder| folder.is_dir());
-        let is_here = package.source.is_workspace() || placed.is_some();
+        let is_here = package.source.is_workspace_folder() || placed.is_some();
         Listed {
             installed: pack.map_or(is_here, is_installed),
             path: pack.map(|pack| packs.pack_path(&pack.place)).or(placed),

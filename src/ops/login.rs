@@ -7,12 +7,12 @@ use std::sync::Arc;
 use mu_provider::http::{Secret, names_of, token_variable};
 use mu_provider::{Account, SafeUrl};
 
-use crate::ops::session::account::{Candidate, Said, ask, providers_with};
+use crate::ops::session::account::{Candidate, ServerVerdict, ask, providers_with};
 use crate::ops::session::credentials;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Base;
 
-pub use crate::ops::session::credentials::Stored;
+pub use crate::ops::session::credentials::TokenStorage;
 
 /// A host that a token is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedIn {
     /// Where it is.
-    pub stored: Stored,
+    pub stored: TokenStorage,
     /// Whose it is; `None` if no server could be asked, and the user wanted it stored all the same.
     pub account: Option<Account>,
 }
@@ -83,7 +83,7 @@ pub struct LoggedIn {
 /// # Errors
 ///
 /// When the text is not a token, is refused, or cannot be stored.
-pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<LoggedIn, CommandError> {
+pub fn log_in(session: &Session, host: &Host, token: &Secret) -> Result<LoggedIn, CommandError> {
     let text = token.expose();
     if text.is_empty() || text.contains(|character: char| !character.is_ascii_graphic()) {
         let message = "a token is one word of visible ASCII characters; this is not";
@@ -107,8 +107,8 @@ fn accepted(
     let candidate = Candidate { host: host.host.clone(), token: token.clone() };
     let providers = providers_with(session, Arc::new(candidate));
     let why = match ask(session, &providers, &host.prefix) {
-        Ok(Said::Accepted(account)) => return Ok(Some(account)),
-        Ok(Said::Nothing) => None,
+        Ok(ServerVerdict::Accepted(account)) => return Ok(Some(account)),
+        Ok(ServerVerdict::Nothing) => None,
         Err(error) if error.code == Code::Auth => {
             let refused = format!("`{}` does not accept the token; it was not stored", host.host);
             return Err(error.while_doing(refused));
@@ -132,7 +132,7 @@ fn accepted(
 
 /// Whose the token is that is used for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct TokenOwner {
     /// The host.
     pub host: String,
     /// What the server says, or else the user that is stored.
@@ -146,7 +146,7 @@ pub struct Identity {
 /// # Errors
 ///
 /// When there is none, the server does not accept it, or cannot be reached.
-pub fn whoami(session: &Session, base: &str) -> Result<Identity, CommandError> {
+pub fn whoami(session: &Session, base: &str) -> Result<TokenOwner, CommandError> {
     let Host { host, prefix, .. } = host_of(session, base)?;
     let http = session.http();
     let schemes = ["https", "http"].map(|scheme| SafeUrl::parse(&format!("{scheme}://{host}/")));
@@ -156,10 +156,10 @@ pub fn whoami(session: &Session, base: &str) -> Result<Identity, CommandError> {
             .hint(format!("`mu login {}` stores a token", prefix.trim_end_matches('/')))
     };
     match ask(session, session.index().providers(), &prefix) {
-        Ok(Said::Accepted(account)) => Ok(Identity { host, account, is_asked: true }),
-        Ok(Said::Nothing) => {
+        Ok(ServerVerdict::Accepted(account)) => Ok(TokenOwner { host, account, is_asked: true }),
+        Ok(ServerVerdict::Nothing) => {
             let name = user.ok_or_else(nobody)?;
-            Ok(Identity { host, account: Account::of_user(name), is_asked: false })
+            Ok(TokenOwner { host, account: Account::of_user(name), is_asked: false })
         }
         Err(error) if error.code == Code::Auth && user.is_none() => Err(nobody()),
         Err(error) => Err(error),

@@ -61,6 +61,6 @@ pub use self::publication::pack;
 pub use self::publication::{hub, mirror, publish, yank};
 pub use self::session::error::{Code, CommandError};
 pub use self::session::events::{Events, NoEvents, Stage};
-pub use self::session::places::{LocalPackage, Places};
+pub use self::session::places::{LocalPackage, WorkspacePlaces};
 pub use self::session::view::View;
-pub use self::session::{Options, Scope, Session};
+pub use self::session::{OperationScope, Options, Session};

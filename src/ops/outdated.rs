@@ -10,18 +10,18 @@ use serde::Serialize;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::requirements::check_chosen;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::supposition::installed;
+use crate::ops::requirements::supposition::supposed_installations;
 use crate::ops::session::locked::version_of;
-use crate::ops::solve::ceiling::{asking, newest, obstacle};
+use crate::ops::solve::ceiling::{newest, obstacle, requirers_of_locked};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId, Reference};
-use crate::select::{Asking, Obstacle, Request, Update, incompatibilities};
+use crate::select::{Obstacle, RequirementByRequirer, SelectionRequest, Update, incompatibilities};
 
 /// A package that could move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -61,13 +61,13 @@ pub struct Outdated {
 /// When registries cannot be reached, or an installation cannot be read.
 pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>, CommandError> {
     let mut lock = session.lockfile()?.unwrap_or_default();
-    let mut requirements = names::collect(session, lock.extra.clone())?;
+    let mut requirements = names::collect_looked_up(session, lock.extra.clone())?;
     if supposed.is_empty() {
         check_chosen(session, &requirements)?;
     } else {
         // The supposed installation is what is in use now. What of it nothing requires is asked for, or it would be
         // left out.
-        requirements.installed = installed(session, supposed)?;
+        requirements.installed = supposed_installations(session, supposed)?;
         lock = Arc::new(Lockfile::default());
         let packages = &mut Arc::make_mut(&mut lock).packages;
         for (id, installed) in requirements.installed.clone() {
@@ -94,15 +94,18 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == package.id);
         let own = asked.filter(|asked| !asked.indirect);
         let own = own.map(|asked| (asked.by.to_string(), asked.requirement.clone()));
-        let others = asking(package).into_iter().filter(|(by, _)| !roots.contains(by.as_str()));
-        own.chain(others).collect::<Vec<Asking>>()
+        let others =
+            requirers_of_locked(package).into_iter().filter(|(by, _)| !roots.contains(by.as_str()));
+        own.chain(others).collect::<Vec<RequirementByRequirer>>()
     };
     // Three versions of each: `current` is locked, `allowed` is where `mu update` would go, and `newest` is what there
     // is.
     let mut found = Vec::new();
-    for package in lock.packages.iter().filter(|package| !package.source.is_own()) {
-        let releases =
-            session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
+    for package in lock.packages.iter().filter(|package| !package.source.is_authored_folder()) {
+        let releases = session
+            .index()
+            .listed_releases(&package.id)
+            .map_err(|error| unavailable_error(session, error))?;
         let now = successor(&newest_lock, package);
         let newest = newest(&releases, package.parsed_version().as_ref());
         let newest = newest.map(|version| version.to_string());
@@ -112,7 +115,7 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         };
         let is_other_archive = now.is_some_and(|now| {
             now.artifact != package.artifact
-                || (package.source.is_archive() && now.archive != package.archive)
+                || (package.source.is_url_archive() && now.archive != package.archive)
         });
         // A branch may have moved on without another version in its manifest.
         let is_other_commit = package.commit.is_some()
@@ -134,7 +137,8 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
             .unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
         let details = package.parsed_version();
-        let details = details.and_then(|version| releases.details(releases.position(&version)?));
+        let details =
+            details.and_then(|version| releases.details(releases.position_of_version(&version)?));
         let yanked = details.and_then(|details| details.yanked.clone());
         let deprecated = details.and_then(|details| details.deprecated.clone());
         let own = request.settings.mu_version.as_ref();
@@ -177,8 +181,11 @@ fn check_known(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
     if !session.options.offline {
         return Ok(());
     }
-    for package in lock.packages.iter().filter(|package| !package.source.is_own()) {
-        session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
+    for package in lock.packages.iter().filter(|package| !package.source.is_authored_folder()) {
+        session
+            .index()
+            .listed_releases(&package.id)
+            .map_err(|error| unavailable_error(session, error))?;
     }
     Ok(())
 }
@@ -186,9 +193,9 @@ fn check_known(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
 /// What keeps a package from being at `newest`, in a few words.
 fn obstacles(
     session: &Session,
-    request: &Request,
+    request: &SelectionRequest,
     package: &LockedPackage,
-    asking: &[Asking],
+    asking: &[RequirementByRequirer],
     newest: &str,
 ) -> Vec<String> {
     let Some(first) = obstacle(session, request, package, asking, newest) else {
@@ -201,7 +208,7 @@ fn obstacles(
         Obstacle::Nothing => vec![format!("{newest} would fit by itself")],
         Obstacle::Unknown => vec![format!("{newest} may fit: that was not tried to the end")],
         Obstacle::NotAsked => vec![format!("nothing requires {newest}")],
-        _ => Some(first.in_short(&session.defaults().base))
+        _ => Some(first.in_short(&session.reference_defaults().base))
             .filter(|text| !text.is_empty())
             .into_iter()
             .collect(),

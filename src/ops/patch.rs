@@ -14,11 +14,11 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::apply::patched::{Changes, changes, file_of};
 use crate::ops::apply::plan::Plan;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed_packs::folder_of;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::named::PackageName;
-use crate::ops::solve::patches::{is_in_folder, is_of, patch_of, read};
+use crate::ops::solve::patches::{is_in_folder, is_of_versions, patch_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version};
 use crate::select::Move;
@@ -238,7 +238,8 @@ pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, Com
         let (name, version) = PackageName::with_version(reference)?;
         let reference = name.reference().with_version(version);
         let lock = session.lockfile()?.unwrap_or_default();
-        let id = find_locked(session, &lock, &name).unwrap_or_else(|_| session.id_of(&reference));
+        let id = find_locked(session, &lock, &name)
+            .unwrap_or_else(|_| session.id_of_argument(&reference));
         let is_meant = |patch: &&PatchFile| {
             let version = reference.version();
             patch.id == id && (version.is_none() || version == patch.versions.as_ref())
@@ -325,10 +326,10 @@ fn locked<'l>(
     let reference = name.reference().with_version(version);
     let id = match find_locked(session, lock, &name) {
         Err(error) if error.code == Code::Usage => return Err(error),
-        found => found.unwrap_or_else(|_| session.id_of(&reference)),
+        found => found.unwrap_or_else(|_| session.id_of_argument(&reference)),
     };
     let used = lock.used_for(&id);
-    let fits = |package: &&LockedPackage| is_of(package, reference.version());
+    let fits = |package: &&LockedPackage| is_of_versions(package, reference.version());
     if let Some(package) = lock.find(used).filter(fits).last() {
         return Ok(package);
     }
@@ -342,7 +343,7 @@ fn locked<'l>(
         let versions = versions.join(" and ");
         let message = format!("`{reference}` is not in Mu.lock, which has `{used}` {versions}");
         CommandError::new(Code::NotFound, message)
-            .hint(format!("`mu update {}` installs it first", quoted(reference.as_str())))
+            .hint(format!("`mu update {}` installs it first", quoted_for_shell(reference.as_str())))
     })
 }
 
@@ -366,7 +367,7 @@ fn described<'l>(
             .hint(format!("`mu update '{id}#{version}'` goes back to that version"))
             .hint(format!(
                 "`git -C {} diff` shows what was changed",
-                quoted(&folder.to_string_lossy())
+                quoted_for_shell(&folder.to_string_lossy())
             ))
     })
 }
@@ -383,7 +384,7 @@ fn read_message(message: &str) -> Option<(PackageId, &str, Digest)> {
 fn key_of(package: &LockedPackage) -> String {
     let id = &package.id;
     let version = package.parsed_version().filter(|version| {
-        !package.is_composite && !version.is_prerelease() && package.has_version()
+        !package.is_composite && !version.is_prerelease() && package.is_versioned()
     });
     match (version.as_ref().and_then(Version::as_semver), &package.commit) {
         (Some(version), _) => format!("{id}#^{}.{}", version.major, version.minor),

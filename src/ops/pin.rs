@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 use crate::index::{Candidate, Requirement, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::dependencies::{self, Dependency, NewVersion, Unnoted};
+use crate::ops::apply::dependencies::{self, ManifestDependency, NewVersion, Unnoted};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::pins::{NOTHING, compatible_with, locked_for, pin_of};
-use crate::ops::session::error::quoted;
+use crate::ops::requirements::pins::{NO_VERSION_TEXT, compatible_with_locked, locked_for, pin_of};
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -43,8 +43,8 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
     let (names, versions): (Vec<PackageName>, Vec<Option<VersionSpec>>) =
         named.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     // The note keeps what was there before the first pin: pinning twice must not lose it.
-    let before = |dependency: &Dependency| {
-        let written = || dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
+    let before = |dependency: &ManifestDependency| {
+        let written = || dependency.reference.version_text().unwrap_or(NO_VERSION_TEXT).to_owned();
         Some(dependency.note.clone().unwrap_or_else(written))
     };
     if !versions.iter().all(Option::is_none) {
@@ -74,7 +74,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
             .hint("run `mu get` first"));
         };
         // A folder is used as it is, whatever its version.
-        if package.source.is_own() {
+        if package.source.is_authored_folder() {
             return Ok(None);
         }
         let pin = pin_of(session, package, request.commits)?;
@@ -85,7 +85,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
 /// The pin to what an argument names, a version or a commit.
 fn named_pin(
     session: &Session,
-    dependency: &Dependency,
+    dependency: &ManifestDependency,
     wanted: &VersionSpec,
 ) -> Result<VersionSpec, CommandError> {
     let id = &dependency.id;
@@ -96,7 +96,7 @@ fn named_pin(
     match wanted {
         VersionSpec::Tip => {
             let message = format!("`tip` is what `{id}` is at any time, and cannot be pinned");
-            let name = quoted(&session.short_name(id));
+            let name = quoted_for_shell(&session.short_name(id));
             Err(CommandError::new(Code::Usage, message)
                 .hint(format!("`mu pin {name}` pins what Mu.lock has")))
         }
@@ -121,7 +121,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
     let is_branch = |package: &LockedPackage| -> Option<bool> {
         let name = VersionSpec::parse(package.reference.as_deref()?).ok()?;
         let index = session.index();
-        let releases = index.listed(&package.id).ok()?;
+        let releases = index.listed_releases(&package.id).ok()?;
         let Revision::Untagged(revision) = index.revision(&releases, &name).ok()?? else {
             return None;
         };
@@ -156,7 +156,7 @@ pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, Command
             return Ok(None);
         }
         let mut version = match &dependency.note {
-            Some(before) if before == NOTHING => None,
+            Some(before) if before == NO_VERSION_TEXT => None,
             Some(before) => Some(VersionSpec::parse(before)?),
             None => compatible(session, dependency, &lock),
         };
@@ -182,7 +182,7 @@ fn change(
     session: &Session,
     names: &[PackageName],
     dry_run: bool,
-    decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
+    decide: impl Fn(&ManifestDependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
     let unnoted = dependencies::change(session, &mut plan.editing, names, decide)?;
@@ -200,7 +200,7 @@ fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
         let path = path.strip_prefix(&session.workspace.root).unwrap_or(path);
         let name = &entry.name;
         match &*entry.before {
-            NOTHING => format!("`{name}` without a version in {}", path.display()),
+            NO_VERSION_TEXT => format!("`{name}` without a version in {}", path.display()),
             before => format!("`{name} {before}` in {}", path.display()),
         }
     });
@@ -212,7 +212,11 @@ fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
 }
 
 /// The versions that are compatible with a pin whose earlier requirement is unknown; `None` if no version leads there.
-fn compatible(session: &Session, dependency: &Dependency, lock: &Lockfile) -> Option<VersionSpec> {
+fn compatible(
+    session: &Session,
+    dependency: &ManifestDependency,
+    lock: &Lockfile,
+) -> Option<VersionSpec> {
     match dependency.reference.spec() {
         VersionSpec::Pin(pin) => {
             let version = Version::parse_lenient(pin.published()).ok()?;
@@ -220,7 +224,7 @@ fn compatible(session: &Session, dependency: &Dependency, lock: &Lockfile) -> Op
         }
         _ => {
             let package = locked_for(lock, &dependency.id, &dependency.reference)?;
-            compatible_with(session, package)
+            compatible_with_locked(session, package)
         }
     }
 }

@@ -9,7 +9,7 @@ use mu_provider::{
     Digest, Folder, Limits, Listing, Location, Provider as _, ProviderError, Release, Silent,
     TreeWriter,
 };
-use mu_provider_exec::{ExecProvider, PREFIX, RecordError, Recorded, recorded};
+use mu_provider_exec::{ExecProvider, PLUGIN_PROGRAM_PREFIX, RecordError, Recorded, recorded};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ pub struct Check {
 /// All plugins on this machine; each is started and asked for its name and version.
 pub fn list(session: &Session) -> Vec<Plugin> {
     let plugins = session.plugins();
-    let all: Vec<(String, PathBuf)> = plugins.all().into_iter().collect();
+    let all: Vec<(String, PathBuf)> = plugins.all_plugins().into_iter().collect();
     let look = |(name, path): (String, PathBuf)| {
         let (version, schemes, problem) = match plugins.named(&name).map(|plugin| plugin.about()) {
             Some(Ok(about)) => (about.version, about.schemes, None),
@@ -109,7 +109,7 @@ fn location(session: &Session, name: &str, text: &str) -> Result<Location, Comma
     let with_scheme = (!text.contains("://")).then(|| format!("{name}://{text}"));
     for text in std::iter::once(text).chain(with_scheme.as_deref()) {
         let reference = Reference::parse(text)?;
-        let id = session.id_of(&reference);
+        let id = session.id_of_argument(&reference);
         session.index().declare(&id, &reference, &session.environment.current);
         let route = session.index().known_route(&id);
         if let Some(route) = route.filter(|route| route.provider.name() == name) {
@@ -166,16 +166,17 @@ fn named(session: &mut Session, text: &str) -> Result<String, CommandError> {
     let path = Path::new(text);
     // A word is a name, and anything with a folder in it the path of a program.
     if path.components().count() < 2 {
-        return Ok(text.strip_prefix(PREFIX).unwrap_or(text).to_owned());
+        return Ok(text.strip_prefix(PLUGIN_PROGRAM_PREFIX).unwrap_or(text).to_owned());
     }
     let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
-    let name = file.trim_end_matches(std::env::consts::EXE_SUFFIX).strip_prefix(PREFIX);
+    let name =
+        file.trim_end_matches(std::env::consts::EXE_SUFFIX).strip_prefix(PLUGIN_PROGRAM_PREFIX);
     let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
         let message = format!(
-            "`{text}` is not the program of a plugin: its name has to start with `{PREFIX}`"
+            "`{text}` is not the program of a plugin: its name has to start with `{PLUGIN_PROGRAM_PREFIX}`"
         );
         CommandError::new(Code::Usage, message)
-            .hint(format!("rename it to `{PREFIX}NAME`; it then serves `NAME://`"))
+            .hint(format!("rename it to `{PLUGIN_PROGRAM_PREFIX}NAME`; it then serves `NAME://`"))
     })?;
     let program = absolute(&session.environment.current, path);
     if !program.is_file() {

@@ -6,22 +6,22 @@ use mu_provider::{SafeUrl, without_secrets};
 
 use crate::fs;
 use crate::index::RouteError;
-use crate::manifest::source::Problem;
+use crate::manifest::source::TextProblem;
 use crate::ops::explain::unserved;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::Registry;
+use crate::workspace::ConfiguredRegistry;
 use crate::workspace::edit::{NewRegistry, Part, Set, remove_registry, set_registry};
 
 /// The result of setting a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedRegistry {
     /// The file that was written.
     pub file: PathBuf,
     /// The registry as it was set there before, if it was.
-    pub before: Option<Registry>,
+    pub before: Option<ConfiguredRegistry>,
     /// The registry as it is set now.
-    pub now: Registry,
+    pub now: ConfiguredRegistry,
 }
 
 /// Sets a registry in the workspace's settings, or in those of the user.
@@ -35,7 +35,7 @@ pub fn add(
     prefix: &str,
     registry: &NewRegistry,
     global: bool,
-) -> Result<Added, CommandError> {
+) -> Result<AddedRegistry, CommandError> {
     let path = session.settings_file(global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     if let Err((part, problem)) = registry.check(prefix, &session.workspace.root) {
@@ -67,7 +67,7 @@ pub fn add(
         fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
     }
     fs::write_through_links(&path, text.as_bytes())?;
-    Ok(Added { file: path, before, now })
+    Ok(AddedRegistry { file: path, before, now })
 }
 
 /// The place of a registry as the settings have it: a folder of the command line is relative to the current folder, one in the
@@ -88,7 +88,7 @@ fn from_file(session: &Session, place: &str, global: bool) -> String {
 }
 
 /// The error about a word of a command line, with carets under the wrong part.
-fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandError {
+fn misread(before: &str, word: &str, after: &str, problem: TextProblem) -> CommandError {
     let line = format!("{before}{word} {after}");
     let span = problem.span.unwrap_or(0..word.len());
     let characters = |text: Option<&str>| text.map_or(0, |text| text.chars().count());
@@ -104,7 +104,7 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
 
 /// Refuses a registry that nothing could be fetched from: with an unknown protocol or provider, or over plain
 /// http to another machine.
-fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
+fn check(session: &Session, registry: &ConfiguredRegistry) -> Result<(), CommandError> {
     let scheme = registry.url.as_ref().map(|url| url.scheme());
     if let Err(error) = session.index().provider_of(registry) {
         let RouteError::NoProvider { name, known, .. } = error else {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::ops::apply::plan::Plan;
-use crate::ops::explain::not_asked_for::{needed, not_asked_for};
+use crate::ops::explain::not_asked_for::{not_asked_for, still_required_by};
 use crate::ops::requirements::editing::{Editing, refuse_several};
-use crate::ops::requirements::without;
+use crate::ops::requirements::references_without;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
 use crate::ops::session::named::{PackageName, Purpose};
@@ -49,14 +49,16 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         None => member::around(session)?.map_or(everywhere, |index| vec![index]),
     };
     for text in texts {
-        let name = PackageName::alone(text, Purpose::Remove)?;
+        let name = PackageName::without_version(text, Purpose::Remove)?;
         let found = find_locked(session, &previous, &name);
-        let id = found.as_ref().map_or_else(|_| session.id_of(name.reference()), PackageId::clone);
+        let id = found
+            .as_ref()
+            .map_or_else(|_| session.id_of_argument(name.reference()), PackageId::clone);
         if !request.all {
             refuse_several(session, &editing.changed, &targets, text, &id)?;
         }
         let mut was_there = editing.leave(session, &targets, text, &id)?;
-        let rest = without(session, &extra, &id);
+        let rest = references_without(session, &extra, &id);
         was_there |= rest.len() < extra.len();
         extra = rest;
         was_there |= previous.replacement(&id).is_some_and(|replaced| replaced.kept.is_some());
@@ -75,7 +77,7 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
     let plan = Plan { editing, extra, discarded, ..Plan::default() };
     let outcome = plan.carry_out(session, Move::Clear, dry_run)?;
     for package in removed.iter().filter_map(|id| outcome.lock.find(id).next()) {
-        if let Some(needed) = needed(package) {
+        if let Some(needed) = still_required_by(package) {
             session.events.warning(&format!("`{}` stays, because {needed}", package.id));
         }
     }

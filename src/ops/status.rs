@@ -9,8 +9,8 @@ use crate::formats;
 use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
-use crate::ops::session::elsewhere::elsewhere;
-use crate::ops::session::installed_packs::{named, wanted};
+use crate::ops::session::elsewhere::redirected_base_lines;
+use crate::ops::session::installed_packs::{named, needed_packs};
 use crate::ops::session::words;
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::{CommandError, Session};
@@ -88,19 +88,19 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let differences = requirements.differences(session, &lock);
     let packs = session.packs();
-    let locked: Vec<WantedPack> = wanted(&lock).map(|(_, wanted)| wanted).collect();
+    let locked: Vec<WantedPack> = needed_packs(&lock).map(|(_, wanted)| wanted).collect();
     let state = packs.recognized(|| named(&lock))?;
     let missing = packs.missing(&state, &locked).into_iter();
     let mut missing: Vec<String> =
         missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
-    for package in lock.packages.iter().filter(|package| package.source.is_placed()) {
+    for package in lock.packages.iter().filter(|package| package.source.is_placed_pack()) {
         if placed_fault(session, package)?.is_some() {
             missing.push(format!("{} {}", package.id, package.version));
         }
     }
     let own = own_packages::warnings(session, &requirements, &lock);
     let apart = own_packages::warnings_of_conflicts(session);
-    elsewhere(session).iter().for_each(|line| session.events.warning(line));
+    redirected_base_lines(session).iter().for_each(|line| session.events.warning(line));
     let copies = copies_in_lock(session, &lock);
     let left_out = other_places::left_out(session, &lock);
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {
@@ -113,10 +113,10 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
             .iter()
             .filter_map(|asked| {
                 let id = asked.requirement.id.clone();
-                let path = requirements.local(session, &id)?.place.clone();
+                let path = requirements.local_package(session, &id)?.place.clone();
                 Some(Placed { id, path })
             })
-            .chain(lock.packages.iter().filter(|package| package.source.is_workspace()).map(
+            .chain(lock.packages.iter().filter(|package| package.source.is_workspace_folder()).map(
                 |package| Placed { id: package.id.clone(), path: package.source.place.clone() },
             ))
             .collect();
@@ -129,7 +129,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         not_read: formats::not_read(&member.manifest_path),
     });
     let up_to_date = differences.is_empty() && missing.is_empty();
-    let own = lock.packages.iter().filter(|package| package.source.is_workspace()).count();
+    let own = lock.packages.iter().filter(|package| package.source.is_workspace_folder()).count();
     Ok(Status {
         root: session.workspace.root.clone(),
         members: members.collect(),

@@ -11,8 +11,8 @@ use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Asked;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::supposition::installed;
-use crate::ops::session::error::quoted;
+use crate::ops::requirements::supposition::supposed_installations;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::PackageName;
 use crate::ops::solve::narrowed::{Narrowing, without_packages};
@@ -32,7 +32,7 @@ pub fn update(
     request: &UpdateRequest,
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let installed = installed(session, &request.installed)?;
+    let installed = supposed_installations(session, &request.installed)?;
     let mut plan = Plan { installed, ..Plan::new(session)? };
     let targets = match request.narrowing.is_empty() {
         true => targets(session, &mut plan, &request.packages)?,
@@ -88,7 +88,7 @@ fn narrowed(
     if request.packages.is_empty() {
         return Err(without_packages("mu update ops/kafka --app-version 2.3"));
     }
-    let requirements = plan.collect(session, &plan.extra.clone())?;
+    let requirements = plan.collect_planned(session, &plan.extra.clone())?;
     requirements.declare(session);
     let known = plan.in_use(session)?;
     let target = |text: &String| {
@@ -141,7 +141,7 @@ fn refuse_unordered(name: &PackageName, spec: &VersionSpec) -> Result<(), Comman
     }
     let whole = name.reference().with_version(Some(spec.clone()));
     let message = format!("`{spec}` is not a version, so `{}` cannot move up to it", name.text());
-    let add = format!("`mu add {}` requires exactly that", quoted(whole.as_str()));
+    let add = format!("`mu add {}` requires exactly that", quoted_for_shell(whole.as_str()));
     Err(CommandError::new(Code::Usage, message).hint(add))
 }
 
@@ -167,7 +167,7 @@ pub fn upgrade_within(
             && *to < now
         {
             let message = format!("`{id}` is at {now}, and {to} is older");
-            let down = format!("`mu downgrade {}` moves there", quoted(text));
+            let down = format!("`mu downgrade {}` moves there", quoted_for_shell(text));
             return Err(CommandError::new(Code::Usage, message).hint(down));
         }
     }
@@ -212,12 +212,12 @@ fn run(
     let ids = newest.iter().chain(wishes.iter().map(|wish| &wish.requirement.id));
     let update = Update::Packages(ids.cloned().collect());
     if !newest.is_empty() {
-        plan.step(session, &update, None, Move::Raise(&newest))?;
+        plan.move_versions(session, &update, None, Move::Raise(&newest))?;
     }
     let mut change = None;
     for wish in &wishes {
         let Requirement { id, spec, .. } = &wish.requirement;
-        change = plan.step(session, &update, Some(wish), Move::To(id, spec))?;
+        change = plan.move_versions(session, &update, Some(wish), Move::To(id, spec))?;
     }
     match change {
         Some(change) => check_met(&change.selection, &wishes)?,
@@ -279,7 +279,7 @@ pub fn downgrade(
     let mut plan = Plan::new(session)?;
     let known = plan.in_use(session)?;
     let mut targets = targets(session, &mut plan, texts)?;
-    let requirements = plan.collect(session, &plan.extra.clone())?;
+    let requirements = plan.collect_planned(session, &plan.extra.clone())?;
     requirements.declare(session);
     for (Target { id, version, reference }, text) in targets.iter_mut().zip(texts) {
         let spec = reference.spec();
@@ -298,10 +298,10 @@ pub fn downgrade(
             let asked = asked.filter_map(|one| Requirement::parse(id.clone(), &one.spec));
             let is_allowed = asked.into_iter().all(|one| one.spec.accepts(&to, true));
             let hint = match is_allowed {
-                true => format!("`mu update {}` moves there", quoted(text)),
+                true => format!("`mu update {}` moves there", quoted_for_shell(text)),
                 false => format!(
                     "`mu why {}` shows what keeps it from there",
-                    quoted(&session.short_name(id))
+                    quoted_for_shell(&session.short_name(id))
                 ),
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));

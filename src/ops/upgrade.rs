@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::index::Requirement;
 use crate::lock::Lockfile;
-use crate::ops::apply::dependencies::{self, Dependency, NewVersion};
+use crate::ops::apply::dependencies::{self, ManifestDependency, NewVersion};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::session::named::PackageName;
@@ -15,7 +15,7 @@ use crate::ops::solve::planning::{self, refuse_frozen, rewrites};
 use crate::ops::solve::resolve::{is_locked_as, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::{Move, Update, beginning_at};
+use crate::select::{Move, Update, spec_beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency with a range.
 ///
@@ -56,7 +56,8 @@ pub fn upgrade(
             Some(current.as_ref().map(VersionSpec::at_least))
         })?;
         let open = open.into_inner();
-        let requirements = names::collect_changed(session, &opened.changed, extra.clone())?;
+        let requirements =
+            names::collect_changed_looked_up(session, &opened.changed, extra.clone())?;
         let resolved = resolve(session, &requirements, Update::Packages(open.clone()));
         let resolved = match resolved {
             Err(error) if error.code == Code::NoSolution && begins_here => {
@@ -121,7 +122,8 @@ fn upgrade_by_plan(
         })?;
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
-        let requirements = names::collect_changed(session, &opened.changed, plan.extra.clone())?;
+        let requirements =
+            names::collect_changed_looked_up(session, &opened.changed, plan.extra.clone())?;
         let nothing = Update::Nothing;
         let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
         let change = change.expect("moves rewrite requirements here");
@@ -132,8 +134,8 @@ fn upgrade_by_plan(
     };
     tell(session, names, &replaced)?;
     // Then starting there; what others needed before does not move.
-    let requirements = plan.collect(session, &plan.extra.clone())?;
-    for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
+    let requirements = plan.collect_planned(session, &plan.extra.clone())?;
+    for (group, asked) in requirements.by_requirer(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
             let id = &old.requirement.id;
             let moves = is_moved(&old.reference, named.borrow().contains(id));
@@ -142,14 +144,14 @@ fn upgrade_by_plan(
             let (Some(chosen), Some(new)) = (chosen, new) else { continue };
             let is_above = version_in(&known, id).is_some_and(|known| known != *chosen);
             new.spec = if is_above {
-                beginning_at(old.reference.version(), chosen)
+                spec_beginning_at(old.reference.version(), chosen)
             } else {
                 old.requirement.spec.clone()
             };
         }
     }
     plan.says_newer = Some(open.clone());
-    plan.take(session, &requirements, change)?;
+    plan.add_move(session, &requirements, change)?;
     plan.conclude(session, Update::Packages(open), dry_run)
 }
 
@@ -184,7 +186,7 @@ fn tell(
         None
     })?;
     let upgraded = upgraded.into_inner();
-    let requirements = names::collect(session, Vec::new())?;
+    let requirements = names::collect_looked_up(session, Vec::new())?;
     for asked in &requirements.asked {
         let (id, spec) = (&asked.requirement.id, &asked.requirement.spec);
         let (Some((member, _)), Some(by)) = (asked.line, replaced.get(id)) else { continue };
@@ -210,7 +212,7 @@ fn tell(
     Ok(())
 }
 
-impl Dependency {
+impl ManifestDependency {
     /// Whether it is upgraded.
     fn moves(&self) -> bool {
         is_moved(&self.reference, self.by.is_some())
@@ -228,5 +230,5 @@ fn is_moved(reference: &Reference, is_named: bool) -> bool {
 
 fn version_in(lock: &Lockfile, id: &PackageId) -> Option<Version> {
     let package = lock.find(id).last()?;
-    package.parsed_version().filter(|_| !package.source.is_workspace())
+    package.parsed_version().filter(|_| !package.source.is_workspace_folder())
 }

@@ -13,7 +13,7 @@ use crate::lock::LockedPackage;
 use crate::ops::apply::development;
 use crate::ops::apply::fetch::{check_installed, content_fault, placed_fault, placed_folder};
 use crate::ops::requirements::{Requirements, check_chosen};
-use crate::ops::session::installed_packs::wanted;
+use crate::ops::session::installed_packs::needed_packs;
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::session::words;
@@ -50,9 +50,9 @@ pub struct Report {
 /// When there is no lock although something is required, the lock or the state cannot be read, or a named package is not in use.
 pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
-    let meant = names
-        .iter()
-        .map(|text| find_used(session, &lock, &PackageName::alone(text, Purpose::Verify)?));
+    let meant = names.iter().map(|text| {
+        find_used(session, &lock, &PackageName::without_version(text, Purpose::Verify)?)
+    });
     let meant: BTreeSet<PackageId> = meant.collect::<Result<_, _>>()?;
     let is_meant = |package: &LockedPackage| meant.is_empty() || meant.contains(&package.id);
     let packs = session.packs();
@@ -60,12 +60,12 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
     let record = packs.record()?;
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     check_chosen(session, &requirements)?;
-    let for_development = development::only(&requirements, &lock);
+    let for_development = development::development_only(&requirements, &lock);
     // Packages that only development needs may not be installed.
     let is_left_out = |(index, wanted): &(usize, WantedPack)| {
         for_development.contains(index) && !packs.pack_path(&wanted.place).exists()
     };
-    let all: Vec<_> = wanted(&lock).filter(|wanted| !is_left_out(wanted)).collect();
+    let all: Vec<_> = needed_packs(&lock).filter(|wanted| !is_left_out(wanted)).collect();
     let asked: Vec<&str> = all.iter().map(|(_, wanted)| &*wanted.place).collect();
     let places: BTreeSet<&str> = all
         .iter()
@@ -73,12 +73,12 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
         .chain(state.packs.keys())
         .map(|place| &**place)
         .collect();
-    let checked = wanted(&lock).filter(|wanted| !is_left_out(wanted));
+    let checked = needed_packs(&lock).filter(|wanted| !is_left_out(wanted));
     let checked = checked.filter(|(index, _)| lock.packages.get(*index).is_some_and(is_meant));
     let checked: Vec<_> = checked.collect();
     let mut placed = 0;
     let mut faults = Vec::new();
-    let placed_here = lock.packages.iter().filter(|package| package.source.is_placed());
+    let placed_here = lock.packages.iter().filter(|package| package.source.is_placed_pack());
     for package in placed_here.filter(|package| is_meant(package)) {
         let folder = placed_folder(session, package)?;
         let what = format!("{} {}", package.id, package.version);

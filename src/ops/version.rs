@@ -62,7 +62,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     let to = wanted.to_string();
     if !request.dry_run && found.from.as_ref() != Some(&to) {
         let text = fs::read_text(&found.file)?;
-        let text = formats::with_version(&found.file, &text, &to, session.short_names())?;
+        let text = formats::manifest_with_version(&found.file, &text, &to, session.short_names())?;
         // What an edit of the text has made is read again before it is written.
         formats::parse_own(&found.file, &text, session.short_names())?;
         fs::write_through_links(&found.file, text.as_bytes())?;

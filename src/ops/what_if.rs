@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
-use crate::ops::apply::element::find_package;
-use crate::ops::apply::fetch::archives;
+use crate::ops::apply::element::find_element_package;
+use crate::ops::apply::fetch::archive_urls;
 use crate::ops::explain::not_asked_for::not_asked_for;
 use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
+use crate::ops::requirements::supposition::{WhatIf, facts, supposed_installations, supposed_mu};
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::locked::version_of;
 use crate::ops::session::named::{PackageName, Purpose};
@@ -24,8 +24,8 @@ use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
-use crate::select::{Installed, Update};
-use crate::workspace::{Exclusion, Resolution};
+use crate::select::{InstalledVersion, Update};
+use crate::workspace::{ExclusionSetting, Resolution};
 
 /// Chooses versions under the suppositions.
 ///
@@ -69,9 +69,9 @@ fn answer(
         let mut reference = Reference::parse(text)?;
         match reference.local() {
             Some(folder) => drop(local_folder(session, folder)?),
-            None => reference = find_package(session, None, &reference, notes)?,
+            None => reference = find_element_package(session, None, &reference, notes)?,
         }
-        let id = session.id_of(&reference);
+        let id = session.id_of_argument(&reference);
         session.index().ask_about(&id);
         let is_open = reference.version().is_none()
             && reference.local().is_none()
@@ -92,7 +92,7 @@ fn answer(
         }
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
-            begun = planning::beginning(session, &requirements, &dependency, &by)?;
+            begun = planning::dependency_with_beginning(session, &requirements, &dependency, &by)?;
         }
         asked.push((by, begun.unwrap_or(dependency)));
     }
@@ -122,9 +122,10 @@ fn answer(
     let outcome = Outcome::new(resolved.lock, &supposed_lock, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
     // What the minimal strategy would write, which takes another selection.
-    let listed = if request.tidies { planning::listed(session, &requirements)? } else { None };
+    let listed =
+        if request.tidies { planning::fewest_requirements(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
-    let archives = archives(session, &outcome.lock);
+    let archives = archive_urls(session, &outcome.lock);
     Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })
 }
 
@@ -135,11 +136,11 @@ fn with_assumptions(
     previous: &Lockfile,
 ) -> Result<Requirements, CommandError> {
     let mut requirements = if request.references.is_empty() {
-        names::collect(session, previous.extra.clone())?
+        names::collect_looked_up(session, previous.extra.clone())?
     } else {
         Requirements::none(session)
     };
-    requirements.installed = installed(session, &request.installed)?;
+    requirements.installed = supposed_installations(session, &request.installed)?;
     // A version says how far to go.
     let ranges: BTreeSet<&PackageId> = requirements
         .asked
@@ -154,14 +155,15 @@ fn with_assumptions(
     requirements.mu_version = supposed_mu(request.mu_version.as_deref())?;
     for text in &request.exclude {
         let reference = Reference::parse(text)?;
-        let id = session.id_of(&reference);
-        requirements.exclude.push(Exclusion { id, versions: reference.version().cloned() });
+        let id = session.id_of_argument(&reference);
+        requirements.exclude.push(ExclusionSetting { id, versions: reference.version().cloned() });
     }
     for text in &request.with {
-        requirements.drop_package(session, &session.id_of(&Reference::parse(text)?));
+        requirements.drop_package(session, &session.id_of_argument(&Reference::parse(text)?));
     }
     for text in &request.without {
-        let id = session.id_of(PackageName::alone(text, Purpose::Without)?.reference());
+        let id = session
+            .id_of_argument(PackageName::without_version(text, Purpose::Without)?.reference());
         if !requirements.drop_package(session, &id) {
             return Err(not_asked_for(session, text, &id, &requirements.extra));
         }
@@ -171,7 +173,11 @@ fn with_assumptions(
     Ok(requirements)
 }
 
-fn suppose_installed(packages: &mut Vec<LockedPackage>, id: &PackageId, installed: &Installed) {
+fn suppose_installed(
+    packages: &mut Vec<LockedPackage>,
+    id: &PackageId,
+    installed: &InstalledVersion,
+) {
     packages.retain(|package| package.id != *id);
     let mut package = LockedPackage::supposed(id, &installed.version);
     package.channel = installed.channel.clone();

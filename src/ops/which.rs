@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::manifest::{Export, ExportKind, Manifest};
+use crate::manifest::{ExportKind, ExportedElement, Manifest};
 use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::requirements::names::as_here;
 use crate::ops::session::disk::local_folder;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed_packs::search_path;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
@@ -29,7 +29,7 @@ pub struct All {
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
     let reference = as_here(session, Reference::parse(text)?);
     find(session, &reference, &wanted_by(session, &reference))?.map_err(|error| {
-        let hints = if reference.local().is_some() { Vec::new() } else { error.hints() };
+        let hints = if reference.local().is_some() { Vec::new() } else { error.search_hints() };
         with_hints(missing(session, &reference, error), hints)
     })
 }
@@ -78,7 +78,7 @@ pub fn element(found: &Found) -> Result<Option<Element>, CommandError> {
     let folder = &found.place.folder;
     let manifest = Manifest::load(folder)?.map(|loaded| loaded.manifest);
     let export = manifest.and_then(|manifest| manifest.exports.get(name).cloned());
-    let Export { kind, path } = export.unwrap_or_default();
+    let ExportedElement { kind, path } = export.unwrap_or_default();
     Ok(Some(Element {
         name: name.clone(),
         kind: kind.map(ExportKind::as_str),
@@ -113,7 +113,7 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
     let SearchError::NotFound { id, .. } = &error else {
         return CommandError::from_error(Code::NotFound, error);
     };
-    let get = format!("`mu get {}`", quoted(reference.as_str()));
+    let get = format!("`mu get {}`", quoted_for_shell(reference.as_str()));
     if let Some(folder) = reference.local() {
         if let Err(error) = local_folder(session, folder) {
             return error;
@@ -166,7 +166,7 @@ fn replacing_member(session: &Session, wanted: &Query) -> Result<Option<Found>, 
 }
 
 fn wanted_by(session: &Session, reference: &Reference) -> Query {
-    let mut wanted = Query::new(reference, &session.defaults());
-    wanted.id = session.id_of(reference);
+    let mut wanted = Query::new(reference, &session.reference_defaults());
+    wanted.id = session.id_of_argument(reference);
     wanted
 }

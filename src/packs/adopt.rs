@@ -21,12 +21,12 @@ use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
 
 use crate::packs::state::{Pack, State};
-use crate::packs::vendored::Record;
-use crate::packs::wanted::{WantedPack, above, first_from, from, holds, is_below};
+use crate::packs::vendored::PartialPacks;
+use crate::packs::wanted::{WantedPack, first_from, folders_above, from, holds, is_below};
 use crate::store::trees_in;
 
 /// The version of the package that belongs into a pack which has this content, if it was published.
-pub type Published<'known> = dyn Fn(&WantedPack, &Digest) -> Option<String> + 'known;
+pub type VersionOfContent<'known> = dyn Fn(&WantedPack, &Digest) -> Option<String> + 'known;
 
 /// Records wanted packs that are in place, and are the right ones, or other versions that were published.
 ///
@@ -37,13 +37,13 @@ pub(super) fn adopt(
     packs: &PacksFolder,
     state: &mut State,
     wanted: &[WantedPack],
-    published: &Published<'_>,
+    published: &VersionOfContent<'_>,
 ) -> Result<(), PacksError> {
-    let mut folders = Folders::of(packs);
+    let mut folders = Folders::around_packs(packs);
     let record = packs.record()?;
     let mut in_the_way: Option<PacksError> = None;
     for pack in wanted {
-        let Some(place) = folders.at(&pack.place)? else { continue };
+        let Some(place) = folders.folder_at(&pack.place)? else { continue };
         let adopted = adopt_one(packs, state, pack, wanted, &record, published, place);
         match (adopted, &mut in_the_way) {
             (Ok(()), _) => {}
@@ -65,8 +65,8 @@ fn adopt_one(
     state: &mut State,
     pack: &WantedPack,
     wanted: &[WantedPack],
-    record: &Record,
-    published: &Published<'_>,
+    record: &PartialPacks,
+    published: &VersionOfContent<'_>,
     (folder, leaf): (&Folder, &str),
 ) -> Result<(), PacksError> {
     let is_known = state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place);
@@ -94,8 +94,8 @@ fn adopt_one(
     let places: Vec<&str> = wanted.iter().map(|other| &*other.place).collect();
     let others: Vec<&String> = others.collect();
     let mut found = None;
-    for digest in pack.digests() {
-        let omitted = record.omitted(&pack.place, &digest, &places);
+    for digest in pack.possible_digests() {
+        let omitted = record.omitted_parts(&pack.place, &digest, &places);
         let is = packs.digest_of(&pack.place, &others, &omitted, &digest);
         if is.as_ref().is_ok_and(|is| *is == digest) {
             let adopted = Pack { digest, ..Pack::new(pack, omitted) };
@@ -119,7 +119,8 @@ fn adopt_one(
 
 /// Whether a place is inside one of mu's own packs, which makes room for the pack that belongs there.
 fn is_inside(state: &State, place: &str) -> bool {
-    above(place).any(|place| state.packs.contains_key(place) || state.pending.contains(place))
+    folders_above(place)
+        .any(|place| state.packs.contains_key(place) || state.pending.contains(place))
 }
 
 /// Refuses a file where a pack is to be made: only a user can have put it there.
@@ -132,7 +133,7 @@ pub(super) fn refuse_files(
     state: &State,
     changed: &[&WantedPack],
 ) -> Result<(), PacksError> {
-    let mut folders = Folders::of(packs);
+    let mut folders = Folders::around_packs(packs);
     for WantedPack { place, .. } in changed {
         let kind = folders.kind(place)?;
         if matches!(kind, Some(Kind::File | Kind::Other)) && !is_inside(state, place) {
@@ -160,7 +161,7 @@ impl PacksFolder {
         expected: &Digest,
     ) -> Result<Digest, HashError> {
         let folder = self.pack_path(place);
-        let tree = self.tree_of(place, others)?;
+        let tree = self.tree_of_pack(place, others)?;
         let whole = |entries: Vec<Entry>| Tree::new([entries, omitted.to_vec()].concat()).digest();
         let digest = whole(tree.entries().to_vec());
         if digest == *expected {
@@ -176,7 +177,7 @@ impl PacksFolder {
     }
 
     /// The files of the pack at `place`, without the packs at `others` that are inside it.
-    pub(super) fn tree_of(
+    pub(super) fn tree_of_pack(
         &self,
         place: &str,
         others: impl IntoIterator<Item = impl AsRef<str>>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mu_provider::Digest;
 
 use crate::fs::FileError;
-use crate::store::StoreError;
+use crate::store::TreeStoreError;
 
 /// Why packs could not be installed or checked.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum PacksError {
     File(#[from] FileError),
     /// The store does not have, or no longer has, what a pack is made of.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] TreeStoreError),
     /// Folders that mu did not create are in the place of packs.
     #[error("`{}` is in the way: mu has no record of installing it, and its content is not {digest}{}", path.display(), more(others.len()))]
     InTheWay {

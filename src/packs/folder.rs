@@ -26,14 +26,14 @@ pub(super) const OWN: &str = ".mu";
 
 impl PacksFolder {
     /// The packs folder of the workspace at `root`, with its state in `cache`; creates nothing yet.
-    pub fn of_workspace(root: &Path, cache: &Path) -> Self {
+    pub fn for_workspace(root: &Path, cache: &Path) -> Self {
         let folder = root.join(IN_WORKSPACE);
         Self { folder, root: Some(root.to_owned()), cache: cache.to_owned() }
     }
 
     /// The packs folder of the user with the folder `mu_home`, with its state in `cache`; creates nothing
     /// yet.
-    pub fn of_user(mu_home: &Path, cache: &Path) -> Self {
+    pub fn for_user(mu_home: &Path, cache: &Path) -> Self {
         Self { folder: mu_home.join("packs"), root: None, cache: cache.to_owned() }
     }
 

@@ -47,7 +47,7 @@ impl Last {
 }
 
 impl<'packs> Folders<'packs> {
-    pub(super) fn of(packs: &'packs PacksFolder) -> Self {
+    pub(super) fn around_packs(packs: &'packs PacksFolder) -> Self {
         Self { packs, base: None, last: None }
     }
 
@@ -56,7 +56,7 @@ impl<'packs> Folders<'packs> {
     /// # Errors
     ///
     /// When a part of the path is a link, or cannot be opened.
-    pub(super) fn at<'place>(
+    pub(super) fn folder_at<'place>(
         &mut self,
         place: &'place str,
     ) -> Result<Option<(&Folder, &'place str)>, PacksError> {

@@ -19,7 +19,7 @@ use mu_provider::{Entry, Folder};
 use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::YAML_NAME;
-use crate::packs::adopt::{Published, adopt, refuse_files};
+use crate::packs::adopt::{VersionOfContent, adopt, refuse_files};
 
 use crate::packs::error::PacksError;
 use crate::packs::folder::{OWN, PacksFolder};
@@ -27,15 +27,16 @@ use crate::packs::folders::Folders;
 use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::is_for_git;
-use crate::packs::wanted::{WantedPack, above, first_from, is_below};
-use crate::store::{Store, StoreError, Stored};
+use crate::packs::wanted::{WantedPack, first_from, folders_above, is_below};
+use crate::store::{Store, Stored, TreeStoreError};
 use crate::workspace::Link;
 
 /// Where packs are built, inside mu's own folder.
 const STAGING: &str = "staging";
 
 /// Refuses a tree of the store that is not the wanted package.
-pub type Check<'check> = dyn Fn(&WantedPack, &Stored) -> Result<(), PacksError> + Sync + 'check;
+pub type RefuseTree<'check> =
+    dyn Fn(&WantedPack, &Stored) -> Result<(), PacksError> + Sync + 'check;
 
 /// The necessary changes, as a value: created by [`Installation::plan`], and carried out by
 /// [`Installation::begin`] and [`Building::finish`].
@@ -65,7 +66,7 @@ impl<'packs> Installation<'packs> {
         packs: &'packs PacksFolder,
         mut wanted: Vec<WantedPack>,
         link: Link,
-        published: &Published<'_>,
+        published: &VersionOfContent<'_>,
     ) -> Result<Self, PacksError> {
         let mut state = packs.state();
         let is_vendored = packs.is_vendored();
@@ -125,15 +126,15 @@ impl<'packs> Installation<'packs> {
         self,
         store: &'build Store,
         generate: &'build (dyn Fn(&WantedPack) -> String + Sync),
-        check: &'build Check<'build>,
+        check: &'build RefuseTree<'build>,
     ) -> Result<Building<'build>, PacksError>
     where
         'packs: 'build,
     {
         // A link in the path of a pack is reported before anything is changed.
-        let mut folders = Folders::of(self.packs);
+        let mut folders = Folders::around_packs(self.packs);
         for place in self.install.iter().map(|pack| &pack.place).chain(&self.remove) {
-            folders.at(place)?;
+            folders.folder_at(place)?;
         }
         let own = self.packs.make()?.open_or_make(OWN);
         let own = own.map_err(|error| self.packs.not_opened(OWN, error))?;
@@ -156,7 +157,7 @@ pub struct Building<'build> {
     plan: Installation<'build>,
     store: &'build Store,
     generate: &'build (dyn Fn(&WantedPack) -> String + Sync),
-    check: &'build Check<'build>,
+    check: &'build RefuseTree<'build>,
     staging: Folder,
     bases: NewBases,
     linker: Linker,
@@ -183,7 +184,7 @@ impl Building<'_> {
     }
 
     /// Cancels without any change.
-    pub fn give_up(self) {
+    pub fn cancel(self) {
         // Removing the staging folder is optional: the next run would remove it.
         let _ = fs::remove_folder(self.staging.path());
     }
@@ -203,7 +204,7 @@ impl Building<'_> {
             return Ok(fs::remove_folder(self.staging.path())?);
         }
         if let Err(error) = self.build_rest(threads) {
-            self.give_up();
+            self.cancel();
             return Err(error);
         }
         let Self { plan, staging, bases, built, .. } = self;
@@ -213,15 +214,15 @@ impl Building<'_> {
             install.iter().map(|pack| pack.place.clone()).chain(remove.clone()).collect();
         packs.write_state(&state)?;
         let mut trash = Trash { staging: &staging, folder: None, next: 0 };
-        let mut folders = Folders::of(packs);
+        let mut folders = Folders::around_packs(packs);
         for place in &remove {
-            if let Some((folder, leaf)) = folders.at(place)? {
+            if let Some((folder, leaf)) = folders.folder_at(place)? {
                 trash.take(folder, leaf)?;
             }
             state.packs.remove(place);
         }
-        bases.move_to(packs, &staging)?;
-        let mut folders = Folders::of(packs);
+        bases.move_into_place(packs, &staging)?;
+        let mut folders = Folders::around_packs(packs);
         let built = into_inner(built);
         for (number, (wanted, omitted)) in install.into_iter().zip(built).enumerate() {
             let omitted = omitted.expect("every pack was built, as nothing failed");
@@ -251,9 +252,10 @@ impl Building<'_> {
         };
         at_once(threads, &left, |&number| {
             let wanted = &self.plan.install[number];
-            let stored = self.store.find(&wanted.digest)?.ok_or_else(|| StoreError::Corrupt {
-                path: self.store.folder().join(wanted.digest.to_string()),
-            })?;
+            let stored =
+                self.store.find(&wanted.digest)?.ok_or_else(|| TreeStoreError::Corrupt {
+                    path: self.store.folder().join(wanted.digest.to_string()),
+                })?;
             (self.check)(wanted, &stored)?;
             self.build(number, &stored)
         })
@@ -288,7 +290,7 @@ impl Building<'_> {
         };
         let belongs = |entry: &Entry| !(is_inner(entry) || is_vendored && is_for_git(entry));
         let source = self.open(stored, pack)?;
-        let filled = self.linker.fill(stored, &source, &folder, &belongs);
+        let filled = self.linker.fill_folder(stored, &source, &folder, &belongs);
         self.dropped_if_corrupt(pack, filled)?;
         if needs_manifest {
             fs::write_atomic(&folder.path().join(YAML_NAME), (self.generate)(pack).as_bytes())?;
@@ -307,7 +309,7 @@ impl Building<'_> {
         pack: &WantedPack,
         result: Result<T, PacksError>,
     ) -> Result<T, PacksError> {
-        if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &result {
+        if let Err(PacksError::Store(TreeStoreError::Corrupt { .. })) = &result {
             self.store.remove(&pack.digest)?;
         }
         result
@@ -329,7 +331,7 @@ fn outermost<'places>(
 
 /// The folders above a place, from the outside to the inside, and the place itself.
 fn with_above(place: &str) -> impl Iterator<Item = &str> {
-    above(place).chain([place])
+    folders_above(place).chain([place])
 }
 
 fn has_manifest(stored: &Stored) -> bool {
@@ -420,7 +422,11 @@ impl NewBases {
     }
 
     /// Moves all bases from staging into place, each as a whole.
-    pub(super) fn move_to(&self, packs: &PacksFolder, staging: &Folder) -> Result<(), PacksError> {
+    pub(super) fn move_into_place(
+        &self,
+        packs: &PacksFolder,
+        staging: &Folder,
+    ) -> Result<(), PacksError> {
         let target = packs.make()?;
         for base in &self.bases {
             let moved = staging.rename(&[NEW, "/", base].concat(), &target, base);

@@ -11,7 +11,7 @@ use mu_provider::{Entry, Folder, Mode};
 
 use crate::fs::{self, AtPath as _, FileError};
 use crate::packs::error::PacksError;
-use crate::store::{StoreError, Stored};
+use crate::store::{Stored, TreeStoreError};
 use crate::workspace::Link;
 
 /// Creates the files of packs, and remembers what the file system does not support.
@@ -39,7 +39,7 @@ impl Linker {
 
     /// Fills the folder `target`, which is empty, with the entries of `stored` that `wanted` accepts; its files are in
     /// `source`.
-    pub(super) fn fill(
+    pub(super) fn fill_folder(
         &self,
         stored: &Stored,
         source: &Folder,
@@ -64,7 +64,7 @@ impl Linker {
             let is_file = entry.mode != Mode::Symlink;
             let is_unchanged =
                 is_file && stored.checked.is_none_or(|since| is_unchanged(source, entry, since));
-            let corrupt = || StoreError::Corrupt { path: stored.folder.join(&entry.path) };
+            let corrupt = || TreeStoreError::Corrupt { path: stored.folder.join(&entry.path) };
             // A file in the store that someone changed after it was checked is not installed.
             if is_file && !is_unchanged && !super::hash::file_matches(source, entry) {
                 return Err(corrupt().into());
@@ -102,7 +102,7 @@ impl Linker {
             }
             if !super::hash::file_matches(source, entry) {
                 let path = stored.folder.join(&entry.path);
-                return Err(StoreError::Corrupt { path }.into());
+                return Err(TreeStoreError::Corrupt { path }.into());
             }
             is_new_check = true;
         }

@@ -34,13 +34,13 @@ mod tests;
 mod vendored;
 mod wanted;
 
-pub use crate::packs::adopt::Published;
+pub use crate::packs::adopt::VersionOfContent;
 pub use crate::packs::error::PacksError;
 pub use crate::packs::folder::PacksFolder;
 pub(crate) use crate::packs::hash::hash_file;
 pub use crate::packs::hash::{HashError, hash_folder};
-pub use crate::packs::install::{Building, Check, Installation};
+pub use crate::packs::install::{Building, Installation, RefuseTree};
 pub(crate) use crate::packs::link::make_writable;
 pub use crate::packs::state::{Pack, State, remove_orphans};
-pub use crate::packs::vendored::Record;
+pub use crate::packs::vendored::PartialPacks;
 pub use crate::packs::wanted::WantedPack;

@@ -33,7 +33,7 @@ impl Installation<'_> {
         before: &[WantedPack],
         threads: usize,
     ) -> Result<(), PacksError> {
-        let mut folders = Folders::of(self.packs);
+        let mut folders = Folders::around_packs(self.packs);
         let mut there = Vec::new();
         let replaced = self.install.iter().map(|pack| &pack.place).chain(&self.remove);
         for place in replaced.filter(|place| self.state.packs.contains_key(*place)) {
@@ -60,13 +60,13 @@ impl Installation<'_> {
         let path = self.packs.pack_path(place);
         let known = self.wanted.iter().map(|pack| &pack.place).chain(self.state.packs.keys());
         let known: Vec<&String> = known.filter(|other| is_below(other, place)).collect();
-        let Ok(tree) = self.packs.tree_of(place, &known) else {
+        let Ok(tree) = self.packs.tree_of_pack(place, &known) else {
             return Err(self.foreign(path, installed, None));
         };
         let inner: Vec<&str> = known.iter().map(|other| &other[place.len() + 1..]).collect();
         let others = self.wanted.iter().chain(before).filter(|pack| pack.place == place);
         let digests: BTreeSet<Digest> =
-            others.flat_map(WantedPack::digests).chain([installed.digest]).collect();
+            others.flat_map(WantedPack::possible_digests).chain([installed.digest]).collect();
         // What a killed run has put there is in the store.
         let is_pending = self.state.pending.contains(place);
         let is_own =

@@ -18,7 +18,7 @@ impl PacksFolder {
     ///
     /// Reads one or two files of each pack and hashes nothing.
     pub fn is_current(&self, state: &State, wanted: &[WantedPack]) -> bool {
-        let mut folders = Folders::of(self);
+        let mut folders = Folders::around_packs(self);
         state.pending.is_empty()
             && state.packs.len() == wanted.len()
             && wanted.iter().all(|wanted| self.is_installed(state, wanted, &mut folders))
@@ -30,7 +30,7 @@ impl PacksFolder {
         state: &State,
         wanted: &'wanted [WantedPack],
     ) -> Vec<&'wanted WantedPack> {
-        let mut folders = Folders::of(self);
+        let mut folders = Folders::around_packs(self);
         wanted.iter().filter(|wanted| !self.is_installed(state, wanted, &mut folders)).collect()
     }
 
@@ -47,7 +47,7 @@ impl PacksFolder {
             && match folders.kind(&wanted.place) {
                 Ok(Some(Kind::Folder)) => has_manifest(folders, &wanted.place),
                 Ok(Some(Kind::Symlink)) => {
-                    wanted.digests().any(|digest| self.is_stored(&wanted.place, &digest))
+                    wanted.possible_digests().any(|digest| self.is_stored(&wanted.place, &digest))
                 }
                 _ => false,
             }
@@ -78,14 +78,14 @@ impl PacksFolder {
         let (before, locked) = (state.packs.clone(), locked());
         let record = self.record()?;
         let places: Vec<&str> = locked.iter().map(|pack| &*pack.place).collect();
-        let mut folders = Folders::of(self);
+        let mut folders = Folders::around_packs(self);
         for pack in &locked {
             let kind = folders.kind(&pack.place)?;
             if state.pending.contains(&pack.place) {
                 continue;
             }
-            let found = pack.digests().find_map(|digest| {
-                let omitted = record.omitted(&pack.place, &digest, &places);
+            let found = pack.possible_digests().find_map(|digest| {
+                let omitted = record.omitted_parts(&pack.place, &digest, &places);
                 let is_it = || {
                     let found = self.digest_of(&pack.place, &places, &omitted, &digest);
                     found.is_ok_and(|found| found == digest)
@@ -129,6 +129,6 @@ impl PacksFolder {
 }
 
 fn has_manifest(folders: &mut Folders<'_>, place: &str) -> bool {
-    let Ok(Some((folder, leaf))) = folders.at(place) else { return false };
+    let Ok(Some((folder, leaf))) = folders.folder_at(place) else { return false };
     manifest_names().any(|name| folder.kind(&[leaf, "/", name].concat()).is_some())
 }

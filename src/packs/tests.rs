@@ -53,7 +53,7 @@ fn world() -> World {
         std::os::unix::fs::symlink(at("victim"), at(link)).expect("links");
     }
     let cache = at("cache");
-    let packs = PacksFolder::of_workspace(&at("work"), &cache);
+    let packs = PacksFolder::for_workspace(&at("work"), &cache);
     World { packs, store: Store::new(&cache), around }
 }
 
@@ -169,7 +169,7 @@ fn a_folder_that_was_made_again_has_another_state() {
     let work = world.around.path().join("work");
     let moved = world.around.path().join("moved");
     fs::rename(&work, &moved).expect("moves");
-    let at_new_path = PacksFolder::of_workspace(&moved, &world.around.path().join("cache"));
+    let at_new_path = PacksFolder::for_workspace(&moved, &world.around.path().join("cache"));
     assert_eq!(at_new_path.state(), State::default());
     fs::create_dir_all(work.join(".mu/packs")).expect("makes");
     assert_eq!(world.packs.state(), State::default());

@@ -46,7 +46,7 @@ pub(super) fn is_for_git(entry: &Entry) -> bool {
 
 /// Packs that are not whole, by their places.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record(BTreeMap<String, Part>);
+pub struct PartialPacks(BTreeMap<String, Part>);
 
 /// What is recorded about a pack that makes room for others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,10 +70,15 @@ struct PartLine {
     omitted: Vec<String>,
 }
 
-impl Record {
+impl PartialPacks {
     /// The parts that the pack at `place`, with the package `digest`, leaves out for the packs at `others`
     /// that are inside it, and for Git.
-    pub(super) fn omitted(&self, place: &str, digest: &Digest, others: &[&str]) -> Vec<Entry> {
+    pub(super) fn omitted_parts(
+        &self,
+        place: &str,
+        digest: &Digest,
+        others: &[&str],
+    ) -> Vec<Entry> {
         let Some(part) = self.0.get(place).filter(|part| part.digest == *digest) else {
             return Vec::new();
         };
@@ -100,7 +105,7 @@ impl PacksFolder {
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn vendor(&self) -> Result<(), PacksError> {
+    pub fn mark_vendored(&self) -> Result<(), PacksError> {
         let mut state = self.state();
         state.pending.extend(state.packs.keys().cloned());
         self.write_state(&state)?;
@@ -113,7 +118,7 @@ impl PacksFolder {
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn stop_vendoring(&self) -> Result<(), FileError> {
+    pub fn unmark_vendored(&self) -> Result<(), FileError> {
         fs::write_atomic(&self.path().join(".gitignore"), NOT_COMMITTED.as_bytes())?;
         fs::remove_file(&self.path().join(".gitattributes"))?;
         fs::remove_file(&self.record_path())
@@ -124,14 +129,14 @@ impl PacksFolder {
     pub fn omitted(
         &self,
         state: &State,
-        record: &Record,
+        record: &PartialPacks,
         wanted: &WantedPack,
         others: &[&str],
     ) -> Vec<Entry> {
         let installed = state.packs.get(&wanted.place).filter(|pack| wanted.accepts(&pack.digest));
         match installed {
             Some(pack) => pack.omitted.clone(),
-            None => record.omitted(&wanted.place, &wanted.digest, others),
+            None => record.omitted_parts(&wanted.place, &wanted.digest, others),
         }
     }
 
@@ -140,11 +145,11 @@ impl PacksFolder {
     /// # Errors
     ///
     /// When it cannot be read, or a newer mu wrote it.
-    pub fn record(&self) -> Result<Record, PacksError> {
+    pub fn record(&self) -> Result<PartialPacks, PacksError> {
         let path = if self.is_vendored() { self.record_path() } else { self.partial_path() };
-        let Some(text) = fs::read_text_if_there(&path)? else { return Ok(Record::default()) };
+        let Some(text) = fs::read_text_if_there(&path)? else { return Ok(PartialPacks::default()) };
         let Ok(file) = serde_json::from_str::<RecordFile>(&text) else {
-            return Ok(Record::default());
+            return Ok(PartialPacks::default());
         };
         if file.version > FORMAT {
             return Err(PacksError::NewerRecord { path, version: file.version, known: FORMAT });
@@ -153,7 +158,7 @@ impl PacksFolder {
             let digest = line.digest.parse().ok()?;
             Some((place, Part { digest, omitted: entries(&line.omitted)? }))
         });
-        Ok(Record(parts.collect()))
+        Ok(PartialPacks(parts.collect()))
     }
 
     /// Writes what cannot be derived from the packs in `state` and the lock.

@@ -26,7 +26,7 @@ impl WantedPack {
     }
 
     /// Its possible contents.
-    pub fn digests(&self) -> impl Iterator<Item = Digest> {
+    pub fn possible_digests(&self) -> impl Iterator<Item = Digest> {
         std::iter::once(self.digest).chain(self.built)
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn first_from<'wanted>(
 }
 
 /// The folders above a place, from the outside to the inside.
-pub(super) fn above(place: &str) -> impl Iterator<Item = &str> {
+pub(super) fn folders_above(place: &str) -> impl Iterator<Item = &str> {
     place.match_indices('/').map(|(end, _)| &place[..end])
 }
 

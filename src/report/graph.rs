@@ -103,7 +103,7 @@ pub const MOST_PIECES: usize = 50_000;
 /// # Errors
 ///
 /// The number of boxes, labels and bends, if it is more than [`MOST_PIECES`].
-pub fn svg(graph: &Graph) -> Result<String, usize> {
+pub fn graph_as_svg(graph: &Graph) -> Result<String, usize> {
     let node = |vertex| {
         let (name, version) = texts(vertex);
         mu_picture::Node { name, version, is_own: vertex.is_root }
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn as_a_picture() {
-        let picture = svg(&hostile()).expect("is small");
+        let picture = graph_as_svg(&hostile()).expect("is small");
         for part in [
             "<title>acme/web 1.0.0</title>",
             ">a&quot;b\\&lt;c&gt;&amp;`|</text>",
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn an_empty_graph_is_a_picture_too() {
         let graph = Graph::default();
-        let picture = svg(&graph).expect("is small");
+        let picture = graph_as_svg(&graph).expect("is small");
         assert!(picture.contains("nothing is installed"), "{picture}");
         assert!(dot(&graph).ends_with("}\n"));
         assert!(mermaid(&graph).starts_with("flowchart"));

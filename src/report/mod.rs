@@ -21,7 +21,7 @@ use anstyle::{AnsiColor, Style};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ops::session::shown::Shown;
+use crate::ops::session::shown::PackageNaming;
 use crate::ops::{CommandError, Events, Stage};
 use crate::reference::{Base, PackageId};
 use crate::report::progress::{ProgressLine, State};
@@ -76,7 +76,7 @@ pub struct Shell {
     /// The warnings; with `--json`, part of the answer instead of lines on stderr.
     warned: Mutex<BTreeSet<String>>,
     /// How packages are called, once the settings are read.
-    shown: OnceLock<Shown>,
+    shown: OnceLock<PackageNaming>,
 }
 
 /// The one JSON document of a command: its answer, and the warnings.
@@ -175,8 +175,8 @@ impl Shell {
     }
 
     /// Before there is a workspace, nothing is known of this machine.
-    fn shown(&self) -> &Shown {
-        self.shown.get_or_init(|| Shown::new(&Base::default(), Path::new("/")))
+    fn shown(&self) -> &PackageNaming {
+        self.shown.get_or_init(|| PackageNaming::new(&Base::default(), Path::new("/")))
     }
 
     /// The number of columns of the terminal that shows the answer; `None` if it goes elsewhere.
@@ -263,7 +263,7 @@ impl Shell {
     }
 
     /// Keeps progress off the terminal while `talk` has it.
-    pub fn alone<T>(&self, talk: impl FnOnce() -> T) -> T {
+    pub fn run_without_progress<T>(&self, talk: impl FnOnce() -> T) -> T {
         let _held = self.progress.hold();
         talk()
     }
@@ -324,7 +324,7 @@ impl Events for Shell {
         is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
-    fn names(&self, shown: &Shown) {
+    fn names(&self, shown: &PackageNaming) {
         // A run has one workspace.
         let _ = self.shown.set(shown.clone());
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::satisfy::{self, Installed, Reason};
+use super::satisfy::{self, InstalledPack, UnsatisfiedReason};
 use super::{Place, Query, SearchError, SearchPath};
 use crate::manifest::Head;
 use crate::reference::{PackageId, Version, VersionSpec};
@@ -26,7 +26,7 @@ pub enum State {
     /// No package.
     Miss,
     /// A package that does not satisfy the request.
-    PassedOver(Reason),
+    PassedOver(UnsatisfiedReason),
 }
 
 /// A package that was found.
@@ -37,7 +37,7 @@ pub struct Hit {
     /// The elements that it exports.
     pub exports: Vec<String>,
     /// Why a package of the workspace, which wins anyway, does not satisfy the request.
-    pub objection: Option<Reason>,
+    pub objection: Option<UnsatisfiedReason>,
 }
 
 impl Candidate {
@@ -74,10 +74,11 @@ impl SearchPath {
             return None;
         }
         let wanted = Query { id: id.clone(), spec: VersionSpec::Latest, prereleases: false };
-        let [first, second, ..] = self.places(id);
-        let candidates =
-            [first, second].into_iter().filter(|place| self.left_out.why(&place.folder).is_some());
-        let mut candidates = candidates.filter_map(|place| self.look(&wanted, place).ok());
+        let [first, second, ..] = self.package_places(id);
+        let candidates = [first, second]
+            .into_iter()
+            .filter(|place| self.left_out.reason_left_out(&place.folder).is_some());
+        let mut candidates = candidates.filter_map(|place| self.look_at_place(&wanted, place).ok());
         candidates.find(|candidate| matches!(candidate.state, State::PassedOver(_)))
     }
 
@@ -87,20 +88,29 @@ impl SearchPath {
     ///
     /// When a manifest in the workspace is wrong.
     pub fn candidates(&self, wanted: &Query) -> Result<Vec<Candidate>, SearchError> {
-        self.places(&wanted.id).into_iter().map(|place| self.look(wanted, place)).collect()
+        self.package_places(&wanted.id)
+            .into_iter()
+            .map(|place| self.look_at_place(wanted, place))
+            .collect()
     }
 
-    pub(super) fn look(&self, wanted: &Query, place: Place) -> Result<Candidate, SearchError> {
+    pub(super) fn look_at_place(
+        &self,
+        wanted: &Query,
+        place: Place,
+    ) -> Result<Candidate, SearchError> {
         if place.is_workspace() {
             if let Some(folder) = self.other_folders.get(&place.folder) {
                 let state = look_at_work(wanted, folder)?;
                 let place = Place { number: place.number, folder: folder.clone() };
                 return Ok(Candidate { place, state });
             }
-            let state = match self.left_out.why(&place.folder) {
+            let state = match self.left_out.reason_left_out(&place.folder) {
                 None => look_at_work(wanted, &place.folder)?,
-                Some(_) if matches!(formats::locate(&place.folder), Ok(None)) => State::Miss,
-                Some(why) => State::PassedOver(Reason::LeftOut(why.clone())),
+                Some(_) if matches!(formats::locate_manifest(&place.folder), Ok(None)) => {
+                    State::Miss
+                }
+                Some(why) => State::PassedOver(UnsatisfiedReason::LeftOut(why.clone())),
             };
             return Ok(Candidate { place, state });
         }
@@ -113,18 +123,18 @@ impl SearchPath {
     }
 
     fn look_at_pack(&self, wanted: &Query, folder: &Path) -> State {
-        let head = match formats::load_head(folder) {
+        let head = match formats::load_package_head(folder) {
             Ok(Some(head)) => head,
             Ok(None) => return State::Miss,
-            Err(error) => return State::PassedOver(Reason::Broken(error.to_string())),
+            Err(error) => return State::PassedOver(UnsatisfiedReason::Broken(error.to_string())),
         };
         if let Some(path) = self.link_on_the_way(folder) {
-            return State::PassedOver(Reason::Link(path));
+            return State::PassedOver(UnsatisfiedReason::Link(path));
         }
         if let Some(by) = self.replaced.get(&wanted.id) {
-            return State::PassedOver(Reason::Replaced(by.clone()));
+            return State::PassedOver(UnsatisfiedReason::Replaced(by.clone()));
         }
-        let unknown = Installed::default();
+        let unknown = InstalledPack::default();
         let installed = self.installed.get(folder).unwrap_or(&unknown);
         match satisfy::objection(wanted, head.version.as_ref(), installed) {
             Some(reason) => State::PassedOver(reason),
@@ -156,10 +166,10 @@ impl SearchPath {
 }
 
 pub(super) fn look_at_work(wanted: &Query, folder: &Path) -> Result<State, SearchError> {
-    let Some(Head { version, exports, .. }) = formats::load_head(folder)? else {
+    let Some(Head { version, exports, .. }) = formats::load_package_head(folder)? else {
         return Ok(State::Miss);
     };
-    let objection = satisfy::objection(wanted, version.as_ref(), &Installed::default());
+    let objection = satisfy::objection(wanted, version.as_ref(), &InstalledPack::default());
     Ok(State::Hit(Hit { version, exports, objection }))
 }
 

@@ -50,7 +50,7 @@ pub struct MissingElement {
 }
 
 impl SearchError {
-    pub(super) fn not_found(wanted: &Query, looked_at: Vec<Candidate>) -> Self {
+    pub(super) fn package_not_found(wanted: &Query, looked_at: Vec<Candidate>) -> Self {
         Self::NotFound { id: wanted.id.clone(), spec: Box::new(wanted.spec.clone()), looked_at }
     }
 
@@ -63,7 +63,7 @@ impl SearchError {
     }
 
     /// Hints: the places that were searched, misspelt manifests, similar exports.
-    pub fn hints(&self) -> Vec<String> {
+    pub fn search_hints(&self) -> Vec<String> {
         let mut hints = self.hints_besides_places();
         if !self.looked_at().is_empty() {
             let places: Vec<_> =

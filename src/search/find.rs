@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::candidate::look_at_work;
-use super::{Candidate, Hit, MissingElement, Place, Query, Reason, SearchError, SearchPath, State};
+use super::{
+    Candidate, Hit, MissingElement, Place, Query, SearchError, SearchPath, State, UnsatisfiedReason,
+};
 use crate::reference::{Name, PackageId};
 
 /// A package that was found, and what to report about it.
@@ -34,7 +36,7 @@ pub enum Note {
         /// Its folder.
         folder: PathBuf,
         /// Why it does not satisfy the request.
-        reason: Reason,
+        reason: UnsatisfiedReason,
     },
     /// Another package replaces the requested one.
     Replaced {
@@ -81,7 +83,7 @@ impl SearchPath {
             }
             prefix = package.namespace();
         }
-        Err(SearchError::not_found(wanted, looked_at))
+        Err(SearchError::package_not_found(wanted, looked_at))
     }
 
     /// Finds exactly the named package, and no element of another.
@@ -90,7 +92,8 @@ impl SearchPath {
     ///
     /// When it is not found, or a manifest in the workspace is wrong.
     pub fn find_package(&self, wanted: &Query) -> Result<Found, SearchError> {
-        self.look_for(wanted)?.map_err(|candidates| SearchError::not_found(wanted, candidates))
+        self.look_for(wanted)?
+            .map_err(|candidates| SearchError::package_not_found(wanted, candidates))
     }
 
     /// Finds the package of the workspace in `folder`, which need not be one of its eight places.
@@ -99,7 +102,7 @@ impl SearchPath {
     ///
     /// When its manifest is wrong.
     pub fn find_at(&self, wanted: &Query, folder: &Path) -> Result<Option<Found>, SearchError> {
-        let places = self.places(&wanted.id);
+        let places = self.package_places(&wanted.id);
         let number = places.iter().find(|place| place.folder == folder);
         let number = number.map_or(Place::ELSEWHERE, |place| place.number);
         let place = Place { number, folder: folder.to_owned() };
@@ -116,8 +119,8 @@ impl SearchPath {
         let mut looked_at = Vec::new();
         let mut seen: Vec<PackageId> = Vec::new();
         loop {
-            for place in self.places(&wanted.id) {
-                let candidate = self.look(&wanted, place)?;
+            for place in self.package_places(&wanted.id) {
+                let candidate = self.look_at_place(&wanted, place)?;
                 let State::Hit(hit) = candidate.state else {
                     looked_at.push(candidate);
                     continue;

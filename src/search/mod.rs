@@ -27,10 +27,10 @@ pub use self::candidate::{Candidate, Hit, State};
 pub use self::error::{MissingElement, SearchError};
 pub use self::find::{Found, Note};
 pub use self::place::{FirstNames, Place};
-pub use self::satisfy::{Installed, Reason};
+pub use self::satisfy::{InstalledPack, UnsatisfiedReason};
 use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
-use crate::workspace::{LeftOut, Namespace};
+use crate::workspace::{LeftOutFolders, Namespace};
 
 /// Where to search, and what is known about installed packs.
 #[derive(Debug, Clone)]
@@ -45,11 +45,11 @@ pub struct SearchPath {
     pub(crate) has_many_majors: bool,
     /// What is known about packs, by their folders: the installed version, commit or tag is not always the one in
     /// the manifest.
-    pub(crate) installed: BTreeMap<PathBuf, Installed>,
+    pub(crate) installed: BTreeMap<PathBuf, InstalledPack>,
     /// Which packages were replaced by which: their packs are not hits, and lead to the replacement.
     pub(crate) replaced: BTreeMap<PackageId, PackageId>,
     /// Which folders of the workspace contain none of its packages.
-    pub(crate) left_out: Arc<LeftOut>,
+    pub(crate) left_out: Arc<LeftOutFolders>,
     /// Places of the workspace whose packages are in other folders: the place, then the folder.
     pub(crate) other_folders: BTreeMap<PathBuf, PathBuf>,
 }

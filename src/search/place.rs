@@ -62,7 +62,7 @@ impl FirstNames {
 
 impl SearchPath {
     /// The eight places of a package, in order.
-    pub fn places(&self, id: &PackageId) -> [Place; 8] {
+    pub fn package_places(&self, id: &PackageId) -> [Place; 8] {
         let name = id.name_str();
         let in_base = format!("{}/{name}", id.base().folder_name());
         let [workspace, user, runtime] = &self.packs;

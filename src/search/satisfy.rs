@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use super::Query;
 use crate::manifest::source::printable;
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::workspace::Why;
+use crate::workspace::LeftOutReason;
 
 /// What is known about an installed pack in addition to its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledPack {
     /// The version that was chosen; it takes precedence over the manifest's.
     pub version: Option<Version>,
     /// The commit that it came from, or the digest that it is known by.
@@ -21,7 +21,7 @@ pub struct Installed {
 
 /// Why a folder with a manifest does not satisfy a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum UnsatisfiedReason {
     /// It is another version.
     Version {
         /// The version that is there, if its manifest has one.
@@ -39,14 +39,14 @@ pub enum Reason {
     /// Another package, this one, took its place.
     Replaced(PackageId),
     /// It is in a folder of the workspace where mu does not look for packages, and why not.
-    LeftOut(Why),
+    LeftOut(LeftOutReason),
     /// It is behind this symbolic link in the packs of the workspace.
     Link(PathBuf),
     /// Its manifest cannot be read, and why not.
     Broken(String),
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnsatisfiedReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Version { found: Some(found), wanted } => {
@@ -78,8 +78,8 @@ impl fmt::Display for Reason {
 pub(super) fn objection(
     wanted: &Query,
     version: Option<&Version>,
-    installed: &Installed,
-) -> Option<Reason> {
+    installed: &InstalledPack,
+) -> Option<UnsatisfiedReason> {
     let spec = &wanted.spec;
     let version = installed.version.as_ref().or(version);
     let has_version = || version.is_some_and(|version| spec.accepts(version, wanted.prereleases));
@@ -105,9 +105,11 @@ pub(super) fn objection(
     let wanted = spec.clone();
     Some(match spec {
         VersionSpec::Pin(_) | VersionSpec::Range(_) => {
-            Reason::Version { found: version.cloned(), wanted }
+            UnsatisfiedReason::Version { found: version.cloned(), wanted }
         }
-        VersionSpec::Tag(_) => Reason::Revision { found: installed.reference.clone(), wanted },
-        _ => Reason::Revision { found: installed.commit.clone(), wanted },
+        VersionSpec::Tag(_) => {
+            UnsatisfiedReason::Revision { found: installed.reference.clone(), wanted }
+        }
+        _ => UnsatisfiedReason::Revision { found: installed.commit.clone(), wanted },
     })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{FirstNames, Installed, Query, Reason, SearchError, SearchPath, State};
+use super::{FirstNames, InstalledPack, Query, SearchError, SearchPath, State, UnsatisfiedReason};
 use crate::reference::{Defaults, PackageId, Reference, Version};
 use crate::workspace::Namespace;
 
@@ -217,7 +217,7 @@ fn commits_tags_and_branches_are_known_from_the_installation() {
     };
     check(&path, "aws/ec2#abcdef0", "passed over: it is not known to come from `abcdef0`");
     check(&path, "aws/ec2#beta1", "passed over: it is not known to come from `beta1`");
-    let installed = Installed {
+    let installed = InstalledPack {
         version: Some(Version::parse("1.5.0").expect("is a version")),
         commit: Some("1895753f53a63c055e7cae81ebe4ea5d5805584f".to_owned()),
         reference: Some("v1".to_owned()),
@@ -281,7 +281,7 @@ fn ports_are_part_of_the_place() {
 fn no_name_leads_into_the_folder_of_mu() {
     let path = World::new().search_path();
     for reference in ["/.mu/packs/a", "git+file:///.mu/packs/a.git"] {
-        let [first, second, ..] = path.places(&wanted(reference).id);
+        let [first, second, ..] = path.package_places(&wanted(reference).id);
         assert!(first.folder.ends_with("w/localhost/_2emu/packs/a"), "{first}");
         assert!(second.folder.ends_with("w/_2emu/packs/a"), "{second}");
     }
@@ -380,7 +380,7 @@ fn elements_belong_to_the_longest_package() {
         "there is no package `hub.mu.com/aws/ec2/VN`, \
          and `hub.mu.com/aws/ec2` in `w/.mu/packs/aws/ec2` exports no `VN`"
     );
-    assert_eq!(error.hints()[..2], ["it exports `VM`, `net/Vpc`", "did you mean `VM`?"]);
+    assert_eq!(error.search_hints()[..2], ["it exports `VM`, `net/Vpc`", "did you mean `VM`?"]);
     let exact = world.search_path().find_package(&wanted("aws/ec2/VM"));
     assert!(matches!(exact, Err(SearchError::NotFound { .. })));
     let error = world.refused("aws/s3/Bucket#^2");
@@ -411,7 +411,7 @@ fn a_missing_package_lists_every_place() {
     let expected: Vec<_> =
         PLACES.iter().enumerate().map(|(at, place)| format!("{}. {place}: miss", at + 1)).collect();
     assert_eq!(places, expected);
-    let hints = error.hints();
+    let hints = error.search_hints();
     assert!(hints[0].contains("mu.yaml") && hints[0].contains("`Mu.yaml`"), "{hints:?}");
     assert!(hints[1].contains("8. "), "{hints:?}");
 }
@@ -454,7 +454,7 @@ fn packs_of_the_workspace_behind_links_are_passed_over() {
     ] {
         link(target, path);
         let State::PassedOver(reason) = third().state else { panic!("{path} is followed") };
-        assert_eq!(reason, Reason::Link(at(path)));
+        assert_eq!(reason, UnsatisfiedReason::Link(at(path)));
     }
     // Only mu links a pack to the store.
     link("store/trees/1/files", "w/.mu/packs/hub.mu.com/aws/ec2");

@@ -30,7 +30,7 @@ use mu_provider::{Digest, Entry, Folder, Limits, ProviderError, Tree, TreeWriter
 
 use crate::fs::{self, FileError, Lock, Sharing};
 pub use crate::store::archives::Unpacking;
-use crate::store::staging::{FILES, LIST, Staged, Staging};
+use crate::store::staging::{FILES, LIST, Staged, StoreStaging};
 use mu_provider::threads;
 
 /// The store's folder in the cache.
@@ -41,7 +41,7 @@ const TREES: &str = "trees";
 
 /// Why a tree is not in the store.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum TreeStoreError {
     /// The provider failed, or the fetched content was refused.
     #[error(transparent)]
     Provider(#[from] ProviderError),
@@ -106,7 +106,7 @@ impl Stored {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    staging: OnceLock<Staging>,
+    staging: OnceLock<StoreStaging>,
     /// Held while that is created.
     making: Mutex<()>,
     /// The folder of all trees, once it exists.
@@ -172,8 +172,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Corrupt`] when it was removed; else when it cannot be opened.
-    pub fn open(&self, stored: &Stored) -> Result<Folder, StoreError> {
+    /// [`TreeStoreError::Corrupt`] when it was removed; else when it cannot be opened.
+    pub fn open(&self, stored: &Stored) -> Result<Folder, TreeStoreError> {
         let name = [&*hex(&stored.digest), "/", FILES].concat();
         let opened = self.trees().and_then(|trees| trees.open_folder(&name).ok());
         match opened.map_or_else(|| Folder::open(&stored.folder), Ok) {
@@ -181,7 +181,7 @@ impl Store {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                Err(StoreError::Corrupt { path: stored.folder.clone() })
+                Err(TreeStoreError::Corrupt { path: stored.folder.clone() })
             }
             Err(error) => Err(FileError::new("open", &stored.folder, error).into()),
         }
@@ -192,7 +192,7 @@ impl Store {
     /// # Errors
     ///
     /// When its list cannot be read.
-    pub fn find(&self, digest: &Digest) -> Result<Option<Stored>, StoreError> {
+    pub fn find(&self, digest: &Digest) -> Result<Option<Stored>, TreeStoreError> {
         if let Some(added) = self.added().get(digest) {
             return Ok(Some(added.clone()));
         }
@@ -218,7 +218,7 @@ impl Store {
     }
 
     /// Forgets what this run remembers of a tree that it has added; the next use reads it from disk.
-    pub fn forget(&self, digest: &Digest) {
+    pub fn forget_tree(&self, digest: &Digest) {
         self.added().remove(digest);
     }
 
@@ -232,7 +232,7 @@ impl Store {
         &self,
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<String, ProviderError>,
-    ) -> Result<Stored, StoreError> {
+    ) -> Result<Stored, TreeStoreError> {
         let staged = self.staging()?.folder()?;
         match self.add_from(&staged, expected, fill) {
             Ok((stored, true)) => Ok(stored),
@@ -257,9 +257,9 @@ impl Store {
     pub fn inspect(
         &self,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
-    ) -> Result<Tree, StoreError> {
+    ) -> Result<Tree, TreeStoreError> {
         let staged = self.staging()?.folder()?;
-        let mut writer = TreeWriter::new(staged.files()?, self.limits);
+        let mut writer = TreeWriter::new(staged.create_tree_folder()?, self.limits);
         let result = fill(&mut writer).and_then(|()| writer.finish().map_err(ProviderError::from));
         fs::remove_folder(&staged.path())?;
         Ok(result?)
@@ -271,18 +271,18 @@ impl Store {
         staged: &Staged<'_>,
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<String, ProviderError>,
-    ) -> Result<(Stored, bool), StoreError> {
-        let mut writer = TreeWriter::new(staged.files()?, self.limits);
+    ) -> Result<(Stored, bool), TreeStoreError> {
+        let mut writer = TreeWriter::new(staged.create_tree_folder()?, self.limits);
         let called = fill(&mut writer)?;
         let tree = writer.finish().map_err(ProviderError::from)?;
         let (list, digest) = print(&tree, &called);
         if let Some(expected) = expected
             && *expected != digest
         {
-            return Err(StoreError::Mismatch { expected: *expected, actual: digest });
+            return Err(TreeStoreError::Mismatch { expected: *expected, actual: digest });
         }
         if self.readonly {
-            let missing = || StoreError::ReadOnly { folder: self.folder.clone() };
+            let missing = || TreeStoreError::ReadOnly { folder: self.folder.clone() };
             return Ok((self.find(&digest)?.ok_or_else(missing)?, false));
         }
         staged.write_list(&list)?;
@@ -296,7 +296,7 @@ impl Store {
                 // Another run was faster.
                 let present = self.find(&digest)?;
                 let path = self.folder_of(&digest);
-                return Ok((present.ok_or(StoreError::Corrupt { path })?, false));
+                return Ok((present.ok_or(TreeStoreError::Corrupt { path })?, false));
             }
         }
         let folder = self.tree_path(&digest);
@@ -398,14 +398,14 @@ impl Store {
         threads::lock(&self.added)
     }
 
-    fn staging(&self) -> Result<&Staging, FileError> {
+    fn staging(&self) -> Result<&StoreStaging, FileError> {
         let _making = threads::lock(&self.making);
         if let Some(staging) = self.staging.get() {
             return Ok(staging);
         }
         let staging = match self.readonly {
-            true => Staging::aside()?,
-            false => Staging::new(&self.folder.join("staging"))?,
+            true => StoreStaging::aside()?,
+            false => StoreStaging::new(&self.folder.join("staging"))?,
         };
         Ok(self.staging.get_or_init(|| staging))
     }
@@ -484,7 +484,11 @@ mod tests {
     use super::*;
     use mu_provider::{ErrorKind, Mode};
 
-    fn add(store: &Store, expected: Option<&Digest>, content: &str) -> Result<Stored, StoreError> {
+    fn add(
+        store: &Store,
+        expected: Option<&Digest>,
+        content: &str,
+    ) -> Result<Stored, TreeStoreError> {
         store.add(expected, |writer| {
             writer.file(b"a/b", false, &mut content.as_bytes())?;
             Ok(String::new())
@@ -500,7 +504,7 @@ mod tests {
         let again = add(&store, Some(&stored.digest), "x").expect("adds");
         assert_eq!(again.digest, stored.digest);
         let wrong = add(&store, Some(&stored.digest), "y");
-        assert!(matches!(wrong, Err(StoreError::Mismatch { .. })), "{wrong:?}");
+        assert!(matches!(wrong, Err(TreeStoreError::Mismatch { .. })), "{wrong:?}");
         assert_eq!(store.digests().expect("lists"), [stored.digest]);
         assert_eq!(
             store.find(&stored.digest).expect("finds").map(|found| found.tree),

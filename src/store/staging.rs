@@ -16,7 +16,7 @@ pub(super) const LIST: &str = "list";
 
 /// The staging folder of this run.
 #[derive(Debug)]
-pub(super) struct Staging {
+pub(super) struct StoreStaging {
     held: Folder,
     _run: Made,
     next: AtomicU32,
@@ -38,7 +38,7 @@ pub(super) struct Staged<'run> {
     name: String,
 }
 
-impl Staging {
+impl StoreStaging {
     /// Creates a folder for this run below `parent`, and removes those of runs that died.
     pub(super) fn new(parent: &Path) -> Result<Self, FileError> {
         let run = RunFolder::new(parent)?;
@@ -76,7 +76,7 @@ impl Staged<'_> {
     }
 
     /// Creates the folder for the tree's files.
-    pub(super) fn files(&self) -> Result<Folder, FileError> {
+    pub(super) fn create_tree_folder(&self) -> Result<Folder, FileError> {
         let path = [&self.name, "/", FILES].concat();
         let made = self.run.make_folder(&path).and_then(|()| self.run.open_folder(&path));
         made.map_err(|error| self.error("make the folder", FILES, error))

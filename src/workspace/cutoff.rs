@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
-use crate::manifest::source::Problem;
+use crate::manifest::source::TextProblem;
 
 /// The latest allowed time of publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl Cutoff {
     /// # Errors
     ///
     /// When the text is neither.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> Result<Self, TextProblem> {
         let help = "write an age such as `3 days`, or a date such as `2026-11-01`";
         let text = text.trim();
         if text == "0" {
@@ -37,23 +37,22 @@ impl Cutoff {
         }
         if let Ok(date) = text.parse::<Date>() {
             let start = date.to_zoned(TimeZone::UTC);
-            let start = start.map_err(|_| Problem::new(format!("`{text}` is out of range")))?;
+            let start = start.map_err(|_| TextProblem::new(format!("`{text}` is out of range")))?;
             return Ok(Self::Moment(start.timestamp().as_second()));
         }
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty();
         if is_number {
-            return Err(
-                Problem::new(format!("`{text}` has no unit")).help(format!("write `{text} days`"))
-            );
+            return Err(TextProblem::new(format!("`{text}` has no unit"))
+                .help(format!("write `{text} days`")));
         }
         let span: Span = text.parse().map_err(|_| {
-            Problem::new(format!("`{text}` is neither an age nor a date")).help(help)
+            TextProblem::new(format!("`{text}` is neither an age nor a date")).help(help)
         })?;
         let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| {
-            Problem::new("months and years differ in length").help("write it in days")
+            TextProblem::new("months and years differ in length").help("write it in days")
         })?;
         if duration.is_negative() {
-            return Err(Problem::new("an age cannot be negative").help(help));
+            return Err(TextProblem::new("an age cannot be negative").help(help));
         }
         Ok(Self::Age(duration.as_secs()))
     }
@@ -63,19 +62,19 @@ impl Cutoff {
     /// # Errors
     ///
     /// When the text is not an age.
-    pub fn age(text: &str) -> Result<i64, Problem> {
+    pub fn parse_age(text: &str) -> Result<i64, TextProblem> {
         let help = "write an age such as `10 minutes`";
         match Self::parse(text) {
             Ok(Self::Age(seconds)) => Ok(seconds),
             Ok(Self::Moment(_)) => {
-                Err(Problem::new(format!("`{text}` is a date, not an age")).help(help))
+                Err(TextProblem::new(format!("`{text}` is a date, not an age")).help(help))
             }
-            Err(_) => Err(Problem::new(format!("`{text}` is not an age")).help(help)),
+            Err(_) => Err(TextProblem::new(format!("`{text}` is not an age")).help(help)),
         }
     }
 
     /// The time, in seconds since 1970, if it is now `now`.
-    pub fn moment(self, now: i64) -> i64 {
+    pub fn cutoff_time(self, now: i64) -> i64 {
         match self {
             Self::Age(seconds) => now.saturating_sub(seconds),
             Self::Moment(moment) => moment,
@@ -139,8 +138,8 @@ mod tests {
 
     #[test]
     fn moments_are_measured_from_now() {
-        assert_eq!(Cutoff::Age(60).moment(100), 40);
-        assert_eq!(Cutoff::Moment(60).moment(100), 60);
+        assert_eq!(Cutoff::Age(60).cutoff_time(100), 40);
+        assert_eq!(Cutoff::Moment(60).cutoff_time(100), 60);
         assert_eq!(Cutoff::Age(259_200).to_string(), "3 days");
         assert_eq!(Cutoff::Age(5_400).to_string(), "90 minutes");
         assert_eq!(Cutoff::Moment(0).to_string(), "1970-01-01T00:00:00Z");

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use super::read::{self, Kind, Layer};
+use super::read::{self, Kind, SettingsLayer};
 use super::schema::{File, RegistryTable};
-use super::{CONFIG_FILE, Registry, registry};
+use super::{CONFIG_FILE, ConfiguredRegistry, registry};
 use crate::manifest::edit::EditError;
 use crate::manifest::source::New;
 use crate::manifest::source::layout::{self, Collection, NewEntry, Patch};
-use crate::manifest::source::{Document, Problem, SourceError};
+use crate::manifest::source::{Document, SourceError, TextProblem};
 
 const KEY: &str = File::registries;
 
@@ -39,7 +39,7 @@ impl NewRegistry {
     /// # Errors
     ///
     /// Whether the prefix or the URL is wrong, and what is wrong with it.
-    pub fn check(&self, prefix: &str, folder: &Path) -> Result<(), (Part, Problem)> {
+    pub fn check(&self, prefix: &str, folder: &Path) -> Result<(), (Part, TextProblem)> {
         registry::prefix(prefix).map_err(|problem| (Part::Prefix, problem))?;
         let url = self.url.as_ref().map(|url| registry::place(url, folder));
         url.transpose().map_err(|problem| (Part::Url, problem))?;
@@ -84,9 +84,9 @@ pub struct Set {
     /// The text of the file.
     pub text: String,
     /// The registry as it was, if there was one.
-    pub before: Option<Registry>,
+    pub before: Option<ConfiguredRegistry>,
     /// The registry as it is now.
-    pub now: Registry,
+    pub now: ConfiguredRegistry,
 }
 
 /// The text of the settings at `path` with a registry for `prefix` (`hub.mu.com/`) added or replaced.
@@ -110,8 +110,8 @@ pub fn set_registry(
         _ => patch.add(KEY, &NewEntry { key: Some(wanted.clone()), value: new.value() }),
     })?;
     let after = layer(path, &changed)?.registries;
-    let is_new = |registry: &&Registry| registry.prefix == wanted;
-    let others = |all: &[Registry]| {
+    let is_new = |registry: &&ConfiguredRegistry| registry.prefix == wanted;
+    let others = |all: &[ConfiguredRegistry]| {
         all.iter().filter(|registry| !is_new(registry)).cloned().collect::<Vec<_>>()
     };
     let now = after.iter().find(is_new).cloned().filter(|registry| {
@@ -157,10 +157,13 @@ pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<S
 /// A value as a person writes it behind a key: a list of texts as in YAML, or a text.
 pub fn value(text: &str) -> New {
     let document = Document::read(Path::new("value"), text);
-    let items = document.as_ref().ok().filter(|document| document.root().is_list()).map(|list| {
-        let items = list.root().list()?;
-        items.map(|item| Ok(item.word()?.as_str().to_owned())).collect::<Result<_, SourceError>>()
-    });
+    let items =
+        document.as_ref().ok().filter(|document| document.root_value().is_list()).map(|list| {
+            let items = list.root_value().list()?;
+            items
+                .map(|item| Ok(item.word()?.as_str().to_owned()))
+                .collect::<Result<_, SourceError>>()
+        });
     match items {
         Some(Ok(items)) => New::List(items),
         _ => New::Text(text.to_owned()),
@@ -176,7 +179,9 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String,
     let changed = match key.split_once('.') {
         Some((map, key)) => {
             layout::change(path, text, map, |patch, collection| match collection {
-                Some(collection) if collection.is_table() => patch.set(collection, key, value),
+                Some(collection) if collection.is_map_collection() => {
+                    patch.set(collection, key, value)
+                }
                 _ => patch.add(map, &NewEntry { key: Some(key.to_owned()), value }),
             })?
         }
@@ -197,7 +202,7 @@ pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>
     let Some(index) = expected.iter().position(|known| known == key) else { return Ok(None) };
     expected.remove(index);
     let document = Document::read(path, text)?;
-    let is_alone = document.root().entries()?.count() == 1;
+    let is_alone = document.root_value().entries()?.count() == 1;
     if expected.is_empty() && is_alone && document.comments().next().is_none() {
         return Ok(Some(String::new()));
     }
@@ -241,8 +246,8 @@ fn replace<'d>(
     index: usize,
     new: &NewRegistry,
 ) -> Result<(), SourceError> {
-    let table = collection.inner(index);
-    if !table.is_table() {
+    let table = collection.nested_collection(index);
+    if !table.is_map_collection() {
         return match new.value() {
             New::Text(text) => patch.replace_text(collection, index, &text),
             value => {
@@ -265,7 +270,7 @@ fn replace<'d>(
 }
 
 /// What the file itself says, in its order.
-fn layer(path: &Path, text: &str) -> Result<Layer, SourceError> {
+fn layer(path: &Path, text: &str) -> Result<SettingsLayer, SourceError> {
     let is_config = path.file_name().is_some_and(|name| name == CONFIG_FILE);
     let kind = if is_config { Kind::Config } else { Kind::Workspace };
     let folder = path.parent().unwrap_or(path);

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_formats::helm::Aliases;
+use mu_formats::helm::HelmRepositoryAliases;
 
-use super::edits::{Edit, Edits, State};
-use super::left_out::Why;
+use super::edits::{Edit, RecordedEdits, State};
+use super::left_out::LeftOutReason;
 use super::members::place;
 use super::{Member, Workspace, WorkspaceError, in_base};
 use crate::formats;
@@ -25,16 +25,16 @@ impl Workspace {
     /// Adds the packages of edits that are in use, wherever their folders are, and drops those of edits that have ended.
     pub(super) fn add_edits(
         &mut self,
-        aliases: &dyn Fn() -> Aliases,
+        aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<(), WorkspaceError> {
-        let Edits { edits } = Edits::read(&self.root)?;
+        let RecordedEdits { edits } = RecordedEdits::read(&self.root)?;
         for edit in edits {
-            match edit.state(&self.root) {
+            match edit.state_on_disk(&self.root) {
                 State::InUse => self.add_edit(edit, aliases)?,
                 State::Kept => {
                     let clone = self.root.join(&edit.clone);
                     self.members.retain(|member| !member.folder.starts_with(&clone));
-                    self.left_out_mut().note_all(&clone, Why::Ended);
+                    self.left_out_mut().note_folder_tree(&clone, LeftOutReason::Ended);
                 }
                 State::InTrash | State::Missing => {}
             }
@@ -45,7 +45,7 @@ impl Workspace {
         let is_used = |member: &Member| {
             self.edit_around(&member.folder).is_none()
                 || is_edit(member)
-                || self.leads_to(&member.id, &member.place)
+                || self.is_place_of_package(&member.id, &member.place)
         };
         let used: Vec<bool> = self.members.iter().map(is_used).collect();
         let mut used = used.into_iter();
@@ -57,12 +57,12 @@ impl Workspace {
     fn add_edit(
         &mut self,
         edit: Edit,
-        aliases: &dyn Fn() -> Aliases,
+        aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<(), WorkspaceError> {
         let folder = self.root.join(&edit.folder);
         // A clone may have a link on the way to its package.
         let is_there = self.opened().is_ok_and(|root| root.inner(&edit.folder).is_ok());
-        let path = if is_there { formats::locate(&folder)? } else { None };
+        let path = if is_there { formats::locate_manifest(&folder)? } else { None };
         let (Some(id), Some(path)) = (edit.package(), path) else {
             let message = format!("`{}` is not used from here: there is no manifest", edit.id);
             self.warnings.push(Warning::new(&folder, None, message));
@@ -71,7 +71,7 @@ impl Workspace {
         if !self.members.iter().any(|member| member.folder == folder) {
             self.add_member(edit.folder.to_string(), path, aliases)?;
         }
-        let at = (!self.leads_to(&id, edit.folder.as_str())).then(|| in_base(&id));
+        let at = (!self.is_place_of_package(&id, edit.folder.as_str())).then(|| in_base(&id));
         let defaults = self.defaults_in(&id);
         for member in self.members.iter_mut().filter(|member| member.folder == folder) {
             // It is what it was fetched as: in Git, the name in a manifest is only a name.
@@ -82,7 +82,7 @@ impl Workspace {
             }
             member.found_at.clone_from(&at);
         }
-        self.left_out_mut().take(&folder);
+        self.left_out_mut().include_folder(&folder);
         self.edits.push(edit);
         Ok(())
     }
@@ -104,9 +104,11 @@ impl Workspace {
                 let Some(rest) = below(&member.place, &target) else { continue };
                 let at = [place.as_str(), rest].join("/");
                 let at = at.trim_end_matches('/').to_owned();
-                if !self.leads_to(&member.id, member.found_at()) && self.leads_to(&member.id, &at) {
+                if !self.is_place_of_package(&member.id, member.found_at())
+                    && self.is_place_of_package(&member.id, &at)
+                {
                     let folder = self.root.join(&at);
-                    self.left_out_mut().take(&folder);
+                    self.left_out_mut().include_folder(&folder);
                     self.members[index].found_at = Some(at);
                 }
             }
@@ -114,7 +116,7 @@ impl Workspace {
     }
 
     /// Whether references to a package lead to `place`.
-    pub(super) fn leads_to(&self, id: &PackageId, place: &str) -> bool {
+    pub(super) fn is_place_of_package(&self, id: &PackageId, place: &str) -> bool {
         place == in_base(id) || place == self.unprefixed(id)
     }
 

@@ -29,7 +29,7 @@ pub const TRASH: OwnPath = InnerPath::own(".mu/edit/trash");
 
 /// All edits, as the file has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edits {
+pub struct RecordedEdits {
     /// The edits, in the order in which they were made.
     pub edits: Vec<Edit>,
 }
@@ -88,7 +88,7 @@ impl Edit {
     }
 
     /// What the disk says of it.
-    pub fn state(&self, root: &Path) -> State {
+    pub fn state_on_disk(&self, root: &Path) -> State {
         let opened = Folder::at(root);
         // What is behind a link is nobody's edit.
         let is_there = |path: &InnerPath| {
@@ -147,7 +147,7 @@ pub enum EditsError {
     },
 }
 
-impl Edits {
+impl RecordedEdits {
     /// The edits of the workspace at `root`.
     ///
     /// # Errors

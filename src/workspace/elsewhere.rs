@@ -3,7 +3,7 @@
 
 use mu_provider::NamedBy;
 
-use super::{Registry, Settings};
+use super::{ConfiguredRegistry, Settings};
 use crate::manifest::Globs;
 use crate::reference::{Base, PackageId};
 
@@ -13,7 +13,7 @@ pub struct OfUser {
     /// The base of references without one.
     pub base: Base,
     /// Where bases really are.
-    pub registries: Vec<Registry>,
+    pub registries: Vec<ConfiguredRegistry>,
 }
 
 /// Patterns of packages whose `build` may be run.
@@ -31,14 +31,14 @@ pub enum Untrusted<'s> {
     /// No pattern names it, or only those of the workspace, which are not enough where the user has some.
     Unnamed,
     /// It comes from another place than its id says: a registry of the workspace has it.
-    Led(&'s Registry),
+    Led(&'s ConfiguredRegistry),
     /// The workspace uses something else instead of it.
     Overridden,
 }
 
 /// A base, or a part of one, that the workspace leads elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct RedirectedBase {
     /// The start of the ids.
     pub prefix: String,
     /// What they lead to, as the settings say it.
@@ -69,7 +69,7 @@ impl Settings {
 
     /// The bases that the workspace leads elsewhere than the user's settings or the default do. A base of its own, which is not the
     /// default one and which the user's settings do not name, is the workspace's own matter.
-    pub fn elsewhere(&self) -> Vec<Elsewhere> {
+    pub fn redirected_bases(&self) -> Vec<RedirectedBase> {
         let known = self.of_user.registries.iter().map(|registry| registry.base());
         let known: Vec<&str> = known.chain([self.of_user.base.as_str()]).collect();
         let default = Base::default();
@@ -78,23 +78,24 @@ impl Settings {
             is_of(default.as_str()) || known.iter().any(|base| is_of(base))
         };
         let led = self.registries.iter().filter(|registry| self.is_elsewhere(registry));
-        let led = led.filter(|registry| is_known(&registry.prefix)).map(|registry| Elsewhere {
-            prefix: registry.prefix.clone(),
-            place: registry.url.as_ref().map(ToString::to_string).unwrap_or_default(),
-        });
+        let led =
+            led.filter(|registry| is_known(&registry.prefix)).map(|registry| RedirectedBase {
+                prefix: registry.prefix.clone(),
+                place: registry.url.as_ref().map(ToString::to_string).unwrap_or_default(),
+            });
         let named = self.aliases_here.iter().filter(|alias| is_known(&alias.from));
-        let named =
-            named.map(|alias| Elsewhere { prefix: alias.from.clone(), place: alias.to.clone() });
+        let named = named
+            .map(|alias| RedirectedBase { prefix: alias.from.clone(), place: alias.to.clone() });
         led.chain(named).collect()
     }
 
     /// Whether a registry is one of the workspace, and leads its packages elsewhere than they would be without it.
-    fn is_elsewhere(&self, registry: &Registry) -> bool {
+    fn is_elsewhere(&self, registry: &ConfiguredRegistry) -> bool {
         let Some(url) = registry.url.as_ref().filter(|_| registry.named_by == NamedBy::Workspace)
         else {
             return false;
         };
-        let covers = |other: &&Registry| registry.prefix.starts_with(&*other.prefix);
+        let covers = |other: &&ConfiguredRegistry| registry.prefix.starts_with(&*other.prefix);
         let before = self.of_user.registries.iter().filter(covers);
         let before = before.max_by_key(|other| other.prefix.len());
         let place = url.as_url().as_str().trim_end_matches('/');

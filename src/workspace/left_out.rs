@@ -11,15 +11,15 @@ use super::root::{MU_FOLDER, WORKSPACE_FILE};
 
 /// Folders that may contain packages which do not belong to the workspace.
 #[derive(Debug, Clone, Default)]
-pub struct LeftOut {
-    alone: HashMap<PathBuf, Why>,
-    with_all_below: HashMap<PathBuf, Why>,
+pub struct LeftOutFolders {
+    alone: HashMap<PathBuf, LeftOutReason>,
+    with_all_below: HashMap<PathBuf, LeftOutReason>,
     taken: HashSet<PathBuf>,
 }
 
 /// Why a folder is not searched for packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum LeftOutReason {
     /// `members` does not name it.
     Unnamed,
     /// It belongs to another tool.
@@ -36,19 +36,19 @@ pub enum Why {
     Ended,
 }
 
-impl LeftOut {
+impl LeftOutFolders {
     /// Records a folder, but not what is below it.
-    pub(super) fn note(&mut self, folder: &Path, why: Why) {
+    pub(super) fn note(&mut self, folder: &Path, why: LeftOutReason) {
         self.alone.insert(folder.to_owned(), why);
     }
 
     /// Records a folder and everything below it.
-    pub(super) fn note_all(&mut self, folder: &Path, why: Why) {
+    pub(super) fn note_folder_tree(&mut self, folder: &Path, why: LeftOutReason) {
         self.with_all_below.insert(folder.to_owned(), why);
     }
 
     /// Records that the package in this folder belongs to the workspace anyway.
-    pub(super) fn take(&mut self, folder: &Path) {
+    pub(super) fn include_folder(&mut self, folder: &Path) {
         self.taken.insert(folder.to_owned());
     }
 
@@ -59,7 +59,7 @@ impl LeftOut {
 
     /// Why a package in `folder` does not belong to the workspace; `None` if the folder was searched, or did
     /// not exist.
-    pub fn why(&self, folder: &Path) -> Option<&Why> {
+    pub fn reason_left_out(&self, folder: &Path) -> Option<&LeftOutReason> {
         if self.taken.contains(folder) {
             return None;
         }
@@ -68,7 +68,7 @@ impl LeftOut {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for LeftOutReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unnamed => {

@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use mu_formats::helm::Aliases;
+use mu_formats::helm::HelmRepositoryAliases;
 use mu_formats::{FORMATS, Format, Reading};
 use walkdir::{DirEntry, WalkDir};
 
-use super::left_out::{LeftOut, Why};
+use super::left_out::{LeftOutFolders, LeftOutReason};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
 use super::{Workspace, WorkspaceError, is_searched};
 use crate::formats;
@@ -83,7 +83,7 @@ pub(super) struct Members {
     /// Links that are not manifests, with their places.
     pub(super) links: Vec<(String, PathBuf)>,
     /// The folders that were not searched.
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: LeftOutFolders,
 }
 
 /// Finds the manifests below `root`, except in the folders of mu itself, `own`.
@@ -99,26 +99,26 @@ pub(super) fn find(
     let mut foreign: BTreeMap<String, PathBuf> = BTreeMap::new();
     let is_foreign = |path: &Path| {
         let is_meant = |format: &&Format| formats.contains(&format.name);
-        let format = formats::format_of(path).filter(is_meant);
+        let format = formats::format_of_manifest(path).filter(is_meant);
         format.is_some_and(|format| formats::is_manifest(format, path))
     };
     let mut nested = Vec::new();
     let mut links = Vec::new();
-    let left_out = RefCell::new(LeftOut::default());
+    let left_out = RefCell::new(LeftOutFolders::default());
     let is_searched = |entry: &DirEntry| {
         let why = match look_at(entry, root, own, globs, &is_foreign) {
             Look::Search => return true,
             Look::PassBy => return false,
             Look::LeaveOut(why) => why,
         };
-        if let Why::OwnWorkspace(folder) = &why {
+        if let LeftOutReason::OwnWorkspace(folder) = &why {
             let place = place(root, folder).filter(|place| globs.matches(place));
             nested.extend(place.map(|place| (place, folder.clone())));
         }
-        if let Why::Link(path) = &why {
+        if let LeftOutReason::Link(path) = &why {
             links.extend(place(root, path).map(|place| (place, path.clone())));
         }
-        left_out.borrow_mut().note_all(entry.path(), why);
+        left_out.borrow_mut().note_folder_tree(entry.path(), why);
         false
     };
     for entry in WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(is_searched) {
@@ -142,7 +142,7 @@ pub(super) fn find(
         let folder = formats::folder_of(entry.path()).unwrap_or(root);
         let Some(place) = place(root, folder) else { continue };
         if !place.is_empty() && !globs.matches(&place) {
-            left_out.borrow_mut().note(folder, Why::Unnamed);
+            left_out.borrow_mut().note(folder, LeftOutReason::Unnamed);
             continue;
         }
         if is_dir {
@@ -150,7 +150,7 @@ pub(super) fn find(
         }
         if let Some(message) = objection(&entry, root) {
             warnings.push(Warning::new(entry.path(), None, message));
-            left_out.borrow_mut().note(folder, Why::Link(entry.path().to_owned()));
+            left_out.borrow_mut().note(folder, LeftOutReason::Link(entry.path().to_owned()));
             continue;
         }
         match entry.file_name().to_str() {
@@ -175,11 +175,11 @@ pub(super) fn find(
         found.into_iter().map(only).collect::<Result<_, _>>()?;
     // A manifest at the root always counts. Below it there are charts inside charts, so others count only if
     // the settings say so.
-    let at_root = formats::locate(root)?.filter(|path| !path.is_symlink());
+    let at_root = formats::locate_manifest(root)?.filter(|path| !path.is_symlink());
     if let Some(path) = at_root.filter(|_| !manifests.contains_key("")) {
         manifests.insert(String::new(), path);
     }
-    let is_whole = |path: &PathBuf| formats::format_of(path).is_some();
+    let is_whole = |path: &PathBuf| formats::format_of_manifest(path).is_some();
     for (place, path) in foreign {
         if !manifests.contains_key(&place)
             && !is_inside_another(&place, |above| {
@@ -205,7 +205,7 @@ pub fn formats_below(root: &Path, own: [&Path; 2]) -> Vec<&'static str> {
     let manifests = found.map(|members| members.manifests).unwrap_or_default();
     let below = manifests.iter().filter(|(place, _)| !place.is_empty());
     let present: Vec<&str> =
-        below.filter_map(|(_, path)| Some(formats::format_of(path)?.name)).collect();
+        below.filter_map(|(_, path)| Some(formats::format_of_manifest(path)?.name)).collect();
     all.into_iter().filter(|format| present.contains(format)).collect()
 }
 
@@ -232,7 +232,7 @@ enum Look {
     /// No reference points there.
     PassBy,
     /// A reference could point there, but packages in it do not belong to the workspace.
-    LeaveOut(Why),
+    LeaveOut(LeftOutReason),
 }
 
 fn look_at(
@@ -251,7 +251,7 @@ fn look_at(
         return match manifest_name(name) {
             Some(_) => Look::Search,
             None if is_foreign(entry.path()) => Look::Search,
-            None if entry.path_is_symlink() => Look::LeaveOut(Why::Link(path())),
+            None if entry.path_is_symlink() => Look::LeaveOut(LeftOutReason::Link(path())),
             None => Look::PassBy,
         };
     }
@@ -259,14 +259,14 @@ fn look_at(
         return Look::PassBy;
     }
     if SKIPPED.contains(&name) {
-        return Look::LeaveOut(Why::OtherTool(path()));
+        return Look::LeaveOut(LeftOutReason::OtherTool(path()));
     }
     let Some(place) = place(root, entry.path()) else { return Look::PassBy };
     if !globs.matches(&place) && !globs.may_match_below(&place) {
-        return Look::LeaveOut(Why::Unnamed);
+        return Look::LeaveOut(LeftOutReason::Unnamed);
     }
     let is_workspace = entry.path().join(MU_FOLDER).join(WORKSPACE_FILE).is_file();
-    if is_workspace { Look::LeaveOut(Why::OwnWorkspace(path())) } else { Look::Search }
+    if is_workspace { Look::LeaveOut(LeftOutReason::OwnWorkspace(path())) } else { Look::Search }
 }
 
 /// The folder relative to the root, with slashes; `None` for names that are not UTF-8.
@@ -317,7 +317,7 @@ impl Workspace {
         if repeated.is_empty() {
             return;
         }
-        let defaults = self.defaults();
+        let defaults = self.defaults_outside_manifests();
         let members = self.members.iter_mut().filter(|member| repeated.contains(&member.id));
         for member in members.filter(|member| formats::says_no_name(&member.manifest_path)) {
             let by_path = Reference::parse(&member.place).ok();
@@ -342,14 +342,14 @@ impl Workspace {
         &mut self,
         path: &str,
         text: &str,
-        aliases: &dyn Fn() -> Aliases,
+        aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<(), WorkspaceError> {
         let path = self.root.join(path);
         let Some(folder) = formats::folder_of(&path) else { return Ok(()) };
         let Some(place) = folder.strip_prefix(&self.root).ok().and_then(Path::to_str) else {
             return Ok(());
         };
-        let format = formats::format_of(&path);
+        let format = formats::format_of_manifest(&path);
         let is_meant = format.is_none_or(|format| self.settings.formats.contains(&format.name));
         if !self.patterns.may_be_member(place) || !is_meant {
             return Ok(());

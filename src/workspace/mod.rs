@@ -25,29 +25,29 @@ use std::sync::Arc;
 
 pub use self::cutoff::Cutoff;
 use self::edits::{Edit, EditsError};
-pub use self::elsewhere::{Elsewhere, TrustedBuilds, Untrusted};
+pub use self::elsewhere::{RedirectedBase, TrustedBuilds, Untrusted};
 pub use self::foreign::ForeignError;
 pub(crate) use self::foreign::{is_shared, refuse_links_of_edits};
-pub use self::left_out::{LeftOut, Why};
+pub use self::left_out::{LeftOutFolders, LeftOutReason};
 pub use self::members::formats_below;
 use self::members::{Members, Patterns};
-use self::read::{Kind, Layer};
+use self::read::{Kind, SettingsLayer};
 pub(crate) use self::registry::names_folder;
-pub use self::registry::{Registry, error_at_registry, prefix};
+pub use self::registry::{ConfiguredRegistry, error_at_registry, prefix};
 pub(crate) use self::root::repository_around;
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root, root_around};
 pub(crate) use self::schema::File as Key;
 pub use self::schema::schema;
-pub use self::settings::{Exclusion, Link, Namespace, PatchFile, ReleaseAge, Settings};
+pub use self::settings::{ExclusionSetting, Link, Namespace, PatchFile, ReleaseAge, Settings};
 use mu_formats::Reading;
-use mu_formats::helm::Aliases;
+use mu_formats::helm::HelmRepositoryAliases;
 use mu_provider::Folder;
 
 use crate::formats;
 use crate::fs::{AtPath as _, FileError};
 use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
-    Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
+    Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_bounded_text,
 };
 use crate::reference::{Defaults, PackageId, Version};
 pub use crate::select::{Bundled, Majors, Resolution};
@@ -66,7 +66,7 @@ pub struct Workspace {
     /// The packages that mu has made editable, and that are used from their folders.
     pub edits: Vec<Edit>,
     /// The folders that were not searched for members.
-    pub left_out: Arc<LeftOut>,
+    pub left_out: Arc<LeftOutFolders>,
     /// Warnings about what is probably not intended.
     pub warnings: Vec<Warning>,
     /// Which folders are searched for members.
@@ -133,7 +133,7 @@ impl From<SourceError> for WorkspaceError {
 
 impl Workspace {
     /// What the manifests of its packages are called: the name of their file, if all have the same.
-    pub fn manifest_name(&self) -> &str {
+    pub fn common_manifest_name(&self) -> &str {
         let own = crate::manifest::YAML_NAME;
         let files = self.members.iter().map(|member| member.manifest_path.file_name());
         let mut names = files.map(|file| file.and_then(OsStr::to_str).unwrap_or(own));
@@ -164,7 +164,7 @@ impl Workspace {
     pub fn open(
         root: &Path,
         [mu_home, cache]: [&Path; 2],
-        aliases: &dyn Fn() -> Aliases,
+        aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
         workspace.patterns = Arc::new(patterns);
@@ -181,7 +181,7 @@ impl Workspace {
             links = std::mem::take(&mut members.links);
             workspace.add_members(members, aliases)?;
         } else {
-            if let Some(path) = formats::locate(root)? {
+            if let Some(path) = formats::locate_manifest(root)? {
                 workspace.add_member(String::new(), path, aliases)?;
             }
             workspace.left_out = Arc::new(not_searched(root));
@@ -214,7 +214,7 @@ impl Workspace {
     }
 
     /// What references outside of manifests leave out.
-    pub fn defaults(&self) -> Defaults {
+    pub fn defaults_outside_manifests(&self) -> Defaults {
         self.settings.defaults()
     }
 
@@ -280,7 +280,7 @@ impl Workspace {
     fn add_members(
         &mut self,
         members: Members,
-        aliases: &dyn Fn() -> Aliases,
+        aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<(), WorkspaceError> {
         let Members { manifests, nested, mut left_out, links: _ } = members;
         for (place, path) in manifests {
@@ -290,7 +290,7 @@ impl Workspace {
             // A repository that was cloned to where references point is meant to be found there.
             if let Some(path) = self.manifest_at_its_place(&place, &folder) {
                 self.add_member(place, path, aliases)?;
-                left_out.take(&folder);
+                left_out.include_folder(&folder);
             }
         }
         self.members.sort_by(|left, right| left.place.cmp(&right.place));
@@ -300,9 +300,11 @@ impl Workspace {
 
     /// The manifest in a folder, if references to the package that it names point there.
     fn manifest_at_its_place(&self, place: &str, folder: &Path) -> Option<PathBuf> {
-        let id = Manifest::load_head(folder).ok()??.name?.id(&self.defaults());
-        let path =
-            self.leads_to(&id, place).then(|| Manifest::locate(folder).ok().flatten()).flatten();
+        let id = Manifest::load_head(folder).ok()??.name?.id(&self.defaults_outside_manifests());
+        let path = self
+            .is_place_of_package(&id, place)
+            .then(|| Manifest::locate(folder).ok().flatten())
+            .flatten();
         // An edit would change the target of a link.
         path.filter(|path| !path.is_symlink())
     }
@@ -311,11 +313,11 @@ impl Workspace {
         &mut self,
         place: String,
         path: PathBuf,
-        aliases: &dyn Fn() -> Aliases,
+        aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<(), WorkspaceError> {
-        let aliases = formats::format_of(&path).map(|_| aliases());
+        let aliases = formats::format_of_manifest(&path).map(|_| aliases());
         let around = Reading { is_own: true, aliases: aliases.as_ref(), ..Reading::default() };
-        let loaded = formats::load_file(&path, &around)?;
+        let loaded = formats::load_manifest(&path, &around)?;
         self.add_loaded(place, loaded, false)
     }
 
@@ -326,10 +328,10 @@ impl Workspace {
         is_left_out: bool,
     ) -> Result<(), WorkspaceError> {
         let Loaded { manifest, path, text, warnings } = loaded;
-        let is_own = formats::format_of(&path).is_none();
+        let is_own = formats::format_of_manifest(&path).is_none();
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();
-        let id = manifest.name.id(&self.defaults());
+        let id = manifest.name.id(&self.defaults_outside_manifests());
         let defaults = self.defaults_in(&id);
         // A chart may need another one twice, with two aliases. The version must satisfy both ranges.
         let own = [&manifest.dependencies, &manifest.dev_dependencies];
@@ -390,7 +392,7 @@ impl Workspace {
         Namespace::unprefixed(self.namespace.as_ref(), id)
     }
 
-    fn left_out_mut(&mut self) -> &mut LeftOut {
+    fn left_out_mut(&mut self) -> &mut LeftOutFolders {
         Arc::make_mut(&mut self.left_out)
     }
 }
@@ -401,17 +403,17 @@ fn in_base(id: &PackageId) -> String {
 }
 
 /// What is left out if nothing below `root` is searched.
-fn not_searched(root: &Path) -> LeftOut {
-    let mut left_out = LeftOut::default();
+fn not_searched(root: &Path) -> LeftOutFolders {
+    let mut left_out = LeftOutFolders::default();
     let why = if foreign::is_shared(root) {
-        Why::Shared(root.to_owned())
+        LeftOutReason::Shared(root.to_owned())
     } else if root.parent().is_none() {
-        Why::Disk
+        LeftOutReason::Disk
     } else {
         return left_out;
     };
-    left_out.note_all(root, why);
-    left_out.take(root);
+    left_out.note_folder_tree(root, why);
+    left_out.include_folder(root);
     left_out
 }
 
@@ -426,8 +428,12 @@ fn is_searched(root: &Path, mu_home: &Path) -> bool {
     !is_huge || mu_folder.join(WORKSPACE_FILE).is_file()
 }
 
-fn read_layer(path: &Path, kind: Kind, folder: &Path) -> Result<Option<Layer>, WorkspaceError> {
-    let Some(text) = read_text_if_there(path)? else { return Ok(None) };
+fn read_layer(
+    path: &Path,
+    kind: Kind,
+    folder: &Path,
+) -> Result<Option<SettingsLayer>, WorkspaceError> {
+    let Some(text) = read_bounded_text(path)? else { return Ok(None) };
     Ok(Some(read::layer(&Document::read(path, &text)?, kind, folder)?))
 }
 

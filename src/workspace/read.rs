@@ -13,10 +13,12 @@ use mu_provider::{InnerPath, NamedBy};
 use super::elsewhere::{OfUser, TrustedBuilds};
 use super::members::Patterns;
 use super::schema::{Consent, File, Trust};
-use super::settings::{Exclusion, FRESH_FOR, Link, Namespace, PatchFile, ReleaseAge, Settings};
-use super::settings::{Stated, packages, runtime, runtime_provides};
-use super::{Cutoff, Registry, registry};
-use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
+use super::settings::{
+    ExclusionSetting, FRESH_FOR, Link, Namespace, PatchFile, ReleaseAge, Settings,
+};
+use super::settings::{StatedPackage, packages, runtime, runtime_provides};
+use super::{ConfiguredRegistry, Cutoff, registry};
+use crate::manifest::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
 use crate::select::{Bundled, Majors, Resolution};
@@ -27,15 +29,15 @@ const KEYS: (&[&str], &[&str]) = File::KEYS.split_at(3);
 
 /// The content of one file; ids are not yet complete, because the base may come from the other.
 #[derive(Debug, Default)]
-pub(super) struct Layer {
+pub(super) struct SettingsLayer {
     pub(super) namespace: Option<Namespace>,
     pub(super) members: Option<Patterns>,
     base: Option<Base>,
     resolution: Option<Resolution>,
-    pub(super) registries: Vec<Registry>,
+    pub(super) registries: Vec<ConfiguredRegistry>,
     runtime: BTreeMap<String, String>,
     runtime_provides: Option<Vec<String>>,
-    packages: Vec<Stated>,
+    packages: Vec<StatedPackage>,
     overrides: Vec<(Reference, Reference)>,
     aliases: Vec<Alias>,
     exclude: Option<Vec<Reference>>,
@@ -70,10 +72,10 @@ pub(super) fn layer(
     document: &Document<'_>,
     kind: Kind,
     folder: &Path,
-) -> Result<Layer, SourceError> {
-    let root = document.root();
+) -> Result<SettingsLayer, SourceError> {
+    let root = document.root_value();
     if root.is_null() {
-        return Ok(Layer::default());
+        return Ok(SettingsLayer::default());
     }
     let table = root.table(match kind {
         Kind::Workspace => File::KEYS,
@@ -85,7 +87,7 @@ pub(super) fn layer(
     let (trusted_builds, unasked_builds) = trusted_builds(table)?;
     let is_workspace = kind == Kind::Workspace;
     let workspace_only = |key| is_workspace.then(|| table.get(key)).flatten();
-    Ok(Layer {
+    Ok(SettingsLayer {
         namespace: workspace_only(File::namespace).map(namespace).transpose()?,
         members: workspace_only(File::members).map(Patterns::read).transpose()?,
         base: table.text(File::base)?.map(|text| text.parse(base)).transpose()?,
@@ -113,7 +115,7 @@ pub(super) fn layer(
     })
 }
 
-impl Layer {
+impl SettingsLayer {
     /// Whether the workspace at `root` is trusted, whoever owns it: by its own path, by a folder above it
     /// with `/*`, or by `*`.
     pub(super) fn trusts(&self, root: &Path) -> bool {
@@ -157,7 +159,7 @@ impl Layer {
         let allowed = allow_replaces(below.allow_replaces, &of_user);
         let allow_replaces = allow_replaces(self.allow_replaces, &defaults);
         let exclude = |all: Option<Vec<Reference>>, defaults: &Defaults| {
-            let exclusion = |reference: Reference| Exclusion {
+            let exclusion = |reference: Reference| ExclusionSetting {
                 id: reference.id(defaults),
                 versions: reference.version().cloned(),
             };
@@ -183,13 +185,13 @@ impl Layer {
             (below.minimum_release_age, NamedBy::User),
         ];
         let token_hosts =
-            TokenHosts::new(below.registries.iter().filter_map(Registry::token_hosts));
+            TokenHosts::new(below.registries.iter().filter_map(ConfiguredRegistry::token_hosts));
         let mut of_user_registries = below.registries;
-        of_user_registries.retain(Registry::says_where);
+        of_user_registries.retain(ConfiguredRegistry::says_where);
         Settings {
             resolution: self.resolution.or(below.resolution).unwrap_or_default(),
             of_user: OfUser { base: of_user.base.clone(), registries: of_user_registries.clone() },
-            registries: registry::merged(self.registries, of_user_registries),
+            registries: registry::merged_registries(self.registries, of_user_registries),
             token_hosts,
             runtime,
             runtime_provides: self.runtime_provides.or(below.runtime_provides).unwrap_or_default(),
@@ -242,11 +244,11 @@ fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
 }
 
 /// A base; its last slash may be missing.
-fn base(text: &str) -> Result<Base, Problem> {
+fn base(text: &str) -> Result<Base, TextProblem> {
     if let Some(colon) = text.find("://") {
         let end = colon + "://".len();
         let help = format!("write only the host: `{}`", &text[end..]);
-        return Err(Problem::new("no protocol belongs here").at(0..end).help(help));
+        return Err(TextProblem::new("no protocol belongs here").at(0..end).help(help));
     }
     let with_slash = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
     Ok(Base::parse(&with_slash)?)
@@ -267,12 +269,16 @@ fn list<'d, T>(
     list.map(|list| list.map(|value| read(value.text()?)).collect()).transpose()
 }
 
-fn registries(table: Table<'_>, kind: Kind, folder: &Path) -> Result<Vec<Registry>, SourceError> {
+fn registries(
+    table: Table<'_>,
+    kind: Kind,
+    folder: &Path,
+) -> Result<Vec<ConfiguredRegistry>, SourceError> {
     let named_by = match kind {
         Kind::Workspace => NamedBy::Workspace,
         Kind::Config => NamedBy::User,
     };
-    let mut registries: Vec<Registry> = Vec::new();
+    let mut registries: Vec<ConfiguredRegistry> = Vec::new();
     let entries: Vec<_> = table.entries(File::registries, Ok)?;
     for (key, value) in entries {
         let registry = registry::read(&key, value, folder, named_by)?;
@@ -321,7 +327,7 @@ fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
     table.entries(File::aliases, |(key, value)| {
         let from = key.parse(registry::prefix)?;
         let text = value.text()?;
-        let (protocol, to) = text.parse(|text| -> Result<_, Problem> {
+        let (protocol, to) = text.parse(|text| -> Result<_, TextProblem> {
             let Some((protocol, rest)) = text.split_once("://") else {
                 return Ok((None, registry::prefix(text)?));
             };
@@ -341,7 +347,7 @@ fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
 
 fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, InnerPath)>, SourceError> {
     let read = |(key, value): (Text<'_>, Value<'_>)| {
-        let package = key.parse(|text| -> Result<_, Problem> {
+        let package = key.parse(|text| -> Result<_, TextProblem> {
             let package = Reference::parse(text)?;
             match package.version() {
                 None
@@ -350,7 +356,7 @@ fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, InnerPath)>, Sour
                 }
                 Some(_) => {
                     let start = text.find('#').unwrap_or_default();
-                    Err(Problem::new("a patch is for a version, a range or a commit")
+                    Err(TextProblem::new("a patch is for a version, a range or a commit")
                         .at(start..text.len()))
                 }
             }
@@ -366,20 +372,20 @@ fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, InnerPath)>, Sour
     value.entries()?.map(read).collect()
 }
 
-fn bundled(text: &str) -> Result<BundledReferences, Problem> {
+fn bundled(text: &str) -> Result<BundledReferences, TextProblem> {
     Ok(match text.split_once('>') {
         Some((by, id)) => (unversioned(by.trim())?, Some(unversioned(id.trim())?)),
         None => (unversioned(text)?, None),
     })
 }
 
-fn format(text: &str) -> Result<&'static str, Problem> {
+fn format(text: &str) -> Result<&'static str, TextProblem> {
     let known = FORMATS.iter().find(|format| format.name == text);
     known.map(|format| format.name).ok_or_else(|| {
         let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         names.dedup();
         let help = format!("the formats are: `{}`", names.join("`, `"));
-        Problem::new(format!("`{text}` is not a format that mu reads")).help(help)
+        TextProblem::new(format!("`{text}` is not a format that mu reads")).help(help)
     })
 }
 
@@ -392,14 +398,14 @@ fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, Sourc
 fn word<T>(
     table: Table<'_>,
     key: &str,
-    read: impl Fn(&str) -> Result<T, Problem>,
+    read: impl Fn(&str) -> Result<T, TextProblem>,
 ) -> Result<Option<T>, SourceError> {
     table.word(key)?.map(|text| text.parse(read)).transpose()
 }
 
-fn seconds(text: &str) -> Result<u32, Problem> {
-    let seconds = Cutoff::age(text)?;
-    u32::try_from(seconds).map_err(|_| Problem::new(format!("`{text}` is too long")))
+fn seconds(text: &str) -> Result<u32, TextProblem> {
+    let seconds = Cutoff::parse_age(text)?;
+    u32::try_from(seconds).map_err(|_| TextProblem::new(format!("`{text}` is too long")))
 }
 
 fn trust<'d>(table: Table<'d>, key: &str) -> Result<Option<Value<'d>>, SourceError> {
@@ -419,7 +425,7 @@ fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), Sourc
         if consent.text()?.choice::<Consent>()? == Consent::Auto {
             unasked.push(consent.document().line_of(consent.span().start));
         }
-        pattern.parse(|text| patterns.push(text))?;
+        pattern.parse(|text| patterns.add_pattern(text))?;
     }
     Ok((Some(patterns), unasked))
 }

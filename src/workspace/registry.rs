@@ -9,12 +9,12 @@ use mu_provider::{NamedBy, SafeUrl, place_without_secrets};
 use url::Url;
 
 use super::schema::{File, RegistryTable, Versions};
-use crate::manifest::source::{Document, Problem, SourceError, Text, Value};
+use crate::manifest::source::{Document, SourceError, Text, TextProblem, Value};
 use crate::reference::{Base, Name, PackageId};
 
 /// Where the packages below a prefix are, and how to request them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registry {
+pub struct ConfiguredRegistry {
     /// The start of its packages' ids: a base, or a base and leading segments of names, and a slash.
     pub prefix: String,
     /// The provider's name; detected if none was given.
@@ -37,14 +37,14 @@ pub struct Registry {
     pub named_by: NamedBy,
 }
 
-impl Registry {
+impl ConfiguredRegistry {
     /// A registry at this place, without further settings. `place` is a URL, or a folder relative to
     /// `folder`.
     ///
     /// # Errors
     ///
     /// When prefix or place cannot be read.
-    pub fn at(prefix: &str, place: &str, folder: &Path) -> Result<Self, Problem> {
+    pub fn at_place(prefix: &str, place: &str, folder: &Path) -> Result<Self, TextProblem> {
         let mut registry = Self::new(self::prefix(prefix)?, PathBuf::new(), NamedBy::User);
         registry.url = Some(self::place(place, folder)?);
         Ok(registry)
@@ -117,10 +117,10 @@ impl Registry {
 /// # Errors
 ///
 /// When it is neither a base, nor a base with the start of names.
-pub fn prefix(text: &str) -> Result<String, Problem> {
+pub fn prefix(text: &str) -> Result<String, TextProblem> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let end = scheme.len() + "://".len();
-        return Err(Problem::new("a registry's key has no protocol").at(0..end).help(format!(
+        return Err(TextProblem::new("a registry's key has no protocol").at(0..end).help(format!(
             "write `{}/`, and the URL after the colon",
             rest.trim_end_matches('/')
         )));
@@ -131,7 +131,7 @@ pub fn prefix(text: &str) -> Result<String, Problem> {
     if name.is_empty() {
         return Ok(base.to_string());
     }
-    let shifted = |mut problem: Problem| {
+    let shifted = |mut problem: TextProblem| {
         let shift = host.len() + 1;
         problem.span = problem.span.map(|span| span.start + shift..span.end + shift);
         problem
@@ -146,16 +146,16 @@ pub(super) fn read(
     value: Value<'_>,
     folder: &Path,
     named_by: NamedBy,
-) -> Result<Registry, SourceError> {
+) -> Result<ConfiguredRegistry, SourceError> {
     let file = value.document().path().to_owned();
-    let mut registry = Registry::new(key.parse(prefix)?, file, named_by);
+    let mut registry = ConfiguredRegistry::new(key.parse(prefix)?, file, named_by);
     let mut place = |text: Text<'_>| {
         registry.is_relative = text.as_str().starts_with('.');
         text.parse(|text| place(text, folder))
     };
     if !value.is_table() {
         let url = place(value.text()?)?;
-        return Ok(Registry { url: Some(url), ..registry });
+        return Ok(ConfiguredRegistry { url: Some(url), ..registry });
     }
     let table = value.table(RegistryTable::KEYS)?;
     registry.url = table.text(RegistryTable::url)?.map(&mut place).transpose()?;
@@ -170,9 +170,13 @@ pub(super) fn read(
 }
 
 /// An error about the provider or the protocol of a registry; `None` if `text`, the content of its file, has it no more.
-pub fn error_at_registry(registry: &Registry, text: &str, message: &str) -> Option<SourceError> {
+pub fn error_at_registry(
+    registry: &ConfiguredRegistry,
+    text: &str,
+    message: &str,
+) -> Option<SourceError> {
     let document = Document::read(&registry.defined_in, text).ok()?;
-    let mut keys = document.root().entries().ok()?;
+    let mut keys = document.root_value().entries().ok()?;
     let (_, all) = keys.find(|(key, _)| key.as_str() == File::registries)?;
     let is_it = |key: &Text<'_>| prefix(key.as_str()).is_ok_and(|key| key == registry.prefix);
     let (_, value) = all.entries().ok()?.find(|(key, _)| is_it(key))?;
@@ -184,7 +188,7 @@ pub fn error_at_registry(registry: &Registry, text: &str, message: &str) -> Opti
     }
     let place = of(RegistryTable::url).unwrap_or(value).text().ok()?;
     let end = place.as_str().find("://")?;
-    Some(place.problem(Problem::new(message).at(0..end)))
+    Some(place.problem(TextProblem::new(message).at(0..end)))
 }
 
 /// The host that a registry may name for its tokens, which only the user can say. Otherwise, whoever writes into a checkout could have
@@ -197,33 +201,34 @@ fn tokens_at(value: Value<'_>, named_by: NamedBy) -> Result<String, SourceError>
     value.text()?.parse(|text| {
         let host = text.strip_suffix('/').unwrap_or(text);
         let base = Base::parse(&format!("{host}/")).map_err(|_| {
-            Problem::new(format!("`{text}` is not a host")).help("write it as in `auth.acme.co`")
+            TextProblem::new(format!("`{text}` is not a host"))
+                .help("write it as in `auth.acme.co`")
         })?;
-        Ok::<_, Problem>(base.host_port().to_owned())
+        Ok::<_, TextProblem>(base.host_port().to_owned())
     })
 }
 
 /// A provider's name becomes part of a program's name, so it is a plain word.
-fn provider(text: &str) -> Result<String, Problem> {
+fn provider(text: &str) -> Result<String, TextProblem> {
     let plain = |character: char| character.is_ascii_alphanumeric() || "+-._".contains(character);
     let starts_well = text.starts_with(|character: char| character.is_ascii_alphanumeric());
     if starts_well && text.chars().all(plain) {
         return Ok(text.to_owned());
     }
-    Err(Problem::new(format!("`{text}` is not a provider"))
+    Err(TextProblem::new(format!("`{text}` is not a provider"))
         .help("the providers are `hub`, `git`, `oci`, `helm`, `kudo`, `olm`, `path`, and those of plugins"))
 }
 
 /// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash. What follows a `#`, where no place has anything, may be
 /// a secret.
-pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
+pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, TextProblem> {
     read_place(text, folder).map_err(|problem| match text.find('#') {
-        Some(mark) => problem.hiding(mark + 1..text.len()),
+        Some(mark) => problem.hiding_bytes(mark + 1..text.len()),
         None => problem,
     })
 }
 
-fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
+fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, TextProblem> {
     let is_folder = matches!(text, "." | "..")
         || text.starts_with(['/'])
         || text.starts_with("./")
@@ -231,20 +236,21 @@ fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
     if is_folder {
         let path = normalized(&folder.join(text));
         let url = Url::from_directory_path(&path).map_err(|()| {
-            Problem::new(format!("`{}` cannot be written as a URL", path.display()))
+            TextProblem::new(format!("`{}` cannot be written as a URL", path.display()))
         })?;
         return Ok(url.into());
     }
     let help = "write a URL such as `https://hub.acme.co/`, or `./hub` for a folder";
     if !text.contains("://") {
-        return Err(Problem::new(format!(
+        return Err(TextProblem::new(format!(
             "`{}` is neither a URL nor a folder",
             place_without_secrets(text)
         ))
         .help(help));
     }
-    let url = SafeUrl::parse(text)
-        .map_err(|error| Problem::new(format!("this is not a valid URL: {error}")).help(help))?;
+    let url = SafeUrl::parse(text).map_err(|error| {
+        TextProblem::new(format!("this is not a valid URL: {error}")).help(help)
+    })?;
     if url.may_hold_secret() {
         let what = match url.as_url().password() {
             Some(_) => "a password does not belong in this file",
@@ -252,18 +258,21 @@ fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
         };
         let host = url.host_and_port();
         let variable = or_variable(&host);
-        return Err(Problem::new(what)
+        return Err(TextProblem::new(what)
             .help(format!("leave it out; `mu login {host}` stores a token{variable}")));
     }
     if url.as_url().query().is_some() || url.as_url().fragment().is_some() {
-        return Err(Problem::new("the URL of a registry has no `?` and no `#`")
+        return Err(TextProblem::new("the URL of a registry has no `?` and no `#`")
             .help("the part after them would not be sent with requests for its files"));
     }
     Ok(url.as_folder())
 }
 
 /// The longest prefix first; for equal prefixes, only the workspace's registry.
-pub(super) fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
+pub(super) fn merged_registries(
+    mut above: Vec<ConfiguredRegistry>,
+    below: Vec<ConfiguredRegistry>,
+) -> Vec<ConfiguredRegistry> {
     for registry in below {
         if above.iter().all(|other| other.prefix != registry.prefix) {
             above.push(registry);

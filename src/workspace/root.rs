@@ -40,7 +40,7 @@ pub fn root_around(start: &Path, home: &Path, mu_home: &Path) -> Option<PathBuf>
                 marked = Some(folder);
             }
         }
-        let is_package = || matches!(formats::locate(folder), Ok(Some(_)) | Err(_));
+        let is_package = || matches!(formats::locate_manifest(folder), Ok(Some(_)) | Err(_));
         if marked.is_none() && packaged.is_none() && is_package() {
             packaged = Some(folder);
         }

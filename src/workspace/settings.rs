@@ -12,7 +12,7 @@ use mu_provider::{InnerPath, NamedBy};
 
 use super::elsewhere::{OfUser, TrustedBuilds};
 use super::schema::{File, PackageTable};
-use super::{Cutoff, Registry};
+use super::{ConfiguredRegistry, Cutoff};
 use crate::manifest::source::{SourceError, Table, Text, Value};
 use crate::manifest::{Capability, choice, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
@@ -38,7 +38,7 @@ pub struct Settings {
     /// How versions are chosen.
     pub resolution: Resolution,
     /// Where bases really are; the longest prefix first.
-    pub registries: Vec<Registry>,
+    pub registries: Vec<ConfiguredRegistry>,
     /// Which hosts registries may name for their tokens; from the user's own file alone.
     pub token_hosts: TokenHosts,
     /// Facts that packages' constraints are checked against.
@@ -54,7 +54,7 @@ pub struct Settings {
     /// Which ids mean others.
     pub aliases: Aliases,
     /// Versions that are never chosen.
-    pub exclude: Vec<Exclusion>,
+    pub exclude: Vec<ExclusionSetting>,
     /// What is changed in packages before they are installed.
     pub patches: Vec<PatchFile>,
     /// Charts that use the copies of their dependencies that they carry inside.
@@ -92,19 +92,19 @@ impl Settings {
     }
 
     /// The registry that serves a package, if one is configured: the one with the longest prefix.
-    pub fn registry(&self, id: &PackageId) -> Option<&Registry> {
+    pub fn registry(&self, id: &PackageId) -> Option<&ConfiguredRegistry> {
         self.registries.iter().find(|registry| registry.rest_of(id).is_some())
     }
 
     /// The strictest rule about the age of versions, if it is now `now`.
     pub fn release_age(&self, now: i64) -> Option<ReleaseAge> {
-        self.release_ages.iter().min_by_key(|age| age.cutoff.moment(now)).copied()
+        self.release_ages.iter().min_by_key(|age| age.cutoff.cutoff_time(now)).copied()
     }
 
     /// Replaces the registry with the same prefix, or adds it.
-    pub fn put_registry(&mut self, registry: Registry) {
+    pub fn put_registry(&mut self, registry: ConfiguredRegistry) {
         self.registries.retain(|other| other.prefix != registry.prefix);
-        let longer = |other: &Registry| other.prefix.len() > registry.prefix.len();
+        let longer = |other: &ConfiguredRegistry| other.prefix.len() > registry.prefix.len();
         let place = self.registries.iter().take_while(|other| longer(other)).count();
         self.registries.insert(place, registry);
     }
@@ -142,7 +142,7 @@ choice! {
 
 /// Versions that are never picked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exclusion {
+pub struct ExclusionSetting {
     /// The package.
     pub id: PackageId,
     /// The versions; `None` for all of them.
@@ -190,7 +190,7 @@ const PROVIDES: &str = "provides";
 
 /// What a file states of a package.
 #[derive(Debug)]
-pub(super) struct Stated {
+pub(super) struct StatedPackage {
     package: Reference,
     provides: Option<Vec<String>>,
     replaces: Option<Vec<Reference>>,
@@ -198,11 +198,11 @@ pub(super) struct Stated {
 
 /// What all packages provide and replace, as files state it; of two files that name a package, the later counts.
 pub(super) fn joined(
-    files: [(Vec<Stated>, &Defaults); 2],
+    files: [(Vec<StatedPackage>, &Defaults); 2],
 ) -> (BTreeMap<PackageId, Vec<String>>, BTreeMap<PackageId, BTreeSet<PackageId>>) {
     let (mut provided, mut replaced) = (BTreeMap::new(), BTreeMap::new());
     for (all, defaults) in files {
-        for Stated { package, provides, replaces } in all {
+        for StatedPackage { package, provides, replaces } in all {
             let id = package.id(defaults);
             provided.extend(provides.map(|provides| (id.clone(), provides)));
             let ids = |old: Vec<Reference>| old.iter().map(|old| old.id(defaults)).collect();
@@ -213,13 +213,13 @@ pub(super) fn joined(
 }
 
 /// Reads what is stated of packages.
-pub(super) fn packages(table: Table<'_>) -> Result<Vec<Stated>, SourceError> {
+pub(super) fn packages(table: Table<'_>) -> Result<Vec<StatedPackage>, SourceError> {
     table.entries(File::packages, |(key, value)| {
         let package = key.parse(unversioned)?;
         let table = value.table(PackageTable::KEYS)?;
         let provides = table.get(PackageTable::provides).map(capabilities).transpose()?;
         let replaces = table.get(PackageTable::replaces).map(names).transpose()?;
-        Ok(Stated { package, provides, replaces })
+        Ok(StatedPackage { package, provides, replaces })
     })
 }
 

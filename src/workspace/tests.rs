@@ -25,7 +25,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 
 fn open(folder: &TempDir) -> Result<Workspace, WorkspaceError> {
     let home = folder.path().join("home/.mu");
-    Workspace::open(folder.path(), [&home, &home], &Aliases::default)
+    Workspace::open(folder.path(), [&home, &home], &HelmRepositoryAliases::default)
 }
 
 fn opened(folder: &TempDir) -> Workspace {
@@ -405,8 +405,8 @@ fn a_workspace_inside_is_a_member_where_its_name_leads() {
     let places: Vec<&str> = workspace.members.iter().map(|member| &*member.place).collect();
     assert_eq!(places, ["a", "git.co/a/y", "x"]);
     let at = |place: &str| folder.path().join(place);
-    let own = |place: &str| Some(Why::OwnWorkspace(at(place)));
-    let why = |place: &str| workspace.left_out.why(&at(place)).cloned();
+    let own = |place: &str| Some(LeftOutReason::OwnWorkspace(at(place)));
+    let why = |place: &str| workspace.left_out.reason_left_out(&at(place)).cloned();
     assert_eq!((why("x"), why("x/below")), (None, own("x")));
     assert_eq!((why("copy"), why("copy/b/c")), (own("copy"), own("copy")));
     assert_eq!((why("old/z"), why("wrong")), (own("old/z"), own("wrong")));
@@ -423,10 +423,13 @@ fn why_a_folder_is_not_searched_is_known() {
     ]);
     let workspace = opened(&folder);
     let at = |place: &str| folder.path().join(place);
-    let why = |place: &str| workspace.left_out.why(&at(place)).cloned();
+    let why = |place: &str| workspace.left_out.reason_left_out(&at(place)).cloned();
     assert_eq!((why(""), why("p/a/x"), why("p/b"), why("r")), (None, None, None, None));
-    assert_eq!((why("p/a"), why("q/b")), (Some(Why::Unnamed), Some(Why::Unnamed)));
-    assert_eq!(why("target/c"), Some(Why::OtherTool(at("target"))));
+    assert_eq!(
+        (why("p/a"), why("q/b")),
+        (Some(LeftOutReason::Unnamed), Some(LeftOutReason::Unnamed))
+    );
+    assert_eq!(why("target/c"), Some(LeftOutReason::OtherTool(at("target"))));
 }
 
 #[test]
@@ -472,8 +475,8 @@ fn links_are_not_followed_out() {
     link(&outside.path().join("Mu.yaml"), "a/Mu.yaml");
     link(Path::new("nowhere"), "b/Mu.yaml");
     let left_out = opened(&folder).left_out;
-    let why = |place: &str| left_out.why(&folder.path().join(place)).cloned();
-    let linked = |place: &str| Some(Why::Link(folder.path().join(place)));
+    let why = |place: &str| left_out.reason_left_out(&folder.path().join(place)).cloned();
+    let linked = |place: &str| Some(LeftOutReason::Link(folder.path().join(place)));
     assert_eq!((why("linked"), why("loop/in")), (linked("linked"), linked("loop")));
     assert_eq!((why("a"), why("a/b"), why("in")), (linked("a/Mu.yaml"), None, None));
     let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("c/Mu.yaml")).status();
@@ -498,7 +501,7 @@ fn a_home_folder_is_only_its_own_package() {
         (".mu/config.yaml", "link: copy\n"),
     ]);
     let home = folder.path().join(".mu");
-    let workspace = Workspace::open(folder.path(), [&home, &home], &Aliases::default);
+    let workspace = Workspace::open(folder.path(), [&home, &home], &HelmRepositoryAliases::default);
     let workspace = workspace.expect("opens");
     assert_eq!((workspace.members.len(), workspace.settings.link), (1, Link::Copy));
 }

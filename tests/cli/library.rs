@@ -10,7 +10,7 @@ use mu::ops::get::{GetRequest, get};
 use mu::ops::requirements::supposition::WhatIf;
 use mu::ops::what_if::compare;
 use mu::ops::what_if::what_if;
-use mu::ops::{NoEvents, Options, Outcome, Scope, Session};
+use mu::ops::{NoEvents, OperationScope, Options, Outcome, Session};
 use mu::reference::PackageId;
 
 use crate::support::{Nginx, Package, Sandbox};
@@ -35,7 +35,8 @@ fn environment(sandbox: &Sandbox) -> Environment {
 
 fn session(sandbox: &Sandbox) -> Session {
     let (options, events) = (Options::default(), Arc::new(NoEvents));
-    Session::open_to_change(environment(sandbox), options, Scope::Workspace, events).expect("opens")
+    Session::open_to_change(environment(sandbox), options, OperationScope::Workspace, events)
+        .expect("opens")
 }
 
 #[test]

@@ -15,7 +15,7 @@ use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{ClientConfigKey, ObjectStore};
 
-use crate::connect::Patience;
+use crate::connect::ImpatientConnector;
 use crate::connect::Sending;
 use crate::profile;
 
@@ -183,7 +183,7 @@ impl Bucket {
         let builder = self.configured(AmazonS3Builder::new(), AmazonS3Builder::with_config);
         let of = |key| builder.get_config_value(key);
         let http = may_be_plain(of(&S3Endpoint).or_else(|| of(&Endpoint)));
-        let patience = Patience::new(of(&MetadataEndpoint), self.sending.clone());
+        let patience = ImpatientConnector::new(of(&MetadataEndpoint), self.sending.clone());
         let store = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_bucket_name(&self.name)
@@ -201,7 +201,7 @@ impl Bucket {
         let store = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_bucket_name(&self.name)
-            .with_http_connector(Patience::new(None, self.sending.clone()))
+            .with_http_connector(ImpatientConnector::new(None, self.sending.clone()))
             .build();
         store.map(|store| self.below_prefix(store)).map_err(|error| error.to_string())
     }
@@ -213,7 +213,7 @@ impl Bucket {
         let http = may_be_plain(builder.get_config_value(&Endpoint));
         let mut builder = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
-            .with_http_connector(Patience::new(None, self.sending.clone()));
+            .with_http_connector(ImpatientConnector::new(None, self.sending.clone()));
         // If Azure runs the program as a service, this URL provides its identity.
         if let Some((_, url)) = self.variables.iter().find(|(name, _)| name == AZURE_IDENTITY) {
             builder = builder.with_config(MsiEndpoint, url);

@@ -32,7 +32,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Connects as usual, but gives up early if there is no metadata service.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct ImpatientConnector {
     connector: ReqwestConnector,
     /// The service that the user names.
     service: Option<String>,
@@ -51,7 +51,7 @@ struct Client {
 
 /// There are no credentials, and no service that provides them.
 #[derive(Debug, thiserror::Error)]
-pub enum NoCredentials {
+pub enum CredentialsNotProvided {
     /// No metadata service answers.
     #[error("no credentials are set, and no cloud metadata service on this machine provides any")]
     Unreachable(#[source] HttpError),
@@ -60,7 +60,7 @@ pub enum NoCredentials {
     Refused(String),
 }
 
-impl Patience {
+impl ImpatientConnector {
     /// Creates this with a metadata service at a URL of the user's, and what reports how much of a file is
     /// sent.
     pub(crate) fn new(service: Option<String>, sending: Option<Sending>) -> Self {
@@ -70,7 +70,7 @@ impl Patience {
     }
 }
 
-impl HttpConnector for Patience {
+impl HttpConnector for ImpatientConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = self.connector.connect(options)?;
         let (service, sending) = (self.service.clone(), self.sending.clone());
@@ -106,13 +106,13 @@ impl HttpService for Client {
                     // An error of no known kind is not retried.
                     ATTEMPTS.. => Err(HttpError::new(
                         HttpErrorKind::Unknown,
-                        NoCredentials::Unreachable(error),
+                        CredentialsNotProvided::Unreachable(error),
                     )),
                     _ => Err(error),
                 }
             }
             Ok(response) if is_metadata && is_refusal(response.status().as_u16()) => {
-                let refused = NoCredentials::Refused(response.status().to_string());
+                let refused = CredentialsNotProvided::Refused(response.status().to_string());
                 Err(HttpError::new(HttpErrorKind::Unknown, refused))
             }
             result => result,

@@ -11,6 +11,6 @@ mod profile;
 mod sign;
 
 pub use crate::bucket::{Bucket, credentials_hint};
-pub use crate::connect::NoCredentials;
+pub use crate::connect::CredentialsNotProvided;
 pub use crate::connect::Sending;
 pub use crate::sign::Buckets;

@@ -19,7 +19,7 @@ use object_store::{GetOptions, GetRange, ObjectStore};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::bucket::{Bucket, credentials_hint};
-use crate::connect::NoCredentials;
+use crate::connect::CredentialsNotProvided;
 
 /// The buckets of a run, each of which is opened when it is first needed.
 pub struct Buckets {
@@ -156,7 +156,7 @@ fn hinted(error: ProviderError, url: &SafeUrl) -> ProviderError {
 
 /// Why the client of the store has not come to the request itself: mostly, it has no credentials.
 fn reason(error: &(dyn Error + 'static)) -> String {
-    let known = causes(error).find(|cause| cause.is::<NoCredentials>());
+    let known = causes(error).find(|cause| cause.is::<CredentialsNotProvided>());
     known.or_else(|| causes(error).last()).unwrap_or(error).to_string()
 }
 

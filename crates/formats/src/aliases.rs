@@ -47,7 +47,7 @@ pub(crate) fn shape() -> &'static Shape {
 
 /// Repositories by the short names that the user gave them: `helm repo add NAME URL`.
 #[derive(Clone, Default)]
-pub struct Aliases {
+pub struct HelmRepositoryAliases {
     named: BTreeMap<String, String>,
     /// Where else a chart is known to be, whose repository has a name that is not there.
     otherwise: Option<Arc<OfChart>>,
@@ -56,12 +56,13 @@ pub struct Aliases {
 /// Finds the URL of the repository of a chart by the chart's name.
 type OfChart = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-impl Aliases {
+impl HelmRepositoryAliases {
     /// Reads Helm's `repositories.yaml`. What cannot be read names nothing.
     pub fn read(text: &str) -> Self {
         let Ok(root) = reader::read(text, &SHAPE) else { return Self::default() };
-        let pair =
-            |repository: &Node<'_>| Some((repository.said("name")?, repository.said("url")?));
+        let pair = |repository: &Node<'_>| {
+            Some((repository.text_for_people("name")?, repository.text_for_people("url")?))
+        };
         let repositories = root.list("repositories").unwrap_or_default();
         Self { named: repositories.iter().filter_map(pair).collect(), otherwise: None }
     }
@@ -82,7 +83,7 @@ impl Aliases {
     }
 }
 
-impl fmt::Debug for Aliases {
+impl fmt::Debug for HelmRepositoryAliases {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.named.fmt(formatter)
     }
@@ -104,9 +105,10 @@ impl Guarded {
     pub fn read(text: &str) -> Vec<Self> {
         let Ok(root) = reader::read(text, &SHAPE) else { return Vec::new() };
         let one = |repository: &Node<'_>| {
-            let password = repository.said("password").filter(|password| !password.is_empty())?;
-            let user = repository.said("username").unwrap_or_default();
-            Some(Self { url: repository.said("url")?, user, password })
+            let password =
+                repository.text_for_people("password").filter(|password| !password.is_empty())?;
+            let user = repository.text_for_people("username").unwrap_or_default();
+            Some(Self { url: repository.text_for_people("url")?, user, password })
         };
         root.list("repositories").unwrap_or_default().iter().filter_map(one).collect()
     }

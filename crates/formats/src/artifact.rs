@@ -13,7 +13,7 @@ use crate::files::Texts;
 pub struct Artifact {
     /// Finds the package in a registry's manifest; `None` if it does not have this format. Otherwise returns
     /// which layer has the files, counted from 0, or why none has.
-    pub find: fn(&Image<'_>) -> Option<Result<usize, String>>,
+    pub find: fn(&ArtifactManifest<'_>) -> Option<Result<usize, String>>,
     /// The label in an image's config that marks its layer, by the part before the layer's digest, and its value: builders of
     /// images drop the annotations of layers, and keep labels. If there is no label either, the last layer with a manifest counts.
     pub label: Option<(&'static str, &'static str)>,
@@ -73,7 +73,7 @@ pub struct Pushed {
 
 /// A registry's manifest, as far as formats look at it.
 #[derive(Debug, Clone, Default)]
-pub struct Image<'a> {
+pub struct ArtifactManifest<'a> {
     /// The media type of its config.
     pub config: &'a str,
     /// Its annotations.

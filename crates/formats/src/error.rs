@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use mu_manifest::source::{SourceError, line_of, printable};
+use mu_manifest::source::{SourceError, line_at_offset, printable};
 use mu_provider::brief;
 
 /// A foreign manifest that cannot be used.
@@ -33,7 +33,7 @@ impl FormatError {
         let column = 1 + before.get(begin..).unwrap_or_default().chars().count();
         Self {
             file: file.to_owned(),
-            line: line_of(text, span.start),
+            line: line_at_offset(text, span.start),
             column,
             reason: fault.reason,
             span,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::Name;
-use mu_manifest::source::{New, Problem, SourceError};
+use mu_manifest::source::{New, SourceError, TextProblem};
 use mu_provider::{Dependency, Release};
 
-use crate::aliases::Aliases;
+use crate::aliases::HelmRepositoryAliases;
 use crate::artifact::Artifact;
 use crate::error::FormatError;
 use crate::files::Texts;
@@ -48,7 +48,7 @@ pub struct Format {
     /// Whether versions may leave numbers out: `1.28`.
     pub lenient: bool,
     /// How its manifests write dependencies, for commands that change them.
-    pub dialect: fn(&Aliases) -> Arc<dyn Dialect>,
+    pub dialect: fn(&HelmRepositoryAliases) -> Arc<dyn Dialect>,
     /// Where a package is that a manifest names by one word alone, as a reference, if the format has a place for them.
     pub place_of_word: Option<fn(&str) -> String>,
     /// What packs it, in the words of a hint.
@@ -69,7 +69,7 @@ pub struct Reading<'a> {
     /// Whether the folders beside a package are there that others use where it is.
     pub is_folder: bool,
     /// Short names that the user gave to registries of the format.
-    pub aliases: Option<&'a Aliases>,
+    pub aliases: Option<&'a HelmRepositoryAliases>,
     /// The names of what lies where the package carries others inside (`charts/`), if that was looked up.
     pub carried: Option<&'a BTreeSet<String>>,
 }
@@ -98,7 +98,7 @@ pub struct Package {
 }
 
 /// Checks the name of a package that is one segment of a name; messages call it `what`.
-pub(crate) fn check_name(name: &str, what: &str) -> Result<(), String> {
+pub(crate) fn check_name_segment(name: &str, what: &str) -> Result<(), String> {
     if name.contains('/') || name.ends_with(".git") {
         return Err(format!("`{name}` is not the name of {what}"));
     }
@@ -156,7 +156,7 @@ impl Format {
         &self,
         path: &Path,
         text: &str,
-        aliases: Option<&Aliases>,
+        aliases: Option<&HelmRepositoryAliases>,
     ) -> Result<Vec<Placed>, SourceError> {
         let texts = Texts([(self.manifest.to_owned(), text.to_owned())].into());
         self.placed_in(path, text, &texts, aliases)
@@ -168,7 +168,7 @@ impl Format {
         path: &Path,
         text: &str,
         texts: &Texts,
-        aliases: Option<&Aliases>,
+        aliases: Option<&HelmRepositoryAliases>,
     ) -> Result<Vec<Placed>, SourceError> {
         let around = Reading { is_own: true, aliases, ..Reading::default() };
         let package = (self.read)(texts, &around).map_err(|error| error.in_text(path, text))?;
@@ -192,22 +192,27 @@ impl Dialect for Unedited {
         Ok(Vec::new())
     }
 
-    fn check(&self, _path: &Path, _text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
+    fn check(
+        &self,
+        _path: &Path,
+        _text: &str,
+        new: Option<&Requirement>,
+    ) -> Result<(), TextProblem> {
         Err(self.refused(new))
     }
 
-    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), TextProblem> {
         Err(self.refused(Some(new)))
     }
 
-    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+    fn version(&self, wanted: &Requirement) -> Result<String, TextProblem> {
         Err(self.refused(Some(wanted)))
     }
 }
 
 impl Unedited {
-    fn refused(&self, new: Option<&Requirement>) -> Problem {
-        let refused = Problem::new(format!("mu does not edit {}", self.place));
+    fn refused(&self, new: Option<&Requirement>) -> TextProblem {
+        let refused = TextProblem::new(format!("mu does not edit {}", self.place));
         refused.help(match new {
             Some(new) => (self.add)(new.reference.name().leaf()),
             None => "change it there".to_owned(),

@@ -64,7 +64,7 @@ impl Index {
 }
 
 /// What the entries of an index are.
-pub(crate) struct Entries<'a> {
+pub(crate) struct IndexEntries<'a> {
     /// The format of the entries.
     pub(crate) format: &'static str,
     /// What the entries are called.
@@ -102,7 +102,7 @@ pub fn is_index(text: &str) -> bool {
     }
 }
 
-impl Entries<'_> {
+impl IndexEntries<'_> {
     /// Reads `text`, the index that came from `file`.
     pub(crate) fn index(&self, file: &str, text: &str) -> Result<Index, FormatError> {
         let lines = Lines {
@@ -123,7 +123,7 @@ pub(crate) fn add_archive(release: &mut Release, node: &Node<'_>) -> Result<(), 
     if node.flag("removed")? {
         release.yanked = Yanked::Flag(true);
     }
-    release.published = node.said("created");
+    release.published = node.text_for_people("created");
     if let Some((digest, at)) = node.text("digest")? {
         let hex = digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase();
         let digest: Result<ArchiveDigest, _> = format!("sha256:{hex}").parse();
@@ -139,7 +139,7 @@ pub(crate) fn add_archive(release: &mut Release, node: &Node<'_>) -> Result<(), 
 }
 
 struct Lines<'a> {
-    of: &'a Entries<'a>,
+    of: &'a IndexEntries<'a>,
     text: &'a str,
     index: Index,
     /// The first entry of another format.

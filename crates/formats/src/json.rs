@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Number;
 
 use crate::error::Fault;
-use crate::node::{Entries, Entry, Kind, Node};
+use crate::node::{Entry, Kind, MapEntries, Node};
 use crate::shape::{Shape, Under, Values};
 use crate::unknown::Unknown;
 
@@ -131,7 +131,7 @@ impl<'t> Visitor<'t> for Value<'_> {
 
     fn visit_map<A: MapAccess<'t>>(mut self, mut from: A) -> Result<Kind<'t>, A::Error> {
         let shape = self.shape;
-        let mut entries = Entries::new(shape);
+        let mut entries = MapEntries::new(shape);
         let known = self.unknown.len();
         while let Some(key) = from.next_key_seed(KeyText)? {
             let (key, under) = match shape.under(key) {

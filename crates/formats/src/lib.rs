@@ -38,8 +38,8 @@ mod repeat;
 mod shape;
 mod unknown;
 
-pub use self::aliases::{Aliases, Guarded, check_repositories};
-pub use self::artifact::{Archived, Artifact, Image, Layer, Pushed};
+pub use self::aliases::{Guarded, HelmRepositoryAliases, check_repositories};
+pub use self::artifact::{Archived, Artifact, ArtifactManifest, Layer, Pushed};
 pub use self::error::FormatError;
 pub use self::files::Texts;
 pub use self::format::{Format, GIT, Package, Place, Reading};

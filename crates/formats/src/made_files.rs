@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::{Aliases, check_passwords, check_repositories, helm, kcl, kudo};
+use crate::{HelmRepositoryAliases, check_passwords, check_repositories, helm, kcl, kudo};
 
 /// The files, the tables of their formats, and the rows of those that no such tool writes: other files have them.
 const FILES: [(&str, &str, &[&str]); 6] = [
@@ -123,7 +123,8 @@ fn told(name: &str, text: &str) -> Vec<String> {
             Vec::new()
         }
         "index.yaml" => {
-            let index = helm::index(name, text, &Aliases::default()).expect("can be read");
+            let index =
+                helm::index(name, text, &HelmRepositoryAliases::default()).expect("can be read");
             of_index(&index.packages)
         }
         "kudo-index.yaml" => of_index(&kudo::index(name, text).expect("can be read").packages),

@@ -112,7 +112,7 @@ pub fn as_listed(manifest: &mut Manifest, line: &Release) {
 /// What a line says in place of a folder beside the package in its repository: one version of the package that has that place
 /// in the hub.
 fn beside(line: &Release, written: &Reference) -> Option<Reference> {
-    let meant = Name::parse(&line.name).ok()?.beside(written.local()?)?;
+    let meant = Name::parse(&line.name).ok()?.at_relative_path(written.local()?)?;
     let listed = line.dependencies.iter().flatten();
     let mut listed = listed.filter_map(|one| Reference::parse(one.reference()).ok());
     listed.find(|one| {

@@ -49,14 +49,14 @@ pub(crate) const PERSON: Shape =
 pub(crate) const PEOPLE: Shape = Shape::Shown(&Shape::List(&PERSON));
 
 /// The entries of a map while it is read.
-pub(crate) struct Entries<'t> {
+pub(crate) struct MapEntries<'t> {
     all: Vec<Entry<'t>>,
     shape: &'static Shape,
     /// The places of those that come from merged maps.
     merged: Vec<usize>,
 }
 
-impl<'t> Entries<'t> {
+impl<'t> MapEntries<'t> {
     pub(crate) fn new(shape: &'static Shape) -> Self {
         Self { all: Vec::new(), shape, merged: Vec::new() }
     }
@@ -148,7 +148,7 @@ impl<'t> Node<'t> {
     }
 
     /// The text of a key that is only for people: one that makes no sense is left out, and of a long one its end.
-    pub(crate) fn said(&self, key: &str) -> Option<String> {
+    pub(crate) fn text_for_people(&self, key: &str) -> Option<String> {
         Some(short(self.text(key).ok()??.0))
     }
 
@@ -162,7 +162,10 @@ impl<'t> Node<'t> {
     pub(crate) fn maintainers(&self) -> Vec<Maintainer> {
         let listed = self.list("maintainers").unwrap_or_default().iter().take(MOST_SAID);
         let person = |node: &Node<'t>| {
-            Some(Maintainer::Person { name: node.said("name")?, email: node.said("email") })
+            Some(Maintainer::Person {
+                name: node.text_for_people("name")?,
+                email: node.text_for_people("email"),
+            })
         };
         listed.filter_map(person).collect()
     }

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::files::Texts;
 use crate::format::{Format, Reading};
-use crate::{Aliases, check_passwords, check_repositories, crossplane, helm, kcl, kudo, olm};
+use crate::{
+    HelmRepositoryAliases, check_passwords, check_repositories, crossplane, helm, kcl, kudo, olm,
+};
 
 /// The keys that no format has. Published files have them, and `mu info` or `mu doctor` tells of them.
 const TOLD: &[(&str, &str)] = &[
@@ -142,7 +144,11 @@ fn told(file: &str, key: &str) -> Told {
         }
         ("index.yaml", _) => {
             let text = with(json!({"entries": {"NAME": [entry]}})).to_string();
-            of_lines(&helm::index(file, &text, &Aliases::default()).map_err(reason)?.packages)
+            of_lines(
+                &helm::index(file, &text, &HelmRepositoryAliases::default())
+                    .map_err(reason)?
+                    .packages,
+            )
         }
         ("kudo-index.yaml", _) => {
             let text = with(json!({"entries": {"NAME": [operator]}})).to_string();
@@ -177,7 +183,7 @@ fn told(file: &str, key: &str) -> Told {
                 true => (bundle, with(channel)),
                 false => (with(bundle), channel),
             };
-            let mut catalog = olm::Catalog::default();
+            let mut catalog = olm::CatalogDocuments::default();
             let text = format!("{bundle}\n{channel}\n");
             catalog.add(file, &text, &mut |_| None).map_err(|excess| excess.to_string())?;
             of_lines(&catalog.finish().packages)

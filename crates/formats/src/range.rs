@@ -5,7 +5,7 @@
 
 use mu_manifest::Requirement;
 use mu_manifest::reference::Range;
-use mu_manifest::source::Problem;
+use mu_manifest::source::TextProblem;
 
 /// How many alternatives a range may become.
 const MOST_ALTERNATIVES: usize = 64;
@@ -50,12 +50,12 @@ pub fn rewritten(text: &str) -> Result<Rewritten, String> {
 /// # Errors
 ///
 /// When this range cannot say it.
-pub(crate) fn ranged(range: &str, wanted: &Requirement) -> Result<String, Problem> {
+pub(crate) fn ranged(range: &str, wanted: &Requirement) -> Result<String, TextProblem> {
     if !wanted.prerelease {
         return Ok(range.to_owned());
     }
     with_prereleases(range).ok_or_else(|| {
-        Problem::new(format!("`{range}` cannot say here that prereleases are wanted"))
+        TextProblem::new(format!("`{range}` cannot say here that prereleases are wanted"))
             .help("write a range that names one, such as `>=1.2.0-0 <2.0.0-0`")
     })
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_yaml::granit_parser::{self as yaml, Event, Parser, ScalarStyle, Span, StrInput};
 
 use crate::error::Fault;
-use crate::node::{self, Entries, Entry, Kind, Node};
+use crate::node::{self, Entry, Kind, MapEntries, Node};
 use crate::repeat::{Found, Repeats};
 use crate::shape::{Shape, Under, Values};
 use crate::unknown::Unknown;
@@ -143,7 +143,7 @@ impl<'t> Reader<'t> {
                 Ok((event, span)) => {
                     let span = bytes(&span);
                     match event {
-                        Event::DocumentStart(..) => self.repeats.next_document(),
+                        Event::DocumentStart(..) => self.repeats.begin_next_document(),
                         _ => self.repeats.note(&event, &span)?,
                     }
                     return Ok((event, span));
@@ -213,7 +213,7 @@ impl<'t> Reader<'t> {
                 }
             }
             Event::MappingStart(..) => {
-                let mut entries = Entries::new(shape);
+                let mut entries = MapEntries::new(shape);
                 let known = self.unknown.len();
                 let level = self.level();
                 while let Some(Key { text: key, span, is_merged }) = self.key(level)? {
@@ -276,7 +276,7 @@ impl<'t> Reader<'t> {
 
     /// The map whose beginning was read last.
     pub(crate) fn level(&self) -> Level {
-        Level(self.repeats.level())
+        Level(self.repeats.repeat_depth())
     }
 
     /// The next key of a map; `None` at its end. The keys of a merged map follow in place of the merge key, so that of two
@@ -294,7 +294,7 @@ impl<'t> Reader<'t> {
                     self.repeats.merge(begin, &span)?;
                 }
                 (Event::Scalar(text, ..), span) => {
-                    let is_merged = self.repeats.level() > level.0;
+                    let is_merged = self.repeats.repeat_depth() > level.0;
                     return Ok(Some(Key { text, span, is_merged }));
                 }
                 (_, span) => return Err(Fault::new(span, "a key must be text")),

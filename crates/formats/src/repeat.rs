@@ -60,7 +60,7 @@ impl Default for Repeats<'_> {
 
 impl<'t> Repeats<'t> {
     /// Begins with the next document: it cannot name values of this one.
-    pub(crate) fn next_document(&mut self) {
+    pub(crate) fn begin_next_document(&mut self) {
         let (named, left) = (self.named, self.left);
         *self = Self { named, left, ..Self::default() };
     }
@@ -146,7 +146,7 @@ impl<'t> Repeats<'t> {
     }
 
     /// How many values are being repeated, one inside of the other.
-    pub(crate) fn level(&self) -> usize {
+    pub(crate) fn repeat_depth(&self) -> usize {
         self.playing.len()
     }
 

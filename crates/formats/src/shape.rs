@@ -167,7 +167,7 @@ impl Values {
     }
 
     /// What there is too much of, if nothing more can be read.
-    pub(crate) fn excess(&self) -> Option<String> {
+    pub(crate) fn exceeded_limit(&self) -> Option<String> {
         let [left, most] = self.whole;
         (left == 0).then(|| format!("more than {} values", grouped(most)))
     }

@@ -11,9 +11,9 @@ use mu_hub::paths::CATALOG_FILE;
 
 /// The catalog as it was last read.
 #[derive(Debug, Default)]
-pub(super) struct Catalog(Mutex<Option<(String, Bytes)>>);
+pub(super) struct CachedCatalog(Mutex<Option<(String, Bytes)>>);
 
-impl Catalog {
+impl CachedCatalog {
     /// The catalog as it is now; empty if there is none.
     pub(super) async fn read(&self, files: &Files) -> Result<Bytes, Problem> {
         let known = lock(&self.0).clone();

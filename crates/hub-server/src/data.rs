@@ -3,14 +3,14 @@
 use mu_hub::files::Files;
 use mu_hub::root::Root;
 
-use super::catalog::Catalog;
+use super::catalog::CachedCatalog;
 
 /// What every request may read.
 pub(crate) struct Data {
     pub(crate) files: Files,
     /// The hub's folders, which never change.
     pub(crate) root: Root,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: CachedCatalog,
     /// What references to the hub's packages begin with, if it is known.
     pub(crate) base: Option<String>,
     /// Whether this server itself uses TLS.

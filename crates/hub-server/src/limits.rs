@@ -14,7 +14,7 @@ const ADDRESSES: usize = 16_384;
 
 /// A bucket for each client address.
 #[derive(Debug)]
-pub(super) struct Buckets {
+pub(super) struct ClientBuckets {
     /// The size of a bucket.
     most: f64,
     /// How much flows in each second.
@@ -28,7 +28,7 @@ struct Bucket {
     seen: Instant,
 }
 
-impl Buckets {
+impl ClientBuckets {
     /// At most `most` in a minute, all of which may come at once.
     pub(super) fn per_minute(most: u32) -> Self {
         Self::new(f64::from(most), f64::from(most) / 60.0)
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_share_is_used_up_and_comes_back() {
-        let buckets = Buckets::per_minute(2);
+        let buckets = ClientBuckets::per_minute(2);
         let start = Instant::now();
         let (one, other) = (address("10.0.0.1"), address("10.0.0.2"));
         assert_eq!(buckets.take(one, start), Ok(()));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_a_network_share() {
-        let buckets = Buckets::per_minute(1);
+        let buckets = ClientBuckets::per_minute(1);
         let now = Instant::now();
         assert!(buckets.take(address("2001:db8::1"), now).is_ok());
         assert!(buckets.take(address("2001:db8::2"), now).is_err());
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_has_an_end() {
-        let buckets = Buckets::per_minute(1);
+        let buckets = ClientBuckets::per_minute(1);
         let now = Instant::now();
         for number in 0..ADDRESSES as u32 {
             assert!(buckets.take(IpAddr::V4(number.into()), now).is_ok());

@@ -35,7 +35,7 @@ pub(super) fn count(counter: &AtomicU64) {
 
 impl Metrics {
     /// Counts an answer.
-    pub(super) fn answered(&self, status: u16, took: Duration) {
+    pub(super) fn count_answer(&self, status: u16, took: Duration) {
         count(&self.answers[usize::from(status / 100).min(5)]);
         for (bound, times) in BOUNDS.iter().zip(&self.times) {
             if took.as_secs_f64() <= *bound {

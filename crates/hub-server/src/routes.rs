@@ -104,7 +104,7 @@ async fn observe(
     }
     server.metrics.open.fetch_sub(1, Ordering::Relaxed);
     let took = begin.elapsed();
-    server.metrics.answered(response.status().as_u16(), took);
+    server.metrics.count_answer(response.status().as_u16(), took);
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 

@@ -7,9 +7,9 @@ use mu_hub::files::Files;
 use mu_hub::root::Root;
 use mu_hub::{HubError, Place, Serving};
 
-use super::catalog::Catalog;
+use super::catalog::CachedCatalog;
 use super::data::Data;
-use super::limits::Buckets;
+use super::limits::ClientBuckets;
 use super::metrics::Metrics;
 use super::page::Pages;
 use super::readers::Readers;
@@ -20,8 +20,8 @@ pub(super) struct Server {
     pub(super) data: Arc<Data>,
     pages: Arc<Pages>,
     pub(super) uploads: Uploads,
-    pub(super) changes: Buckets,
-    pub(super) requests: Option<Buckets>,
+    pub(super) changes: ClientBuckets,
+    pub(super) requests: Option<ClientBuckets>,
     pub(super) metrics: Metrics,
     pub(super) readers: Readers,
     pub(super) serving: Serving,
@@ -35,7 +35,7 @@ impl Server {
         let data = Arc::new(Data {
             root: Root::read(&files).await?,
             files,
-            catalog: Catalog::default(),
+            catalog: CachedCatalog::default(),
             base: serving.base.clone(),
             is_https: serving.tls.is_some(),
         });
@@ -43,9 +43,9 @@ impl Server {
             pages: Arc::new(Pages::new(Arc::clone(&data))),
             data,
             uploads: Uploads::new(serving.largest_archive),
-            changes: Buckets::per_minute(serving.changes_per_minute),
+            changes: ClientBuckets::per_minute(serving.changes_per_minute),
             requests: (serving.requests_per_second > 0)
-                .then(|| Buckets::per_second(serving.requests_per_second)),
+                .then(|| ClientBuckets::per_second(serving.requests_per_second)),
             metrics: Metrics::default(),
             readers: Readers::default(),
             serving,

@@ -18,7 +18,7 @@ use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
 use mu_provider::Commit;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE, LONGEST_PROVENANCE};
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::ArchiveLayout;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -189,7 +189,7 @@ async fn publish(
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
             let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
             let locator = stated.as_ref().and_then(|line| line.get("locator")?.as_str());
-            let layout = Layout::for_locator(locator);
+            let layout = ArchiveLayout::for_locator(locator);
             let unpacked = archive::unpack_new(
                 &staging,
                 &archive,

@@ -9,7 +9,7 @@ use mu_manifest::source::MAX_BYTES;
 use mu_manifest::{JSON_NAME, Manifest, ManifestError, Outline, Versioning, YAML_NAME, agreement};
 use mu_provider::fs::{self, FileError};
 use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Mode, Tree, TreeWriter};
-use mu_provider_hub::archive::{self, ArchiveError, Layout, Scratch};
+use mu_provider_hub::archive::{self, ArchiveError, ArchiveLayout, Scratch};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -58,12 +58,12 @@ pub(crate) fn unpack(
     unpack_within(staging, bytes, (&line.describe(), line.archive_layout()), Limits::default())
 }
 
-/// Like [`unpack`], for archives of anyone who may publish: with no more than `entries` files and links, and with the manifest among
+/// Like `unpack`, for archives of anyone who may publish: with no more than `entries` files and links, and with the manifest among
 /// the first ones, if it `has_manifest`.
 pub fn unpack_new(
     staging: &Staging,
     bytes: &Bytes,
-    (package, layout): (&str, Layout),
+    (package, layout): (&str, ArchiveLayout),
     entries: usize,
     has_manifest: bool,
 ) -> Result<Unpacked, HubError> {
@@ -79,11 +79,11 @@ pub fn unpack_new(
     unpack_within(staging, bytes, (package, layout), limits)
 }
 
-/// Like [`unpack`], for archives that may hold no more than `limits`.
+/// Like `unpack`, for archives that may hold no more than `limits`.
 pub fn unpack_within(
     staging: &Staging,
     bytes: &Bytes,
-    (package, layout): (&str, Layout),
+    (package, layout): (&str, ArchiveLayout),
     limits: Limits,
 ) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };

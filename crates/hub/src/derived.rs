@@ -18,7 +18,7 @@ use crate::lines::Lines;
 use crate::log;
 use crate::names;
 use crate::paths::CATALOG_FILE;
-use crate::root::{Progress, Root};
+use crate::root::{DerivedFileProgress, Root};
 use mu_provider::threads::lock;
 
 /// How many bytes of the catalog may be rewritten for each change.
@@ -156,7 +156,7 @@ pub(crate) fn capability_file(packages: &BTreeSet<String>) -> Bytes {
 }
 
 /// The catalog's line of a package; `None` if it has no versions.
-pub fn catalog_line(lines: &Lines) -> Option<String> {
+pub fn catalog_line_text(lines: &Lines) -> Option<String> {
     let latest = lines.latest()?;
     let mut line = Map::new();
     line.insert("name".to_owned(), latest.name().into());
@@ -189,7 +189,7 @@ pub(crate) async fn write_catalog(
     root: &Root,
     last: u64,
     anew: bool,
-) -> Result<Option<Progress>, HubError> {
+) -> Result<Option<DerivedFileProgress>, HubError> {
     let known = root.catalog().filter(|_| !anew);
     if let Some(known) = known
         && last.saturating_sub(known.generation).saturating_mul(BYTES_OF_A_CHANGE) < known.bytes
@@ -208,7 +208,7 @@ pub(crate) async fn write_catalog(
             };
             let names = match (&changed, &catalog) {
                 (Some(changed), Some(_)) => changed.clone(),
-                _ => all_names(files, root).await?,
+                _ => all_package_names(files, root).await?,
             };
             let catalog = catalog.get_or_insert_default();
             for name in names {
@@ -217,7 +217,7 @@ pub(crate) async fn write_catalog(
                     Err(HubError::Broken { .. }) => continue,
                     lines => lines?,
                 };
-                match catalog_line(&lines) {
+                match catalog_line_text(&lines) {
                     Some(line) => catalog.insert(name, line),
                     None => catalog.remove(&name),
                 };
@@ -228,7 +228,7 @@ pub(crate) async fn write_catalog(
             Ok(((!is_same).then_some(text), length))
         })
         .await?;
-    Ok(Some(Progress { generation: last, bytes }))
+    Ok(Some(DerivedFileProgress { generation: last, bytes }))
 }
 
 /// The whole catalog, sorted by name.
@@ -257,7 +257,7 @@ pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
 }
 
 /// The names of all packages that have an index file.
-pub async fn all_names(files: &Files, root: &Root) -> Result<Vec<String>, HubError> {
+pub async fn all_package_names(files: &Files, root: &Root) -> Result<Vec<String>, HubError> {
     let folder = root.index_folder();
     let listed = files.list(&folder).await?;
     let name = |path: &str| Some(path.strip_prefix(&folder)?.strip_suffix(".jsonl")?.to_owned());

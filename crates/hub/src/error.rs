@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 #[cfg(feature = "buckets")]
-use mu_bucket::NoCredentials;
+use mu_bucket::CredentialsNotProvided;
 use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
@@ -159,7 +159,7 @@ impl StoreError {
 
     /// The error about missing credentials, if it is one.
     #[cfg(feature = "buckets")]
-    fn no_credentials(&self) -> Option<&NoCredentials> {
+    fn no_credentials(&self) -> Option<&CredentialsNotProvided> {
         mu_provider::causes(&*self.0).find_map(|error| error.downcast_ref())
     }
 

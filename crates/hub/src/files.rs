@@ -284,7 +284,7 @@ impl Files {
         let mut folders: Vec<PathBuf> = self.folder().cloned().into_iter().collect();
         while let Some(folder) = folders.pop() {
             for entry in fs::entries(&folder).unwrap_or_default() {
-                let is_staged = entry.file_name().to_str().is_some_and(folder::is_staged);
+                let is_staged = entry.file_name().to_str().is_some_and(folder::is_staged_hub_file);
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                     Ok(kind) if kind.is_file() && is_staged => odd.half_written.push(entry.path()),

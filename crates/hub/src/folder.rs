@@ -74,7 +74,7 @@ pub(crate) fn list(folder: &Path, below: &str) -> Result<Vec<FileMeta>, FileErro
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 folders.push(path);
-            } else if metadata.is_file() && !is_staged(&path) {
+            } else if metadata.is_file() && !is_staged_hub_file(&path) {
                 found.extend(meta(&metadata, path).ok());
             }
         }
@@ -84,7 +84,7 @@ pub(crate) fn list(folder: &Path, below: &str) -> Result<Vec<FileMeta>, FileErro
 
 /// Whether a name is that of a file on its way, which a writer left half written if it died. Earlier writers gave it a number
 /// after `#`.
-pub(crate) fn is_staged(path: &str) -> bool {
+pub(crate) fn is_staged_hub_file(path: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     fs::is_staged(path.rsplit('/').next().unwrap_or(path))
         || path.rsplit_once('#').is_some_and(|(_, number)| is_number(number))

@@ -49,7 +49,7 @@ pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 use crate::lines::{Lines, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
-pub use crate::place::{Place, Sending};
+pub use crate::place::{Place, UploadReporter};
 use crate::root::Root;
 pub use crate::serving::{Serving, WriteLog};
 use crate::staging::Staging;

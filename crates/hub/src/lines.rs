@@ -7,7 +7,7 @@ use bytes::Bytes;
 use mu_manifest::reference::Version;
 use mu_provider::Dependency;
 use mu_provider::publishable::{self, is_in_archive_name};
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::ArchiveLayout;
 use serde_json::{Map, Value};
 
 use crate::HubError;
@@ -74,7 +74,7 @@ impl Lines {
         self.iter().find(is_it).or_else(|| {
             // 1.28 and 1.28.0 are one version, in either spelling.
             let number = Some(Version::parse_lenient(version).ok()?);
-            self.iter().find(|line| line.is_lenient() && line.number() == number)
+            self.iter().find(|line| line.has_lenient_version() && line.number() == number)
         })
     }
 
@@ -168,13 +168,13 @@ impl PublishedLine {
     }
 
     /// Whether the version may leave numbers out.
-    pub fn is_lenient(&self) -> bool {
+    pub fn has_lenient_version(&self) -> bool {
         self.text("versions") == Some("lenient") && self.composite_app().is_none()
     }
 
     /// The version as versions compare; of a composite one the revision.
     fn number(&self) -> Option<Version> {
-        match self.is_lenient() {
+        match self.has_lenient_version() {
             true => Version::parse_lenient(self.version()).ok(),
             false => Version::parse(self.version()).ok(),
         }
@@ -194,8 +194,8 @@ impl PublishedLine {
     }
 
     /// How its archive is laid out.
-    pub fn archive_layout(&self) -> Layout {
-        Layout::for_locator(self.text("locator"))
+    pub fn archive_layout(&self) -> ArchiveLayout {
+        ArchiveLayout::for_locator(self.text("locator"))
     }
 
     /// `NAME VERSION`, for messages.
@@ -237,7 +237,7 @@ impl PublishedLine {
     /// Whether the line breaks a rule that holds for every version, no matter when it was published.
     pub(crate) fn check(&self) -> Result<(), HubError> {
         names::check_name(self.name())?;
-        names::check_version(self.version(), self.is_lenient())?;
+        names::check_version(self.version(), self.has_lenient_version())?;
         if let Some(app) = self.composite_app() {
             names::check_app_version(app)?;
         }

@@ -12,7 +12,11 @@ use crate::root::Root;
 const LINES: u64 = 1_000;
 
 /// Appends a line for each name; returns the number of the last.
-pub(crate) async fn append(files: &Files, root: &Root, names: &[String]) -> Result<u64, HubError> {
+pub(crate) async fn append_log_lines(
+    files: &Files,
+    root: &Root,
+    names: &[String],
+) -> Result<u64, HubError> {
     let mut file = root.generation() / LINES;
     let mut last = root.generation();
     for name in names {

@@ -37,7 +37,10 @@ impl Marker {
     }
 
     /// Finds interrupted writes of others.
-    pub(crate) async fn broken_off(&self, files: &Files) -> Result<BrokenOff, HubError> {
+    pub(crate) async fn find_interrupted_writes(
+        &self,
+        files: &Files,
+    ) -> Result<BrokenOff, HubError> {
         let found = files.list(FOLDER).await?;
         // Both times come from the store, so the clocks of writers need not agree.
         let own = found.iter().find(|file| file.path == self.path);

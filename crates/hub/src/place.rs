@@ -43,7 +43,7 @@ pub(crate) enum Opening {
 }
 
 /// Takes how many bytes of how many of a large file are on their way. It is called by many threads, so it must be quick.
-pub type Sending = Arc<dyn Fn(u64, u64) + Send + Sync>;
+pub type UploadReporter = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// How the texts begin that name buckets.
 const BUCKETS: [&str; 3] = ["s3", "gs", "az"];
@@ -133,7 +133,7 @@ impl Place {
         not(feature = "buckets"),
         expect(unused_variables, reason = "a folder is written at once")
     )]
-    pub fn telling(self, sending: Sending) -> Self {
+    pub fn telling(self, sending: UploadReporter) -> Self {
         #[cfg(feature = "buckets")]
         if let Kind::Bucket(Opening::Named(bucket)) = self.kind {
             let bucket = bucket.telling(mu_bucket::Sending(sending));

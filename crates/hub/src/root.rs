@@ -34,7 +34,7 @@ const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
 
 /// The progress of a derived file that is not written at every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct DerivedFileProgress {
     /// The file contains every change up to this generation.
     pub(crate) generation: u64,
     /// How long the file is, in bytes.
@@ -181,15 +181,15 @@ impl Root {
     }
 
     /// The catalog's progress; `None` if there is no catalog yet, or if it claims to be ahead of the hub.
-    pub(crate) fn catalog(&self) -> Option<Progress> {
-        let progress = Progress::deserialize(self.map.get(CATALOG)?).ok()?;
+    pub(crate) fn catalog(&self) -> Option<DerivedFileProgress> {
+        let progress = DerivedFileProgress::deserialize(self.map.get(CATALOG)?).ok()?;
         (progress.generation <= self.generation()).then_some(progress)
     }
 
     /// The snapshot's progress; `None` if there is no snapshot yet, or if it claims to be ahead of the hub.
-    pub fn snapshot(&self) -> Option<Progress> {
+    pub fn snapshot_progress(&self) -> Option<DerivedFileProgress> {
         let generation = self.map.get(SNAPSHOT_GENERATION)?.as_u64()?;
-        let progress = Progress { generation, bytes: self.file.snapshot_bytes? };
+        let progress = DerivedFileProgress { generation, bytes: self.file.snapshot_bytes? };
         (generation <= self.generation()).then_some(progress)
     }
 
@@ -199,8 +199,8 @@ impl Root {
     }
 
     /// Sets the snapshot's progress.
-    pub(crate) fn take_snapshot(&mut self, progress: Progress) {
-        if self.snapshot().is_none_or(|known| known.generation <= progress.generation) {
+    pub(crate) fn take_snapshot(&mut self, progress: DerivedFileProgress) {
+        if self.snapshot_progress().is_none_or(|known| known.generation <= progress.generation) {
             self.file.snapshot_bytes = Some(progress.bytes);
             self.map.insert("snapshot".to_owned(), SNAPSHOT_FILE.into());
             self.map.insert("snapshotBytes".to_owned(), progress.bytes.into());
@@ -209,7 +209,11 @@ impl Root {
     }
 
     /// Moves on to a generation; a higher one stays.
-    pub(crate) fn advance(&mut self, generation: u64, catalog: Option<Progress>) {
+    pub(crate) fn advance_generation(
+        &mut self,
+        generation: u64,
+        catalog: Option<DerivedFileProgress>,
+    ) {
         let generation = generation.max(self.generation());
         self.file.generation = Some(generation);
         self.map.insert("generation".to_owned(), generation.into());

@@ -26,7 +26,7 @@ use crate::file::Seen;
 use crate::files::{self, Files};
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
-use crate::root::{Progress, Root};
+use crate::root::{DerivedFileProgress, Root};
 
 /// Keys of an index line that are not needed to choose versions.
 const LEFT_OUT: [&str; 10] = [
@@ -75,9 +75,9 @@ pub(crate) async fn write(
     root: &Root,
     last: u64,
     anew: bool,
-) -> Result<Option<Progress>, HubError> {
-    let known = root.snapshot();
-    let Progress { generation, bytes } = known.unwrap_or_default();
+) -> Result<Option<DerivedFileProgress>, HubError> {
+    let known = root.snapshot_progress();
+    let DerivedFileProgress { generation, bytes } = known.unwrap_or_default();
     let changes = last.saturating_sub(generation);
     let is_due = changes >= FEWEST_CHANGES && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes;
     let is_wanted = anew && root.names_snapshot();
@@ -91,7 +91,7 @@ pub(crate) async fn write(
     }
     let names = match log::names(files, root, snapshot.generation, last).await? {
         Some(names) if !snapshot.lines.is_empty() && snapshot.generation <= last => names,
-        _ => derived::all_names(files, root).await?,
+        _ => derived::all_package_names(files, root).await?,
     };
     let Some(mut snapshot) = update(files, root, snapshot, names).await? else { return Ok(None) };
     snapshot.generation = last;
@@ -100,7 +100,7 @@ pub(crate) async fn write(
     let file = snapshot.print();
     let bytes = (rows.len() + file.len()) as u64;
     let is_written = end(files, &seen, rows, file).await?;
-    Ok(is_written.then_some(Progress { generation: last, bytes }))
+    Ok(is_written.then_some(DerivedFileProgress { generation: last, bytes }))
 }
 
 /// Reads the snapshot, and makes sure that an earlier writer cannot finish.

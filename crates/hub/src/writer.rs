@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use mu_provider::NO_REASON;
 use mu_provider::publishable::{LONGEST_PROVENANCE, MOST_TAGS};
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::ArchiveLayout;
 use mu_provider_hub::document::PROV_ENDING;
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
 use crate::pending::{BrokenOff, Marker};
-use crate::root::{HUB_FILE, Progress, Root};
+use crate::root::{DerivedFileProgress, HUB_FILE, Root};
 use crate::snapshot;
 
 /// What came of publishing.
@@ -183,7 +183,7 @@ impl Writer {
         let described = format!("{name} {}", names::printable(version));
         let Some(line) = present.find(version) else { return Err(self.not_found(&described)) };
         let what = format!("the provenance of {}", line.describe());
-        if line.archive_layout() == Layout::Files {
+        if line.archive_layout() == ArchiveLayout::Files {
             let reason =
                 "its archive is one of mu's own, about which no other tool has said anything";
             return Err(names::refused(&what, reason));
@@ -351,7 +351,7 @@ impl Writer {
 
     /// Completes the change of a package that `marker` is of, and those that were broken off.
     async fn complete_with_earlier(&self, marker: Marker, name: &str) -> Result<(), HubError> {
-        let earlier = marker.broken_off(&self.files).await?;
+        let earlier = marker.find_interrupted_writes(&self.files).await?;
         let mut names = earlier.names.clone();
         names.push(name.to_owned());
         self.complete(&names, false).await?;
@@ -372,7 +372,7 @@ impl Writer {
             derived::write_capabilities(&self.files, &root, name).await?;
             closures::write(&self.files, &root, name).await?;
         }
-        let generation = log::append(&self.files, &root, &names).await?;
+        let generation = log::append_log_lines(&self.files, &root, &names).await?;
         let catalog = derived::write_catalog(&self.files, &root, generation, anew).await?;
         let snapshot = snapshot::write(&self.files, &root, generation, anew).await?;
         self.advance(generation, catalog, snapshot).await
@@ -382,11 +382,11 @@ impl Writer {
     pub(crate) async fn advance(
         &self,
         generation: u64,
-        catalog: Option<Progress>,
-        snapshot: Option<Progress>,
+        catalog: Option<DerivedFileProgress>,
+        snapshot: Option<DerivedFileProgress>,
     ) -> Result<(), HubError> {
         self.change_root(|root| {
-            root.advance(generation, catalog);
+            root.advance_generation(generation, catalog);
             if let Some(snapshot) = snapshot {
                 root.take_snapshot(snapshot);
             }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::source::Problem;
+use super::source::TextProblem;
 use crate::reference::{Name, Range, Version};
 
 /// Something that a package provides or requires: `GROUP/VERSION/KIND`.
@@ -19,11 +19,11 @@ impl Capability {
     /// # Errors
     ///
     /// When the text does not have three segments, or one of them cannot be a file name.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> Result<Self, TextProblem> {
         let expected = "such as `compute.mu.com/v1/VM`";
-        let name = Name::parse(text).map_err(|error| Problem::from(error).help(expected))?;
+        let name = Name::parse(text).map_err(|error| TextProblem::from(error).help(expected))?;
         if name.segments().count() != 3 || name.as_str() != text {
-            return Err(Problem::new(format!(
+            return Err(TextProblem::new(format!(
                 "`{text}` is not a valid capability: expected GROUP/VERSION/KIND"
             ))
             .help(expected));
@@ -65,11 +65,11 @@ impl Constraint {
     /// # Errors
     ///
     /// When the text begins like a range and is not a valid one.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> Result<Self, TextProblem> {
         match Range::parse(text) {
             Ok(range) => Ok(Self::Range(range)),
             Err(error) if text.is_empty() || text.starts_with(['<', '>', '=', '^', '~', '*']) => {
-                Err(Problem::from(error))
+                Err(TextProblem::from(error))
             }
             Err(_) => Ok(Self::Word(text.to_owned())),
         }

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::source::Problem;
+use super::source::TextProblem;
 
 /// The largest number of patterns that the braces of one pattern may expand to.
 const MAX_ALTERNATIVES: usize = 256;
@@ -50,10 +50,10 @@ impl Globs {
     /// # Errors
     ///
     /// When a pattern is malformed, or leads out of its folder.
-    pub fn parse<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, Problem> {
+    pub fn parse<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, TextProblem> {
         let mut globs = Self::default();
         for pattern in patterns {
-            globs.push(pattern)?;
+            globs.add_pattern(pattern)?;
         }
         Ok(globs)
     }
@@ -68,13 +68,13 @@ impl Globs {
     /// # Errors
     ///
     /// When the pattern is malformed, or leads out of its folder.
-    pub fn push(&mut self, text: &str) -> Result<(), Problem> {
+    pub fn add_pattern(&mut self, text: &str) -> Result<(), TextProblem> {
         let (negated, body) = match text.strip_prefix('!') {
             Some(body) => (true, body),
             None => (false, text),
         };
         let shift = text.len() - body.len();
-        let shifted = |mut problem: Problem| {
+        let shifted = |mut problem: TextProblem| {
             problem.span = problem.span.map(|span| span.start + shift..span.end + shift);
             problem
         };
@@ -211,7 +211,7 @@ impl Token {
 }
 
 /// Writes out the braces: `a{b,c}` is `ab` and `ac`.
-fn expand(pattern: &str) -> Result<Vec<String>, Problem> {
+fn expand(pattern: &str) -> Result<Vec<String>, TextProblem> {
     let Some(open) = unescaped(pattern, '{', 0) else {
         return match unescaped(pattern, '}', 0) {
             Some(at) => Err(problem("this `}` closes nothing", at..at + 1)),
@@ -260,13 +260,13 @@ fn unescaped(pattern: &str, wanted: char, start: usize) -> Option<usize> {
     })
 }
 
-fn segments(pattern: &str) -> Result<Vec<Segment>, Problem> {
+fn segments(pattern: &str) -> Result<Vec<Segment>, TextProblem> {
     let pattern = pattern.trim_start_matches('/').trim_end_matches('/');
     let mut segments = Vec::new();
     for text in pattern.split('/') {
         match text {
             "" | "." => {}
-            ".." => return Err(Problem::new("a pattern must not contain `..`")),
+            ".." => return Err(TextProblem::new("a pattern must not contain `..`")),
             // Two in a row mean the same as one.
             "**" if segments.last() == Some(&Segment::Any) => {}
             "**" => segments.push(Segment::Any),
@@ -276,7 +276,7 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, Problem> {
     Ok(segments)
 }
 
-fn tokens(segment: &str) -> Result<Vec<Token>, Problem> {
+fn tokens(segment: &str) -> Result<Vec<Token>, TextProblem> {
     let mut tokens = Vec::new();
     let mut characters = segment.chars();
     while let Some(character) = characters.next() {
@@ -297,9 +297,9 @@ fn tokens(segment: &str) -> Result<Vec<Token>, Problem> {
 }
 
 /// Reads a class after its `[`; returns it and what follows its `]`.
-fn class(text: &str) -> Result<(Token, &str), Problem> {
+fn class(text: &str) -> Result<(Token, &str), TextProblem> {
     let unclosed =
-        || Problem::new("a `[` is not closed").help("write `\\[` for the character itself");
+        || TextProblem::new("a `[` is not closed").help("write `\\[` for the character itself");
     let body = text.strip_prefix(['!', '^']);
     let negated = body.is_some();
     let mut characters = body.unwrap_or(text).chars();
@@ -324,8 +324,8 @@ fn class(text: &str) -> Result<(Token, &str), Problem> {
     Ok((Token::Class { negated, ranges }, characters.as_str()))
 }
 
-fn problem(message: &str, span: Range<usize>) -> Problem {
-    Problem::new(message).at(span)
+fn problem(message: &str, span: Range<usize>) -> TextProblem {
+    TextProblem::new(message).at(span)
 }
 
 #[cfg(test)]

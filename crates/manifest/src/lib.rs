@@ -32,7 +32,7 @@ pub use self::capability::{Capability, Constraint};
 pub use self::glob::Globs;
 pub use self::locate::{
     JSON_NAME, Loaded, ManifestError, YAML_NAME, manifest_name, misspelt, misspelt_name,
-    read_text_if_there,
+    read_bounded_text,
 };
 pub use self::outline::{Outline, generated_manifest};
 pub use self::place::{error_at_dependency, error_at_readme};
@@ -41,8 +41,8 @@ pub use self::requirement::{Requirement, is_version_alone};
 pub use self::schema::{in_lines, schema};
 pub use self::source::render::quoted;
 pub use self::types::{
-    API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Versions,
-    Warning,
+    API_VERSION, BuildRecipe, ExportKind, ExportedElement, Head, Manifest, Person, Upgrade,
+    Versioning, Versions, Warning,
 };
 
 #[cfg(test)]

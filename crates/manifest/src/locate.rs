@@ -142,7 +142,7 @@ pub fn manifest_name(name: &str) -> Option<&'static str> {
 /// # Errors
 ///
 /// When it is there and cannot be read, is larger, or is not UTF-8.
-pub fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> {
+pub fn read_bounded_text(path: &Path) -> Result<Option<String>, ManifestError> {
     fs::open_if_there(path)?.map(|file| read_text(path, file)).transpose()
 }
 

@@ -71,7 +71,7 @@ impl Outline {
         let document = Document::read(path, text)?;
         // A number becomes the text that it is written as.
         let word = |key: &str| {
-            let mut entries = document.root().entries().ok()?;
+            let mut entries = document.root_value().entries().ok()?;
             let (_, value) = entries.find(|(known, _)| known.as_str() == key)?;
             value.word().ok().map(|text| text.as_str().to_owned())
         };

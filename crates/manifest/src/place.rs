@@ -18,7 +18,7 @@ pub fn error_at_dependency(
 ) -> Option<SourceError> {
     let document = Document::read(path, text).ok()?;
     let is_list = |key: &str| matches!(key, File::dependencies | File::dev_dependencies);
-    let lists = document.root().entries().ok()?.filter(|(key, _)| is_list(key.as_str()));
+    let lists = document.root_value().entries().ok()?.filter(|(key, _)| is_list(key.as_str()));
     let mut dependencies = lists.flat_map(|(_, value)| values(value));
     let (_, found) = dependencies.find(|(name, value)| is_written(*name, *value, reference))?;
     Some(found.error(message))
@@ -27,7 +27,7 @@ pub fn error_at_dependency(
 /// An error about the readme that a manifest names; `None` if the text names none.
 pub fn error_at_readme(path: &Path, text: &str, message: &str) -> Option<SourceError> {
     let document = Document::read(path, text).ok()?;
-    let mut entries = document.root().entries().ok()?;
+    let mut entries = document.root_value().entries().ok()?;
     let (_, value) = entries.find(|(name, _)| name.as_str() == File::readme)?;
     Some(value.error(message))
 }

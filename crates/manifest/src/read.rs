@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use mu_provider::InnerPath;
 
 use super::schema::{self, File, PersonTable};
-use super::source::{Document, Problem, SourceError, Table, Text, Value};
+use super::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use super::{
-    API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Person, Upgrade,
-    Versioning, Versions, Warning, requirement,
+    API_VERSION, BuildRecipe, Capability, Constraint, ExportedElement, Globs, Head, Manifest,
+    Person, Upgrade, Versioning, Versions, Warning, requirement,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version, pasted};
 
 const GENERATED_KEY: &str = "x-generated";
 
-impl From<ReferenceError> for Problem {
+impl From<ReferenceError> for TextProblem {
     fn from(error: ReferenceError) -> Self {
         let mut problem = Self::new(error.to_string());
         problem.help = pasted::help(&error);
@@ -32,7 +32,7 @@ pub(super) fn manifest(
     document: &Document<'_>,
     is_own: bool,
 ) -> Result<(Manifest, Vec<Warning>), SourceError> {
-    let root = document.root();
+    let root = document.root_value();
     if root.is_null() {
         return Err(root.error("the manifest is empty").help("it needs at least `name`"));
     }
@@ -91,7 +91,7 @@ pub(super) fn manifest(
 
 /// Reads only what [`Head`] holds, and is equally strict about it.
 pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
-    let root = document.root();
+    let root = document.root_value();
     api_version(root)?;
     let table = root.table(File::KEYS)?;
     Ok(Head {
@@ -114,7 +114,7 @@ fn api_version(root: Value<'_>) -> Result<Option<String>, SourceError> {
     Err(error.help(format!("this mu reads `{API_VERSION}`; a newer mu may read more")))
 }
 
-fn parsed<T, P: Into<Problem>>(
+fn parsed<T, P: Into<TextProblem>>(
     table: Table<'_>,
     key: &str,
     parser: impl FnOnce(&str) -> Result<T, P>,
@@ -131,23 +131,23 @@ fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
 /// # Errors
 ///
 /// When the text is not a reference, or has a version.
-pub fn unversioned(text: &str) -> Result<Reference, Problem> {
+pub fn unversioned(text: &str) -> Result<Reference, TextProblem> {
     let advice =
         "write a name such as `acmecorp/elk`, or one with its base, such as `hub.acme.co/elk`";
     let reference = Reference::parse(text).map_err(|error| {
         let headline = error.headline().replace("valid reference", "valid package name");
         let message = error.message().replace("`/`, `#` or", "`/` or");
-        Problem::new(format!("{headline}: {message}")).at(error.span()).help(advice)
+        TextProblem::new(format!("{headline}: {message}")).at(error.span()).help(advice)
     })?;
     if let Some(at) = text.find('#') {
-        return Err(Problem::new("no version belongs here").at(at..text.len()).help(advice));
+        return Err(TextProblem::new("no version belongs here").at(at..text.len()).help(advice));
     }
     if reference.local().is_some() {
-        return Err(Problem::new("a folder is not a name").help(advice));
+        return Err(TextProblem::new("a folder is not a name").help(advice));
     }
     if reference.protocol().is_some() || reference.user().is_some() {
         let end = text.find("://").map_or(text.len(), |at| at + "://".len());
-        return Err(Problem::new("no protocol belongs here").at(0..end).help(advice));
+        return Err(TextProblem::new("no protocol belongs here").at(0..end).help(advice));
     }
     Ok(reference)
 }
@@ -190,19 +190,19 @@ fn numbers(table: Table<'_>, is_own: bool) -> Result<Numbers, SourceError> {
 }
 
 /// A version: semver to the letter, or with numbers left out.
-fn version_of(text: &str, is_lenient: bool) -> Result<Version, Problem> {
+fn version_of(text: &str, is_lenient: bool) -> Result<Version, TextProblem> {
     match strict_version(text) {
         Err(_) if is_lenient && !text.starts_with(['v', 'V']) => {
-            Version::parse_lenient(text).map_err(Problem::from)
+            Version::parse_lenient(text).map_err(TextProblem::from)
         }
         result => result,
     }
 }
 
 /// Semver to the letter: no `v`, no missing parts.
-fn strict_version(text: &str) -> Result<Version, Problem> {
+fn strict_version(text: &str) -> Result<Version, TextProblem> {
     if let Some(rest) = text.strip_prefix(['v', 'V']).filter(|rest| Version::parse(rest).is_ok()) {
-        return Err(Problem::new("write the version without `v` here")
+        return Err(TextProblem::new("write the version without `v` here")
             .at(0..1)
             .help(format!("write `{rest}`")));
     }
@@ -210,7 +210,7 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
         // `1` and `1.0` only lack zeros.
         let whole = [".0", ".0.0"].iter().map(|rest| format!("{text}{rest}"));
         let whole = whole.into_iter().find(|whole| Version::parse(whole).is_ok());
-        let problem = Problem::from(error);
+        let problem = TextProblem::from(error);
         match whole {
             Some(whole) => problem.help(format!(
                 "write `{whole}`, or `versions: lenient` beside it if versions of this package have fewer numbers"
@@ -258,7 +258,7 @@ fn person(value: Value<'_>) -> Result<Person, SourceError> {
 pub fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
     let mut globs = Globs::default();
     for pattern in value.list()? {
-        pattern.text()?.parse(|text| globs.push(text))?;
+        pattern.text()?.parse(|text| globs.add_pattern(text))?;
     }
     Ok(globs)
 }
@@ -296,7 +296,7 @@ fn upgrade(
     let table = value.table(schema::Upgrade::KEYS)?;
     let version = |text: &str| match versioning {
         Versioning::Semver => version_of(text, is_lenient),
-        Versioning::Composite => Version::parse_composite(text).map_err(Problem::from),
+        Versioning::Composite => Version::parse_composite(text).map_err(TextProblem::from),
     };
     Ok(Upgrade {
         channel: table.text(schema::Upgrade::channel)?.map(|text| word(&text)).transpose()?,
@@ -306,25 +306,25 @@ fn upgrade(
     })
 }
 
-fn exports(table: Table<'_>) -> Result<BTreeMap<String, Export>, SourceError> {
+fn exports(table: Table<'_>) -> Result<BTreeMap<String, ExportedElement>, SourceError> {
     table.entries(File::exports, |(key, value)| {
         key.parse(Name::parse)?;
         Ok((key.as_str().to_owned(), export(value)?))
     })
 }
 
-fn export(value: Value<'_>) -> Result<Export, SourceError> {
+fn export(value: Value<'_>) -> Result<ExportedElement, SourceError> {
     if value.is_null() {
-        return Ok(Export::default());
+        return Ok(ExportedElement::default());
     }
     let table = value.table(schema::Export::KEYS)?;
-    Ok(Export {
+    Ok(ExportedElement {
         kind: table.choice(schema::Export::kind)?,
         path: table.text(schema::Export::path)?.map(|text| inner_path(&text)).transpose()?,
     })
 }
 
-fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
+fn build(table: Table<'_>) -> Result<Option<BuildRecipe>, SourceError> {
     let Some(value) = table.get(File::build) else { return Ok(None) };
     let table = value.table(schema::Build::KEYS)?;
     let missing = || value.error("`build` needs `command`");
@@ -350,5 +350,5 @@ fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
         let is_name = !text.as_str().is_empty() && !text.as_str().contains(['/', '\\', '\0']);
         checked(&text, is_name, "a tool is the name of a program, without a folder")
     })?;
-    Ok(Some(Build { command, outputs, env, tools }))
+    Ok(Some(BuildRecipe { command, outputs, env, tools }))
 }

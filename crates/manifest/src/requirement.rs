@@ -8,7 +8,7 @@ use mu_provider::{Dependency, DetailedDependency};
 
 use super::Warning;
 use super::schema::LongDependency;
-use super::source::{Problem, SourceError, Table, Text, Value, line_of};
+use super::source::{SourceError, Table, Text, TextProblem, Value, line_at_offset};
 use crate::reference::{Base, Reference, VersionSpec};
 
 /// The word in the comment behind an entry that only other packages need.
@@ -99,7 +99,8 @@ pub(super) fn read(
         let span = name.span();
         if let Some(first) = seen.insert(package, span.clone()) {
             let text = value.document().text();
-            let (line, again) = (line_of(text, first.start), line_of(text, span.start));
+            let (line, again) =
+                (line_at_offset(text, first.start), line_at_offset(text, span.start));
             let name = requirement.reference.with_version(None);
             let message = match line == again {
                 true => format!("`{name}` is listed twice on line {line}"),
@@ -256,7 +257,7 @@ fn named_by_key(key: &Text<'_>, version: &Text<'_>) -> Result<Reference, SourceE
     if reference.version().is_some() {
         let at = key.as_str().find('#').unwrap_or_default();
         return Err(key.problem(
-            Problem::new("the version goes after the colon, not into the key")
+            TextProblem::new("the version goes after the colon, not into the key")
                 .at(at..key.as_str().len()),
         ));
     }

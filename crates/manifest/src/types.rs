@@ -75,9 +75,9 @@ pub struct Manifest {
     /// From which versions it can be upgraded to.
     pub upgrade: Vec<Upgrade>,
     /// Elements that can be referred to below the package.
-    pub exports: BTreeMap<String, Export>,
+    pub exports: BTreeMap<String, ExportedElement>,
     /// How it is built.
-    pub build: Option<Build>,
+    pub build: Option<BuildRecipe>,
     /// Whether mu generated this manifest, for a package that has none (`x-generated: true`).
     pub generated: bool,
 }
@@ -163,7 +163,7 @@ pub struct Upgrade {
 
 /// An element that a package exports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Export {
+pub struct ExportedElement {
     /// What it is.
     pub kind: Option<ExportKind>,
     /// The file it is in, relative to the package.
@@ -186,7 +186,7 @@ choice! {
 
 /// How a package is built; never run by what installs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Build {
+pub struct BuildRecipe {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The files and folders that it creates, relative to the package.

@@ -85,7 +85,7 @@ pub fn pieces(picture: &Picture) -> usize {
     let label = Size::default();
     let edges =
         picture.edges.iter().map(|edge| layout::Edge { from: edge.from, to: edge.to, label });
-    layout::pieces(picture.nodes.len(), &edges.collect::<Vec<_>>())
+    layout::count_layout_pieces(picture.nodes.len(), &edges.collect::<Vec<_>>())
 }
 
 /// A picture as SVG.

@@ -25,8 +25,8 @@ pub(super) fn describe(
 ) -> Clash {
     let package = world.package(place);
     let releases = &package.releases;
-    let available = package.allowed.intersection(&PositionSet::between(0, releases.len()));
-    let all = PositionSet::between(0, package.count());
+    let available = package.allowed.intersection(&PositionSet::position_range(0, releases.len()));
+    let all = PositionSet::position_range(0, package.count());
     let barred = wanted.without(&package.allowed).intersection(&all);
     let tried = releases.tried().map(<[String]>::to_vec);
     let mut rejected = rejections(world, package, &barred);
@@ -48,7 +48,7 @@ pub(super) fn describe(
             .map(|three| format!("a version has three numbers, such as {three}"))
             .collect(),
         source: None,
-        available: FoldedVersions::fold(package, &available),
+        available: FoldedVersions::fold_candidates(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected,
         asked,
@@ -79,7 +79,7 @@ fn narrowed(
                 words.push("in no channel".to_owned());
             }
         } else if wish.app_version.is_some() {
-            words.push(match package.app_version(position) {
+            words.push(match package.candidate_app_version(position) {
                 Some(version) => format!("(app version {version})"),
                 None => "without an app version".to_owned(),
             });
@@ -94,15 +94,16 @@ fn narrowed(
     // Positions ascend, so the groups that were found last have the newest versions.
     let older = groups.len().saturating_sub(GROUPS);
     let newest = groups.into_iter().skip(older);
-    let fold =
-        |positions: Vec<Position>| FoldedVersions::fold(package, &positions.into_iter().collect());
+    let fold = |positions: Vec<Position>| {
+        FoldedVersions::fold_candidates(package, &positions.into_iter().collect())
+    };
     newest.map(|(word, positions)| (word, fold(positions))).collect()
 }
 
 /// The versions next to the required one, if only one thing is required.
 fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>]) -> Vec<String> {
     let [asked] = asked else { return Vec::new() };
-    if package.instead().is_some() {
+    if package.used_override().is_some() {
         return Vec::new();
     }
     let [asked] = &asked[..] else { return Vec::new() };
@@ -115,10 +116,10 @@ fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>])
         // No version is next to a name.
         return Vec::new();
     }
-    let Some(end) = behind(package, &wish.spec) else { return Vec::new() };
-    let above = available.intersection(&PositionSet::between(end, Position::MAX));
-    let around = available.last_below(end).into_iter().chain(above.first());
-    around.map(|position| package.label(position)).collect()
+    let Some(end) = position_behind(package, &wish.spec) else { return Vec::new() };
+    let above = available.intersection(&PositionSet::position_range(end, Position::MAX));
+    let around = available.last_below(end).into_iter().chain(above.lowest_position());
+    around.map(|position| package.candidate_label(position)).collect()
 }
 
 /// The first three of more numbers with dots in between: `1.0.0` of `1.0.0.0`.
@@ -129,7 +130,7 @@ pub(super) fn three_numbers(text: &str) -> Option<&str> {
 }
 
 /// The position after the version that a specification names first, which need not exist.
-pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Position> {
+pub(super) fn position_behind(package: &Candidates, spec: &VersionSpec) -> Option<Position> {
     let wanted = named_first(spec)?;
     let versions = package.releases.versions();
     Some(versions.take_while(|version| *version <= wanted).count() as Position)
@@ -161,7 +162,7 @@ pub(super) fn rejections(
     by_reason
         .into_iter()
         .map(|(rejection, positions)| {
-            (rejection, FoldedVersions::fold(package, &positions.into_iter().collect()))
+            (rejection, FoldedVersions::fold_candidates(package, &positions.into_iter().collect()))
         })
         .collect()
 }

@@ -39,7 +39,7 @@ impl Conflict {
     }
 
     /// Adds the facts that it does not have yet.
-    pub(super) fn tell(&mut self, facts: impl IntoIterator<Item = Fact>) {
+    pub(super) fn add_facts(&mut self, facts: impl IntoIterator<Item = Fact>) {
         for fact in facts {
             if !self.facts.contains(&fact) {
                 self.facts.push(fact);
@@ -196,7 +196,7 @@ impl Requirer {
 
     /// The versions at `positions` of a package.
     pub(super) fn versions(package: &Candidates, positions: &PositionSet) -> Self {
-        Self::Package(package.id.clone(), FoldedVersions::fold(package, positions))
+        Self::Package(package.id.clone(), FoldedVersions::fold_candidates(package, positions))
     }
 }
 

@@ -29,7 +29,7 @@ const PARTS: usize = 8;
 
 /// A fact of the graph: every candidate of `from` in `positions` needs a candidate of `to` in `set`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Link {
+pub(super) struct GraphLink {
     pub(super) from: Node,
     pub(super) positions: PositionSet,
     pub(super) to: Node,
@@ -38,22 +38,22 @@ pub(super) struct Link {
 
 /// Facts that are dropped together and explained in one line: everything that one node requires of another.
 /// Requirements from outside the graph each form a group of their own.
-pub(super) type Group = Vec<Link>;
+pub(super) type FactGroup = Vec<GraphLink>;
 
 /// What the facts of one group have in common.
 type Key = (Node, Node, Option<PositionSet>);
 
-impl Link {
+impl GraphLink {
     fn key(&self) -> Key {
         // What `a` requires of `b` is one group for all versions of `a`, because that is how it is told. Of the root,
         // each set is a group of its own, since different roots may have asked for it.
-        (self.from, self.to, (self.from == Node::ROOT).then(|| self.set.clone()))
+        (self.from, self.to, (self.from == Node::GRAPH_ROOT).then(|| self.set.clone()))
     }
 }
 
 /// A smallest set of facts within `proof` that cannot hold together: without any one group, the rest can. All
 /// trials together look at no more than `effort` facts.
-pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<Group> {
+pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<FactGroup> {
     let effort = Cell::new(effort);
     // Which smallest set is found depends on what is dropped first, and neither order is always better. If the deepest
     // go first, what is left is most often near the root, where the user can do something: of two equally small sets,
@@ -65,13 +65,13 @@ pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<Group> {
 }
 
 /// Whether the facts in `groups` cannot hold together.
-pub(super) fn contradict(groups: &[Group]) -> bool {
+pub(super) fn contradict(groups: &[FactGroup]) -> bool {
     matches!(refute(groups.iter().flatten(), &Cell::new(EFFORT)), Attempt::Refuted(_))
 }
 
 /// Drops one part after another, the last first, in ever smaller parts, and keeps the groups without which
 /// the rest can hold.
-fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
+fn shrink(groups: Vec<FactGroup>, effort: &Cell<usize>) -> Vec<FactGroup> {
     // `open` is what may still be dropped, `needed` what may not. Together they always contradict each other. Each
     // round either drops a part, cuts it in two, or moves a single group to `needed`, so the rounds end. With two parts
     // instead of PARTS:
@@ -83,15 +83,15 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
     //
     // Large parts first: most facts of a long refutation have nothing to do with the clash, and go many at a time.
     let size = groups.len().div_ceil(PARTS).max(1);
-    let mut open: Vec<Vec<Group>> = groups.chunks(size).map(<[Group]>::to_vec).collect();
-    let mut needed: Vec<Group> = Vec::new();
+    let mut open: Vec<Vec<FactGroup>> = groups.chunks(size).map(<[FactGroup]>::to_vec).collect();
+    let mut needed: Vec<FactGroup> = Vec::new();
     while let Some(mut tried) = open.pop() {
         let rest = open.iter().flatten().chain(&needed).flatten();
         match refute(rest, effort) {
             Attempt::Refuted(mut smaller) => {
                 // The new refutation most often uses only a few of the facts that were left. All others go at once.
                 // `remove` leaves each group at one place, and with only those of its facts that are used.
-                let mut narrow = |groups: &mut Vec<Group>| {
+                let mut narrow = |groups: &mut Vec<FactGroup>| {
                     let left = groups.iter().filter_map(|group| smaller.remove(&group[0].key()));
                     *groups = left.collect();
                 };
@@ -116,8 +116,8 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
 }
 
 /// The facts that a refutation rests on.
-fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
-    let mut facts: FxHashMap<Key, Group> = FxHashMap::default();
+fn facts(proof: &Proof) -> FxHashMap<Key, FactGroup> {
+    let mut facts: FxHashMap<Key, FactGroup> = FxHashMap::default();
     // A refutation is a graph in which large parts are shared, often thousands of times. Each node is visited once, by
     // its address; without that this would take time exponential in its depth.
     let (mut seen, mut found) = (FxHashSet::default(), FxHashSet::default());
@@ -134,7 +134,7 @@ fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
             DerivationTree::External(External::FromDependencyOf(from, positions, to, set)) => {
                 if found.insert((from, positions, to, set)) {
                     let (positions, set) = (positions.clone(), set.clone());
-                    let link = Link { from: *from, positions, to: *to, set };
+                    let link = GraphLink { from: *from, positions, to: *to, set };
                     facts.entry(link.key()).or_default().push(link);
                 }
             }
@@ -146,19 +146,19 @@ fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
 }
 
 /// The nodes that the facts of a refutation lead to.
-pub(super) fn reached(proof: &Proof) -> FxHashSet<Node> {
+pub(super) fn reached_nodes(proof: &Proof) -> FxHashSet<Node> {
     facts(proof).into_values().flatten().map(|link| link.to).collect()
 }
 
 /// The groups, those nearest to the root first.
-fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
-    let mut by_node: BTreeMap<Node, Vec<Group>> = BTreeMap::new();
+fn by_depth(facts: FxHashMap<Key, FactGroup>) -> Vec<FactGroup> {
+    let mut by_node: BTreeMap<Node, Vec<FactGroup>> = BTreeMap::new();
     for (key, mut group) in facts {
-        group.sort_by_key(|link| link.positions.first());
+        group.sort_by_key(|link| link.positions.lowest_position());
         by_node.entry(key.0).or_default().push(group);
     }
     let mut ordered = Vec::new();
-    let mut queue = VecDeque::from([Node::ROOT]);
+    let mut queue = VecDeque::from([Node::GRAPH_ROOT]);
     while let Some(node) = queue.pop_front() {
         // A node is in the queue once for each way to it. Its groups are there the first time only, so the walk ends.
         let mut groups = by_node.remove(&node).unwrap_or_default();
@@ -176,7 +176,7 @@ fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
 /// The result of a trial.
 enum Attempt {
     /// The facts cannot hold together; these are enough to prove it.
-    Refuted(FxHashMap<Key, Group>),
+    Refuted(FxHashMap<Key, FactGroup>),
     /// The facts can hold together.
     Holds,
     /// The trial took too long.
@@ -184,15 +184,15 @@ enum Attempt {
 }
 
 /// Tries to make `facts` hold together.
-fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> Attempt {
-    let mut by_node: FxHashMap<Node, Vec<&Link>> = FxHashMap::default();
+fn refute<'f>(facts: impl Iterator<Item = &'f GraphLink>, effort: &Cell<usize>) -> Attempt {
+    let mut by_node: FxHashMap<Node, Vec<&GraphLink>> = FxHashMap::default();
     for link in facts {
         by_node.entry(link.from).or_default().push(link);
     }
     // The same search as that over the world, over edges that are all known. Where a fact was left out, a candidate
     // simply needs less.
     let facts = Facts { by_node, left: effort, effort: RefCell::default() };
-    match pubgrub::resolve(&facts, Node::ROOT, 0u32) {
+    match pubgrub::resolve(&facts, Node::GRAPH_ROOT, 0u32) {
         Ok(_) => Attempt::Holds,
         Err(PubGrubError::NoSolution(proof)) => Attempt::Refuted(self::facts(&proof)),
         Err(_) => Attempt::TooMuch,
@@ -201,7 +201,7 @@ fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> At
 
 /// A world that consists only of some facts.
 struct Facts<'f> {
-    by_node: FxHashMap<Node, Vec<&'f Link>>,
+    by_node: FxHashMap<Node, Vec<&'f GraphLink>>,
     /// How many facts may still be looked at.
     left: &'f Cell<usize>,
     effort: RefCell<Effort>,
@@ -241,8 +241,8 @@ impl DependencyProvider for Facts<'_> {
 
     fn choose_version(&self, _: &Node, set: &PositionSet) -> Result<Option<Position>, TooMuch> {
         // Facts and choices are paid from one purse, because either can be what a trial is long of.
-        self.spend(self.effort.borrow_mut().step())?;
-        Ok(set.last())
+        self.spend(self.effort.borrow_mut().count_choice())?;
+        Ok(set.highest_position())
     }
 
     fn get_dependencies(

@@ -10,12 +10,12 @@ use pubgrub::VersionSet;
 
 use crate::clash;
 use crate::conflict::{Clash, Conflict, Fact, Requirer};
-use crate::core::{self, Group, Link};
+use crate::core::{self, FactGroup, GraphLink};
 use crate::fold::FoldedVersions;
 use crate::node::{Edge, Node, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
-use crate::search::{self, PATIENCE, Proof, Verdict};
+use crate::search::{self, Proof, STEPS_WITHOUT_PROGRESS, Verdict};
 use crate::supply;
 use crate::universe::{Requirement, Unavailable};
 use crate::world::World;
@@ -29,7 +29,7 @@ const ROOTS: usize = 8;
 /// Facts beyond this number are only counted, and their targets are not described.
 const FACTS: usize = 128;
 /// If a search was harder than this, its conflict is reported as it was found: small, but not smallest.
-const HARD: usize = 10 * PATIENCE;
+const HARD: usize = 10 * STEPS_WITHOUT_PROGRESS;
 
 /// Finds the smallest conflict that `proof` rests on.
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
@@ -43,12 +43,16 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
         if !nodes.contains(&group[0].to) {
             nodes.push(group[0].to);
         }
-        conflict.tell(tell(world, group, &groups)?);
+        conflict.add_facts(tell(world, group, &groups)?);
     }
-    conflict.tell(overridden(world, &nodes));
+    conflict.add_facts(overridden(world, &nodes));
     for node in nodes {
-        conflict.replacements.extend(stand_ins::clash(world, node, &groups));
-        conflict.capabilities.extend(supply::clash(world, node, &left_over(node, &groups)));
+        conflict.replacements.extend(stand_ins::replacement_clash(world, node, &groups));
+        conflict.capabilities.extend(supply::capability_clash(
+            world,
+            node,
+            &left_over(node, &groups),
+        ));
         conflict.clashes.extend(clash(world, node, &groups)?);
     }
     Ok(conflict)
@@ -57,8 +61,8 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
 /// Drops requirements from outside as long as the rest still cannot be met. The facts of one refutation are
 /// minimal among themselves, but another refutation may need fewer roots. After a hard search this is not
 /// tried for ever.
-fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavailable> {
-    let effort = PATIENCE + world.budget.steps().min(HARD);
+fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<FactGroup>, Unavailable> {
+    let effort = STEPS_WITHOUT_PROGRESS + world.budget.search_steps().min(HARD);
     let mut groups = core::smallest(proof, effort);
     // The first `needed` roots were tried and cannot be left out. Ends: a trial that is refuted leaves fewer roots, and
     // one that is not raises `needed`.
@@ -66,7 +70,7 @@ fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavaila
     loop {
         let links = groups.iter().map(|group| &group[0]);
         let mut roots: Vec<Edge> = links
-            .filter(|link| link.from == Node::ROOT)
+            .filter(|link| link.from == Node::GRAPH_ROOT)
             .map(|link| Edge { node: link.to, set: link.set.clone() })
             .collect();
         if needed >= roots.len() || roots.len() > ROOTS {
@@ -87,8 +91,8 @@ fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavaila
 }
 
 /// The groups along the chains from the root to the clash.
-fn in_order(groups: Vec<Group>) -> Vec<Group> {
-    let mut by_node: BTreeMap<Node, VecDeque<Group>> = BTreeMap::new();
+fn in_order(groups: Vec<FactGroup>) -> Vec<FactGroup> {
+    let mut by_node: BTreeMap<Node, VecDeque<FactGroup>> = BTreeMap::new();
     for group in groups {
         by_node.entry(group[0].from).or_default().push_back(group);
     }
@@ -98,7 +102,7 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
     // Depth first, so that each line goes on where the one before ended: the workspace requires `a`, `a` requires `b`.
     // A group leaves its node when it is told, so packages that require each other do not go round for ever.
     let mut ordered = Vec::new();
-    let mut open = vec![Node::ROOT];
+    let mut open = vec![Node::GRAPH_ROOT];
     while let Some(&node) = open.last() {
         match by_node.get_mut(&node).and_then(VecDeque::pop_front) {
             Some(group) => {
@@ -114,7 +118,7 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
 }
 
 /// The candidates of `node` that all groups together allow.
-fn left_over(node: Node, groups: &[Group]) -> PositionSet {
+fn left_over(node: Node, groups: &[FactGroup]) -> PositionSet {
     let into = groups.iter().filter(|group| group[0].to == node);
     into.fold(PositionSet::full(), |left, group| {
         // Which candidate of the group is chosen is open, so the group allows what any of its links does.
@@ -128,8 +132,8 @@ type Wordings = BTreeMap<String, BTreeSet<Position>>;
 
 fn wordings(
     world: &mut World<'_>,
-    group: &Group,
-    groups: &[Group],
+    group: &FactGroup,
+    groups: &[FactGroup],
 ) -> Result<Wordings, Unavailable> {
     // If `app` requires `a ^2`, what `a 1.0` requires of `b` has no place in the explanation, although pubgrub's fact
     // may be about both. If nothing of `a` is left, that is the clash, and all of its versions are named.
@@ -142,7 +146,7 @@ fn wordings(
             for requirement in requirements_of(world, link, position)? {
                 let mut asked = requirement.to_string();
                 if matches!(world.kind(link.from), NodeKind::ReplacementChoice(_)) && position > 0 {
-                    asked = stand_ins::asked_of(world, &requirement.id, &asked);
+                    asked = stand_ins::asked_of_replaced(world, &requirement.id, &asked);
                 }
                 wordings.entry(asked).or_default().insert(position);
             }
@@ -154,7 +158,7 @@ fn wordings(
 /// The requirements of the candidate at `position` that became the fact `link`.
 fn requirements_of(
     world: &mut World<'_>,
-    link: &Link,
+    link: &GraphLink,
     position: Position,
 ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
     let mut requirements = Vec::new();
@@ -189,16 +193,20 @@ fn required_by(
 }
 
 /// The facts of a group as a person would state them: a line for each wording, or one for many.
-fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fact>, Unavailable> {
+fn tell(
+    world: &mut World<'_>,
+    group: &FactGroup,
+    groups: &[FactGroup],
+) -> Result<Vec<Fact>, Unavailable> {
     // Nodes that are no package have facts of their own kind. Whatever reaches the lines below is about a package that
     // something requires.
-    if let Some(facts) = stand_ins::tell(world, group) {
+    if let Some(facts) = stand_ins::fact_of_replacement(world, group) {
         return Ok(facts);
     }
-    if let Some(facts) = supply::tell(world, group) {
+    if let Some(facts) = supply::fact_of_supply(world, group) {
         return Ok(facts);
     }
-    let Link { from, to, .. } = group[0];
+    let GraphLink { from, to, .. } = group[0];
     let Some(place) = world.place(to) else { return Ok(Vec::new()) };
     let id = world.package(place).id.clone();
     match (world.kind(from), world.kind(to)) {
@@ -206,7 +214,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
         (NodeKind::MajorChoice(..) | NodeKind::RevisionNamer(..), _) => return Ok(Vec::new()),
         (_, NodeKind::RevisionNamer(_, revision)) => {
             let revision = PositionSet::singleton(*revision);
-            let revision = FoldedVersions::fold(world.package(place), &revision);
+            let revision = FoldedVersions::fold_candidates(world.package(place), &revision);
             return Ok(vec![Fact::OnlyWhereNamed { id, revision }]);
         }
         _ => {}
@@ -218,10 +226,10 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
         return Ok(vec![Fact::Requires { by, id, asked }]);
     };
     // Majors of one package with the same requirement share one line, at the first of them.
-    let alike: Vec<&Group> = groups
+    let alike: Vec<&FactGroup> = groups
         .iter()
         .filter(|other| {
-            let Link { from: other, to, .. } = other[0];
+            let GraphLink { from: other, to, .. } = other[0];
             world.place(other) == Some(by)
                 && world.place(to) == Some(place)
                 && matches!(world.kind(other), NodeKind::Versions(_))
@@ -257,14 +265,14 @@ fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
     let packages = places.into_iter().map(|place| world.package(place));
     packages
         .filter_map(|package| {
-            let by = package.instead()?.clone();
+            let by = package.used_override()?.clone();
             Some(Fact::Overridden { id: package.id.clone(), by })
         })
         .collect()
 }
 
 /// The roots that say what `link` says.
-fn roots(world: &mut World<'_>, link: &Link) -> Result<Vec<String>, Unavailable> {
+fn roots(world: &mut World<'_>, link: &GraphLink) -> Result<Vec<String>, Unavailable> {
     let mut names = BTreeSet::new();
     for root in &world.roots.to_vec() {
         for requirement in &root.requirements {
@@ -281,7 +289,7 @@ fn roots(world: &mut World<'_>, link: &Link) -> Result<Vec<String>, Unavailable>
 fn clash(
     world: &mut World<'_>,
     node: Node,
-    groups: &[Group],
+    groups: &[FactGroup],
 ) -> Result<Option<Clash>, Unavailable> {
     // Choices and namers only pass on what clashes behind them.
     let Some(place) = world.place(node) else { return Ok(None) };
@@ -304,7 +312,7 @@ fn clash(
     let mut wanted = PositionSet::full();
     for group in groups.iter().filter(|group| group[0].to == node) {
         let mut words: Vec<String> = wordings(world, group, groups)?.into_keys().collect();
-        if group[0].from == Node::ROOT {
+        if group[0].from == Node::GRAPH_ROOT {
             // If several roots accept the same in different words, only one of them is shown.
             words.sort_by_key(|words| *words == VersionSpec::Latest.to_string());
             words.truncate(1);
@@ -315,7 +323,9 @@ fn clash(
         let mut matching = PositionSet::empty();
         for link in group {
             // All candidates of a link need the same set, so the first one speaks for them.
-            for requirement in requirements_of(world, link, link.positions.first().unwrap_or(0))? {
+            for requirement in
+                requirements_of(world, link, link.positions.lowest_position().unwrap_or(0))?
+            {
                 matching = matching.union(&world.packages.matching(place, &requirement)?);
             }
         }
@@ -332,7 +342,7 @@ fn clash(
 }
 
 /// Whether the facts could hold together if the candidates of `node` in `barred` were allowed.
-fn would_help(node: Node, barred: &PositionSet, groups: &[Group]) -> bool {
+fn would_help(node: Node, barred: &PositionSet, groups: &[FactGroup]) -> bool {
     // The same facts, but each that leads to `node` also takes what the rules bar.
     let mut groups = groups.to_vec();
     for link in groups.iter_mut().flatten().filter(|link| link.to == node) {

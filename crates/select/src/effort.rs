@@ -67,7 +67,7 @@ impl Effort {
     }
 
     /// Counts a choice; returns its cost.
-    pub(super) fn step(&mut self) -> usize {
+    pub(super) fn count_choice(&mut self) -> usize {
         let cost = 1 + self.conflicts / WEIGHT;
         self.steps += cost;
         cost
@@ -107,25 +107,25 @@ impl Budget {
     }
 
     /// Counts one more choice of the search, and returns the steps so far.
-    pub(crate) fn step(&mut self) -> usize {
-        self.effort.step();
+    pub(crate) fn count_search_step(&mut self) -> usize {
+        self.effort.count_choice();
         self.effort.steps()
     }
 
     /// Counts the steps of a trial that failed because of a package; returns whether more may be tried.
-    pub(crate) fn spend(&mut self, steps: usize, place: PackageIndex) -> bool {
+    pub(crate) fn spend_on_trial(&mut self, steps: usize, place: PackageIndex) -> bool {
         self.effort.spend(steps);
         *self.tried.entry(place).or_default() += 1;
-        self.steps() <= self.most
+        self.search_steps() <= self.most
     }
 
     /// How many steps searches took so far.
-    pub(crate) fn steps(&self) -> usize {
+    pub(crate) fn search_steps(&self) -> usize {
         self.effort.steps()
     }
 
     /// Lowers the limit to this many steps; never raises it.
-    pub(crate) fn limit(&mut self, steps: usize) {
+    pub(crate) fn lower_limit(&mut self, steps: usize) {
         self.most = self.most.min(steps);
     }
 

@@ -8,7 +8,7 @@ use mu_manifest::source::nearest;
 
 use crate::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::filters::{Passed, Rejection};
-use crate::fold::{FoldedVersions, Run};
+use crate::fold::{FoldedVersions, VersionRun};
 use crate::newer::{Newer, Obstacle};
 
 /// If there are more facts than this, the middle ones are left out.
@@ -28,7 +28,7 @@ const ALTERNATIVES: usize = 3;
 
 impl Conflict {
     /// What went wrong, in a few words.
-    pub fn headline(&self) -> String {
+    pub fn conflict_headline(&self) -> String {
         let names = Names { base: &self.base };
         // One clash about which one requirement decides can be said in a line. For everything else the lines below are
         // needed.
@@ -115,7 +115,7 @@ impl Newer {
     pub fn in_short(&self, base: &Base) -> String {
         match &self.obstacle {
             Obstacle::Rule(rule) => {
-                let one = FoldedVersions { runs: vec![Run::of(&self.newest)] };
+                let one = FoldedVersions { runs: vec![VersionRun::single_version(&self.newest)] };
                 format!("{} {}", self.newest, reason(rule, &one))
             }
             Obstacle::Passed(Passed::Channel(channel)) => {
@@ -431,7 +431,7 @@ fn reason(rejection: &Rejection, versions: &FoldedVersions) -> String {
         // would see why the way over 1.4.0 does not count.
         Rejection::NoUpgrade { from, follows, missing } => {
             let missing = missing.as_ref().map(|(step, rejection)| {
-                let one = FoldedVersions { runs: vec![Run::of(step)] };
+                let one = FoldedVersions { runs: vec![VersionRun::single_version(step)] };
                 format!("; the step {step} {}", reason(rejection, &one))
             });
             let missing = missing.unwrap_or_default();
@@ -444,7 +444,7 @@ fn reason(rejection: &Rejection, versions: &FoldedVersions) -> String {
 impl Rejection {
     /// This reason for one version, as the end of a sentence that the version begins.
     pub fn of_one(&self) -> String {
-        reason(self, &FoldedVersions { runs: vec![Run::of("")] })
+        reason(self, &FoldedVersions { runs: vec![VersionRun::single_version("")] })
     }
 }
 

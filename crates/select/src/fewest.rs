@@ -37,9 +37,9 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
     });
     // To find out that no fewer will do must not take much longer than the answer did. If it is given up, the answer is
     // right, and has a package more.
-    let limit = 2 * world.budget.steps() + STEPS;
+    let limit = 2 * world.budget.search_steps() + STEPS;
     for fewer in fewest..count {
-        let steps = limit.saturating_sub(world.budget.steps());
+        let steps = limit.saturating_sub(world.budget.search_steps());
         world.allow_providers(&known.fixed, fewer as Position)?;
         let answer = search::solve(world, steps);
         // Whatever the answer is, later searches of this world have no such limit.
@@ -100,7 +100,7 @@ impl Brought {
                 continue;
             }
             let provider = world.packages.capabilities.chosen(&name, &|place, versions| {
-                let mut nodes = world.nodes_of(place).filter_map(choices);
+                let mut nodes = world.nodes_of_package(place).filter_map(choices);
                 nodes.find(|position| versions.holds(*position))
             });
             let Some(ChosenPackage::Candidate(place, position)) = provider else { continue };

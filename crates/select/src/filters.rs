@@ -80,7 +80,7 @@ pub(super) struct Looks<'a> {
 ///
 /// A locked version may be yanked or too new, because an existing build must not break. A version that
 /// the user names exactly may be yanked.
-pub(super) fn rejection(
+pub(super) fn rejection_by_rules(
     settings: &Settings,
     id: &PackageId,
     looks: &Looks<'_>,

@@ -13,12 +13,12 @@ const RUNS: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoldedVersions {
     /// The runs, ascending.
-    pub runs: Vec<Run>,
+    pub runs: Vec<VersionRun>,
 }
 
 /// Versions in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct VersionRun {
     /// The lowest version.
     pub first: String,
     /// The highest version; the same as the lowest if there is one version.
@@ -30,7 +30,7 @@ pub struct Run {
 impl FoldedVersions {
     /// Folds the versions at `positions`. Prereleases and versions that are not candidates do not interrupt a
     /// run.
-    pub(super) fn fold(package: &Candidates, positions: &PositionSet) -> Self {
+    pub(super) fn fold_candidates(package: &Candidates, positions: &PositionSet) -> Self {
         let mut versions = Self::default();
         let mut previous: Option<Position> = None;
         for position in positions.iter() {
@@ -41,13 +41,13 @@ impl FoldedVersions {
                 (previous + 1..position).all(|between| is_silent(package, between))
                     && package.revision(position).is_none()
             });
-            let name = package.label(position);
+            let name = package.candidate_label(position);
             match versions.runs.last_mut() {
                 Some(run) if joined => {
                     run.last = name;
                     run.count += 1;
                 }
-                _ => versions.runs.push(Run { first: name.clone(), last: name, count: 1 }),
+                _ => versions.runs.push(VersionRun { first: name.clone(), last: name, count: 1 }),
             }
             previous = Some(position);
         }
@@ -65,9 +65,9 @@ impl FoldedVersions {
     }
 }
 
-impl Run {
+impl VersionRun {
     /// A single version.
-    pub(super) fn of(version: &str) -> Self {
+    pub(super) fn single_version(version: &str) -> Self {
         Self { first: version.to_owned(), last: version.to_owned(), count: 1 }
     }
 }
@@ -78,7 +78,7 @@ fn is_silent(package: &Candidates, position: Position) -> bool {
         || package.version(position).is_some_and(|version| version.is_prerelease())
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for VersionRun {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count {
             1 => formatter.write_str(&self.first),
@@ -105,8 +105,8 @@ impl fmt::Display for FoldedVersions {
 mod tests {
     use super::*;
 
-    fn run(first: &str, last: &str, count: usize) -> Run {
-        Run { first: first.to_owned(), last: last.to_owned(), count }
+    fn run(first: &str, last: &str, count: usize) -> VersionRun {
+        VersionRun { first: first.to_owned(), last: last.to_owned(), count }
     }
 
     #[test]

@@ -51,20 +51,20 @@ mod world;
 pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 pub use effort::{STEPS, Statistics};
 pub use filters::{Passed, Rejection, incompatibilities};
-pub use fold::{FoldedVersions, Run};
-pub use newer::{Asking, Ceiling, Newer, Obstacle};
-pub use plan::{Because, Change, Lowered, Move, beginning_at};
+pub use fold::{FoldedVersions, VersionRun};
+pub use newer::{Ceiling, Newer, Obstacle, RequirementByRequirer};
+pub use plan::{Because, Change, Lowered, Move, spec_beginning_at};
 pub use request::{
-    Bundled, Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
-    Settings, StatedCapabilities, Update,
+    Bundled, CandidateOfLock, Exclusion, InstalledVersion, Local, Majors, Override,
+    OwnCapabilities, RootRequirer, SelectionRequest, Settings, StatedCapabilities, Update,
 };
 pub use selection::{
-    Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,
+    Chosen, Demand, Demanded, Failure, Origin, Replaced, RootOrPackage, Selection, SelectionWarning,
 };
 pub use strategies::{Highest, Minimal, Resolution, strategy_named};
 pub use strategy::Strategy;
 pub use unfinished::Unfinished;
-pub use universe::{Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged};
+pub use universe::{Candidate, GraphLevel, Requirement, Revision, Unavailable, Universe, Untagged};
 pub use way_out::{Ask, WayOut};
 
 #[cfg(test)]

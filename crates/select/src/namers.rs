@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::node::{Capability, Edge, Node, PackageIndex};
+use crate::node::{CapabilityIndex, Edge, Node, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 
@@ -24,7 +24,7 @@ pub(super) enum Topic {
 pub(super) struct Namer {
     node: Node,
     /// The capability that it requires, if it does not use a name.
-    capability: Option<Capability>,
+    capability: Option<CapabilityIndex>,
 }
 
 impl Namer {
@@ -34,7 +34,7 @@ impl Namer {
     }
 
     /// Something that requires a capability that the named package provides.
-    pub(super) fn by_capability(node: Node, capability: Capability) -> Self {
+    pub(super) fn by_capability(node: Node, capability: CapabilityIndex) -> Self {
         Self { node, capability: Some(capability) }
     }
 }
@@ -86,15 +86,15 @@ impl Namers {
 
     /// One position for each node that names something; `None` if the root does, because nothing more is
     /// needed then.
-    pub(super) fn of(&mut self, topic: Topic) -> Option<PositionSet> {
+    pub(super) fn named_positions(&mut self, topic: Topic) -> Option<PositionSet> {
         self.handed_out.insert(topic);
         let namers = self.known.get(&topic);
-        let root = Namer::by_name(Node::ROOT);
+        let root = Namer::by_name(Node::GRAPH_ROOT);
         let is_named_by_root = namers.is_some_and(|namers| namers.contains_key(&root));
         // The position of a namer is its place in the map. That may change while namers are added, and then the answer
         // was given too early in any case.
         let count = namers.map_or(0, BTreeMap::len) as Position;
-        (!is_named_by_root).then(|| PositionSet::between(0, count))
+        (!is_named_by_root).then(|| PositionSet::position_range(0, count))
     }
 
     /// The edge to a node that names something, and the capability by which it does.
@@ -102,7 +102,7 @@ impl Namers {
         &self,
         topic: Topic,
         namer: Position,
-    ) -> Option<(Edge, Option<Capability>)> {
+    ) -> Option<(Edge, Option<CapabilityIndex>)> {
         let (namer, set) = self.known.get(&topic)?.iter().nth(namer as usize)?;
         Some((Edge { node: namer.node, set: set.clone() }, namer.capability))
     }

@@ -9,14 +9,14 @@ use crate::conflict::{Conflict, Fact, Requirer};
 use crate::diagnose;
 use crate::filters::Rejection;
 use crate::fold::FoldedVersions;
-use crate::minimal::build::lowest;
+use crate::minimal::build::lowest_candidate;
 use crate::node::PackageIndex;
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::search::Verdict;
 use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable, Universe};
-use crate::{Passed, Request, Root, Strategy};
+use crate::{Passed, RootRequirer, SelectionRequest, Strategy};
 
 /// Versions above the chosen one, and what prevents them.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,19 +49,23 @@ pub enum Obstacle {
 }
 
 /// The display name of something that requires the package, and the spec.
-pub type Asking = (String, Requirement);
+pub type RequirementByRequirer = (String, Requirement);
 
 /// One world in which many packages can be examined.
 pub struct Ceiling<'a> {
     trial: Trial<'a>,
-    request: &'a Request,
+    request: &'a SelectionRequest,
     /// Whether versions that no requirement prevents are tried.
     tries: bool,
 }
 
 impl<'a> Ceiling<'a> {
     /// Examines what `strategy` could choose for a request.
-    pub fn new(universe: &'a dyn Universe, request: &'a Request, strategy: &dyn Strategy) -> Self {
+    pub fn new(
+        universe: &'a dyn Universe,
+        request: &'a SelectionRequest,
+        strategy: &dyn Strategy,
+    ) -> Self {
         Self { trial: Trial::new(universe, request, 0), request, tries: strategy.follows_lock() }
     }
 
@@ -70,9 +74,12 @@ impl<'a> Ceiling<'a> {
     /// # Errors
     ///
     /// When it could not be looked up.
-    pub fn lowest(&mut self, requirement: &Requirement) -> Result<Option<String>, Unavailable> {
-        let found = lowest(&mut self.trial.world, requirement)?;
-        Ok(found.map(|(place, position)| self.trial.world.package(place).label(position)))
+    pub fn lowest_version(
+        &mut self,
+        requirement: &Requirement,
+    ) -> Result<Option<String>, Unavailable> {
+        let found = lowest_candidate(&mut self.trial.world, requirement)?;
+        Ok(found.map(|(place, position)| self.trial.world.package(place).candidate_label(position)))
     }
 
     /// What prevents each release of `id` above `current`, the newest first. Prereleases count only if `current` is one.
@@ -85,7 +92,7 @@ impl<'a> Ceiling<'a> {
         &mut self,
         id: &PackageId,
         current: &Version,
-        asking: &[Asking],
+        asking: &[RequirementByRequirer],
     ) -> Result<Option<Vec<Newer>>, Unavailable> {
         let any = Requirement::new(id.clone(), VersionSpec::Latest);
         let (place, _) = self.trial.world.accepted(&any)?;
@@ -109,7 +116,7 @@ impl<'a> Ceiling<'a> {
         // it, a rule of the settings, a channel that passes it over. Versions with the same obstacle are one row of the answer.
         let open = if self.tries { Obstacle::Unknown } else { Obstacle::NotAsked };
         let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
-        let own = releases.position(current);
+        let own = releases.position_of_version(current);
         for position in above {
             let against = accepted.iter().filter(|(_, _, set)| !set.holds(position));
             let against: Vec<_> =
@@ -137,8 +144,8 @@ impl<'a> Ceiling<'a> {
         let package = self.trial.world.package(place);
         let newer = found.into_iter();
         let newer = newer.map(|(obstacle, positions)| Newer {
-            newest: positions.last().map(|&at| package.label(at)).unwrap_or_default(),
-            versions: FoldedVersions::fold(package, &positions.into_iter().collect()),
+            newest: positions.last().map(|&at| package.candidate_label(at)).unwrap_or_default(),
+            versions: FoldedVersions::fold_candidates(package, &positions.into_iter().collect()),
             obstacle,
         });
         Ok(Some(newer.collect()))
@@ -151,7 +158,7 @@ impl<'a> Ceiling<'a> {
         place: PackageIndex,
         position: Position,
     ) -> Result<Obstacle, Unavailable> {
-        let roots: Vec<Root> = self.request.roots.clone();
+        let roots: Vec<RootRequirer> = self.request.roots.clone();
         let one = PositionSet::singleton(position);
         let proof = match self.trial.search(roots, &[(place, one)])? {
             Verdict::Chosen(_) => return Ok(Obstacle::Nothing),

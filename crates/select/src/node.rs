@@ -15,7 +15,7 @@ pub(super) struct Node(pub(super) u32);
 
 impl Node {
     /// The node of all requirements from outside.
-    pub(super) const ROOT: Self = Self(0);
+    pub(super) const GRAPH_ROOT: Self = Self(0);
 }
 
 impl fmt::Display for Node {
@@ -34,7 +34,7 @@ pub(super) struct RequirementIndex(pub(super) usize);
 
 /// A capability, by its place in the list of capabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Capability(pub(super) usize);
+pub(super) struct CapabilityIndex(pub(super) usize);
 
 /// Versions of a package of which at most one is chosen: all of them, or those with one major if the settings
 /// allow several.
@@ -100,7 +100,7 @@ pub(super) enum NodeKind {
     /// One of the slots for packages that are there only for what they provide. Its candidates are packages.
     ProviderSlot(Position),
     /// What provides a capability. Its candidates are the possible providers.
-    ProviderChoice(Capability),
+    ProviderChoice(CapabilityIndex),
     /// How a requirement on a replaceable package is met: 0 by the package itself, and from 1 on by its
     /// replacements.
     ReplacementChoice(RequirementIndex),

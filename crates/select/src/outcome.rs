@@ -9,7 +9,9 @@ use crate::node::{Node, RequirementIndex};
 use crate::releases::Position;
 use crate::universe::Unavailable;
 use crate::world::{ChosenPackage, World};
-use crate::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
+use crate::{
+    Chosen, Demand, Demanded, Origin, Replaced, RootOrPackage, Selection, SelectionWarning,
+};
 
 /// A chosen package before it is in the selection.
 struct Draft {
@@ -25,13 +27,13 @@ struct Draft {
 
 /// A requirement, and what has it.
 pub(super) struct Claim {
-    pub(super) by: Asker,
+    pub(super) by: RootOrPackage,
     pub(super) need: RequirementIndex,
 }
 
 /// The selection in which `choices` gives each node's candidate, plus `besides`, the requirements of versions
 /// that were not chosen.
-pub(super) fn gather(
+pub(super) fn gather_selection(
     world: &mut World<'_>,
     choices: &dyn Fn(Node) -> Option<Position>,
     besides: &[Claim],
@@ -62,7 +64,7 @@ struct Gathering<'g, 'w> {
     followed: FxHashMap<RequirementIndex, (usize, Demanded)>,
     /// Replaced packages: what is used instead, and what requires them.
     replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
-    warnings: Vec<Warning>,
+    warnings: Vec<SelectionWarning>,
 }
 
 impl Gathering<'_, '_> {
@@ -73,12 +75,12 @@ impl Gathering<'_, '_> {
         for root in &self.world.roots.to_vec() {
             for requirement in &root.requirements {
                 let need = self.world.packages.need_for(requirement);
-                self.follow(Asker::Root(root.by.clone()), need)?;
+                self.follow(RootOrPackage::Root(root.by.clone()), need)?;
             }
         }
         for (name, by) in &self.world.request().own.requires {
             for (root, own) in by {
-                self.follow_capability(Asker::Root(root.clone()), own, name);
+                self.follow_capability(RootOrPackage::Root(root.clone()), own, name);
             }
         }
         // With the minimal strategy, versions that were visited and not chosen have requirements, too. They are told as
@@ -93,7 +95,7 @@ impl Gathering<'_, '_> {
             let by = self.world.package(place).id.clone();
             let mut dependencies = Vec::new();
             for &need in self.world.packages.needs_of(place, position)?.iter() {
-                let dependency = self.follow(Asker::Package(by.clone()), need)?;
+                let dependency = self.follow(RootOrPackage::Package(by.clone()), need)?;
                 // A package may require what it replaces.
                 // `b` replaces `a` and requires `a`: that is met by `b` itself, which is no dependency of `b`.
                 if *self.id(dependency) != by || self.world.requirement(need).id == by {
@@ -101,7 +103,7 @@ impl Gathering<'_, '_> {
                 }
             }
             for name in &self.world.packages.capabilities_of(place, position)?.1 {
-                let asker = Asker::Package(by.clone());
+                let asker = RootOrPackage::Package(by.clone());
                 dependencies.extend(self.follow_capability(asker, &by, name));
             }
             // What the settings say besides is not the package's, and not locked.
@@ -117,7 +119,7 @@ impl Gathering<'_, '_> {
     }
 
     /// Notes that `by` requires something; returns the draft that meets it.
-    fn follow(&mut self, by: Asker, need: RequirementIndex) -> Result<usize, Unavailable> {
+    fn follow(&mut self, by: RootOrPackage, need: RequirementIndex) -> Result<usize, Unavailable> {
         // Many packages have the same requirement. What meets it, and how it is written, is found out once.
         let (draft, what) = match self.followed.get(&need) {
             Some(known) => known.clone(),
@@ -160,7 +162,12 @@ impl Gathering<'_, '_> {
     }
 
     /// Notes that `by` requires a capability; returns the draft of its provider, unless that is `by` itself.
-    fn follow_capability(&mut self, by: Asker, own: &PackageId, name: &str) -> Option<usize> {
+    fn follow_capability(
+        &mut self,
+        by: RootOrPackage,
+        own: &PackageId,
+        name: &str,
+    ) -> Option<usize> {
         let target = self.provider(name)?;
         if own == id_of(self.world, &target) {
             return None;
@@ -173,7 +180,7 @@ impl Gathering<'_, '_> {
 
     fn provider(&self, name: &str) -> Option<ChosenPackage> {
         self.world.packages.capabilities.chosen(name, &|place, versions| {
-            let nodes = self.world.nodes_of(place);
+            let nodes = self.world.nodes_of_package(place);
             let mut chosen = nodes.filter_map(|node| (self.choices)(node));
             chosen.find(|position| versions.holds(*position))
         })
@@ -214,7 +221,7 @@ impl Gathering<'_, '_> {
         Ok(ChosenPackage::Candidate(place, position))
     }
 
-    fn check_local(&mut self, by: &Asker, need: RequirementIndex) {
+    fn check_local(&mut self, by: &RootOrPackage, need: RequirementIndex) {
         let requirement = self.world.requirement(need);
         let own = self.world.request().own_package(&requirement.id);
         let Some((id, local)) = own else { return };
@@ -224,7 +231,7 @@ impl Gathering<'_, '_> {
             (_, None) => false,
         };
         if !satisfied {
-            self.warnings.push(Warning::LocalDoesNotSatisfy {
+            self.warnings.push(SelectionWarning::LocalDoesNotSatisfy {
                 id: id.clone(),
                 version: local.version.clone(),
                 by: by.clone(),
@@ -260,7 +267,8 @@ impl Gathering<'_, '_> {
             dependencies.sort_unstable();
             dependencies.dedup();
             let mut chosen = describe(world, draft.target, &mut warnings);
-            chosen.direct = draft.requested.iter().any(|one| matches!(one.by, Asker::Root(_)));
+            chosen.direct =
+                draft.requested.iter().any(|one| matches!(one.by, RootOrPackage::Root(_)));
             chosen.requested = draft.requested;
             chosen.dependencies = dependencies;
             chosen.provides = draft.provides;
@@ -302,7 +310,11 @@ fn is_locked(world: &World<'_>, id: &PackageId, version: Option<&Version>) -> bo
 }
 
 /// A chosen package, without its requirers and dependencies.
-fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning>) -> Chosen {
+fn describe(
+    world: &World<'_>,
+    target: ChosenPackage,
+    warnings: &mut Vec<SelectionWarning>,
+) -> Chosen {
     match target {
         ChosenPackage::Local(id) => {
             let version = own_version(world, &id);
@@ -314,14 +326,14 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
             let version = package.version(position);
             let details = package.details(position);
             let yanked = details.and_then(|details| details.yanked.clone());
-            warnings.extend(yanked.map(|reason| Warning::Yanked {
+            warnings.extend(yanked.map(|reason| SelectionWarning::Yanked {
                 id: id.clone(),
                 version: version.clone(),
                 is_locked: is_locked(world, &id, version.as_ref()),
                 reason,
             }));
             let deprecated = details.and_then(|details| details.deprecated.clone());
-            warnings.extend(deprecated.map(|reason| Warning::Deprecated {
+            warnings.extend(deprecated.map(|reason| SelectionWarning::Deprecated {
                 id: id.clone(),
                 version: version.clone(),
                 reason,
@@ -331,12 +343,12 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
                 None => Origin::Release(position),
             };
             Chosen {
-                instead: package.instead().map(|instead| instead.id.clone()),
+                instead: package.used_override().map(|instead| instead.id.clone()),
                 version,
-                commit: package.commit(position).cloned(),
+                commit: package.candidate_commit(position).cloned(),
                 channel: package.shown_channel(position),
                 copy_of: details.and_then(|details| details.origin.clone()),
-                way: package.way(position),
+                way: package.upgrade_path(position),
                 ..Chosen::new(id, origin)
             }
         }

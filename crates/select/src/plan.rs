@@ -3,7 +3,7 @@
 use mu_manifest::reference::{PackageId, Version, VersionSpec};
 
 use crate::universe::Requirement;
-use crate::{Asker, Demand, Demanded, Request, Root, Selection};
+use crate::{Demand, Demanded, RootOrPackage, RootRequirer, Selection, SelectionRequest};
 
 /// What a command wants to do with versions that are already chosen.
 #[derive(Debug, Clone, Copy)]
@@ -36,26 +36,26 @@ pub struct Change {
     /// Whether more may be able to move, because what held it back is gone.
     pub(super) may_go_on: bool,
     /// The request that [`Self::selection`] answers.
-    pub(super) request: Request,
+    pub(super) request: SelectionRequest,
 }
 
 impl Change {
     /// The request of manifests with these changes: the roots that are not lists of indirect dependencies, and
     /// after them one that is.
-    pub(crate) fn rewritten(&self, request: &Request) -> Request {
+    pub(crate) fn rewritten_request(&self, request: &SelectionRequest) -> SelectionRequest {
         // `asked` has an entry for each root that is no list, and these come first. So `zip` leaves the old lists out,
         // and the new list takes their place.
-        let own = request.roots.iter().zip(&self.asked).map(|(root, asked)| Root {
+        let own = request.roots.iter().zip(&self.asked).map(|(root, asked)| RootRequirer {
             by: root.by.clone(),
             requirements: asked.iter().flatten().cloned().collect(),
         });
-        let list = Root { by: IN_USE.to_owned(), requirements: self.indirect.clone() };
-        Request { roots: own.chain([list]).collect(), indirect: 1, ..request.clone() }
+        let list = RootRequirer { by: IN_USE.to_owned(), requirements: self.indirect.clone() };
+        SelectionRequest { roots: own.chain([list]).collect(), indirect: 1, ..request.clone() }
     }
 
     /// The answer to a request that differs from [`Self::request`] only in who lists what is required indirectly; `None` if
     /// more differs. Neither has a lock.
-    pub(super) fn answer(&self, request: &Request) -> Option<Selection> {
+    pub(super) fn answer(&self, request: &SelectionRequest) -> Option<Selection> {
         // The manifests that were written are read again, and what they ask for is compared with what was selected for.
         // The rest of a request stays the same within a command. Who lists an indirect dependency does not, but is told
         // as its requirer.
@@ -70,8 +70,7 @@ impl Change {
         let packages = selection.packages.iter_mut().map(|one| (&one.id, &mut one.requested));
         let replaced = selection.replaced.iter_mut().map(|one| (&one.id, &mut one.requested));
         for (id, requested) in packages.chain(replaced) {
-            let in_use =
-                |demand: &&mut Demand| matches!(&demand.by, Asker::Root(by) if by == IN_USE);
+            let in_use = |demand: &&mut Demand| matches!(&demand.by, RootOrPackage::Root(by) if by == IN_USE);
             for demand in requested.iter_mut().filter(in_use) {
                 // In several majors, a package is in several lists.
                 // The list that says exactly this, or, if none does, one that has the package.
@@ -79,12 +78,13 @@ impl Change {
                     Demanded::Version { spec, .. } => *one.to_string() == **spec,
                     Demanded::Capability(_) => false,
                 };
-                let lists_it = |root: &&Root| root.requirements.iter().any(|one| one.id == *id);
-                let says = |root: &&Root| {
+                let lists_it =
+                    |root: &&RootRequirer| root.requirements.iter().any(|one| one.id == *id);
+                let says = |root: &&RootRequirer| {
                     root.requirements.iter().any(|one| one.id == *id && says_it(one))
                 };
                 let list = lists.iter().find(says).or_else(|| lists.iter().find(lists_it))?;
-                demand.by = Asker::Root(list.by.clone());
+                demand.by = RootOrPackage::Root(list.by.clone());
             }
             requested.sort();
         }
@@ -104,14 +104,14 @@ impl Change {
 }
 
 /// What roots require, sorted.
-fn required(roots: &[Root]) -> Vec<&Requirement> {
+fn required(roots: &[RootRequirer]) -> Vec<&Requirement> {
     let mut all: Vec<_> = roots.iter().flat_map(|root| &root.requirements).collect();
     all.sort();
     all
 }
 
 /// What each root requires itself, and what all lists of indirect dependencies have together.
-fn parts(request: &Request) -> (Vec<(&str, Vec<&Requirement>)>, Vec<&Requirement>) {
+fn parts(request: &SelectionRequest) -> (Vec<(&str, Vec<&Requirement>)>, Vec<&Requirement>) {
     let (own, lists) = request.roots.split_at(request.roots.len() - request.indirect);
     let own = own.iter().filter(|root| !root.requirements.is_empty());
     let own = own.map(|root| (root.by.as_str(), required(std::slice::from_ref(root))));
@@ -154,7 +154,7 @@ pub enum Because {
 ///
 /// Only a pin has no room for other versions, and a composite version can be named only as a whole, so that
 /// its revision counts.
-pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
+pub fn spec_beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
     match before {
         // A pin stays a pin, and what names content becomes one. A range keeps its form, and anything else gets a lower
         // bound.
@@ -175,7 +175,7 @@ mod tests {
         let check = |before: &str, version: &str, expected: &str| {
             let before = VersionSpec::parse(before).expect("is a version");
             let version = Version::parse_lenient(version).expect("is a version");
-            assert_eq!(beginning_at(Some(&before), &version).as_str(), expected);
+            assert_eq!(spec_beginning_at(Some(&before), &version).as_str(), expected);
         };
         check("^1.2", "1.5.0", "^1.5.0");
         check("1.2.0", "1.5.0", "1.5.0");
@@ -189,7 +189,7 @@ mod tests {
     fn a_new_bound_has_the_version_as_it_was_published() {
         let version = Version::parse_lenient("1.29").expect("is a version");
         let before = VersionSpec::parse("^1.27").expect("is a version");
-        assert_eq!(beginning_at(Some(&before), &version).as_str(), "^1.29");
-        assert_eq!(beginning_at(None, &version).as_str(), ">=1.29");
+        assert_eq!(spec_beginning_at(Some(&before), &version).as_str(), "^1.29");
+        assert_eq!(spec_beginning_at(None, &version).as_str(), ">=1.29");
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct PositionSet {
 
 impl PositionSet {
     /// The positions from `start` up to `end`, exclusive.
-    pub(super) fn between(start: Position, end: Position) -> Self {
+    pub(super) fn position_range(start: Position, end: Position) -> Self {
         let mut intervals = SmallVec::new();
         if start < end {
             intervals.push((start, end));
@@ -47,12 +47,12 @@ impl PositionSet {
     }
 
     /// The lowest position.
-    pub(super) fn first(&self) -> Option<Position> {
+    pub(super) fn lowest_position(&self) -> Option<Position> {
         self.intervals.first().map(|interval| interval.0)
     }
 
     /// The highest position.
-    pub(super) fn last(&self) -> Option<Position> {
+    pub(super) fn highest_position(&self) -> Option<Position> {
         self.intervals.last().map(|interval| interval.1 - 1)
     }
 
@@ -130,7 +130,7 @@ impl VersionSet for PositionSet {
     // Includes positions behind the last candidate. There may be one later: a revision that is named, or another
     // provider.
     fn full() -> Self {
-        Self::between(0, Position::MAX)
+        Self::position_range(0, Position::MAX)
     }
 
     fn singleton(position: Position) -> Self {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn within(set: &PositionSet) -> BTreeSet<Position> {
-        set.intersection(&PositionSet::between(0, LENGTH)).iter().collect()
+        set.intersection(&PositionSet::position_range(0, LENGTH)).iter().collect()
     }
 
     proptest! {
@@ -269,8 +269,8 @@ mod tests {
             let (left, right) = (set(&one), set(&two));
             prop_assert_eq!(within(&left), one.clone());
             prop_assert_eq!(left.len(), one.len());
-            prop_assert_eq!(left.first(), one.first().copied());
-            prop_assert_eq!(left.last(), one.last().copied());
+            prop_assert_eq!(left.lowest_position(), one.first().copied());
+            prop_assert_eq!(left.highest_position(), one.last().copied());
             prop_assert_eq!(left.last_below(probe), one.range(..probe).next_back().copied());
             prop_assert_eq!(left.holds(probe), one.contains(&probe));
             prop_assert_eq!(left.union(&right), set(&(&one | &two)));
@@ -295,6 +295,6 @@ mod tests {
     fn the_empty_and_the_full_set_are_each_others_complement() {
         assert_eq!(PositionSet::empty().complement(), PositionSet::full());
         assert_eq!(PositionSet::full().complement(), PositionSet::empty());
-        assert!(PositionSet::between(3, 3).is_empty());
+        assert!(PositionSet::position_range(3, 3).is_empty());
     }
 }

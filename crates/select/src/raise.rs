@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::node::{Edge, MajorLine, Node, NodeKind};
 use crate::positions::PositionSet;
 use crate::releases::Position;
-use crate::search::{self, Choices, PATIENCE, Verdict};
+use crate::search::{self, Choices, STEPS_WITHOUT_PROGRESS, Verdict};
 use crate::universe::Unavailable;
 use crate::world::World;
 
@@ -23,10 +23,10 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
     if !world.request().locked.is_empty() {
         return Ok(chosen);
     }
-    let limit = PATIENCE + 4 * world.budget.steps();
+    let limit = STEPS_WITHOUT_PROGRESS + 4 * world.budget.search_steps();
     // Each round raises a direct dependency and lowers none, so there are no more rounds than versions above the first
     // answer.
-    let roots = world.edges(Node::ROOT, 0)?;
+    let roots = world.edges(Node::GRAPH_ROOT, 0)?;
     loop {
         let mut narrowed = Vec::new();
         for edge in roots.iter() {
@@ -100,8 +100,10 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
         NodeKind::Versions(MajorLine { place, .. }) => {
             let package = world.package(*place);
             match package.revision(current) {
-                Some(_) => set.intersection(&PositionSet::between(0, package.releases.len())),
-                None => package.preference.above(set, current),
+                Some(_) => {
+                    set.intersection(&PositionSet::position_range(0, package.releases.len()))
+                }
+                None => package.preference.preferred_to(set, current),
             }
         }
         // A higher major may be in another channel.
@@ -109,7 +111,7 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
         NodeKind::MajorChoice(place, _) if world.package(*place).preference.is_any() => {
             PositionSet::default()
         }
-        _ => set.intersection(&PositionSet::between(current + 1, Position::MAX)),
+        _ => set.intersection(&PositionSet::position_range(current + 1, Position::MAX)),
     }
 }
 

@@ -284,13 +284,13 @@ impl Releases {
     }
 
     /// Whether commits, branches and a default branch can be required.
-    pub fn is_repository(&self) -> bool {
+    pub fn has_commits(&self) -> bool {
         self.source == Source::Repository
     }
 
     /// Whether commits, branches and a tip may be there beside versions.
     pub fn has_revisions(&self) -> bool {
-        self.has_revisions || self.is_repository()
+        self.has_revisions || self.has_commits()
     }
 
     /// The number of versions.
@@ -315,7 +315,7 @@ impl Releases {
     }
 
     /// The position of `version`.
-    pub fn position(&self, version: &Version) -> Option<Position> {
+    pub fn position_of_version(&self, version: &Version) -> Option<Position> {
         let found = match &self.versions {
             SortedVersions::Any(versions) => versions.binary_search(version),
             SortedVersions::Plain(numbers) => numbers.binary_search(&plain(version)?),
@@ -334,8 +334,9 @@ impl Releases {
     }
 
     /// Whether it is a single archive, which is meant whatever its version is.
-    pub fn is_archive(&self) -> bool {
-        self.len() == 1 && self.commit(0).is_some_and(|commit| ArtifactDigest::is_one(commit))
+    pub fn is_single_archive(&self) -> bool {
+        self.len() == 1
+            && self.commit(0).is_some_and(|commit| ArtifactDigest::is_artifact_digest(commit))
     }
 
     /// The highest version whose tag is at `commit`.
@@ -424,8 +425,8 @@ mod tests {
         let versions: Vec<String> =
             releases.versions().map(|version| version.to_string()).collect();
         assert_eq!(versions, ["1.2.0", "1.10.0"]);
-        assert_eq!(releases.position(&version("1.10.0")), Some(1));
-        assert_eq!(releases.position(&version("1.3.0")), None);
+        assert_eq!(releases.position_of_version(&version("1.10.0")), Some(1));
+        assert_eq!(releases.position_of_version(&version("1.3.0")), None);
     }
 
     #[test]

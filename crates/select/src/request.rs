@@ -9,18 +9,18 @@ use crate::universe::Requirement;
 
 /// A request to a [`crate::Strategy`].
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct SelectionRequest {
     /// The roots and their requirements.
-    pub roots: Vec<Root>,
+    pub roots: Vec<RootRequirer>,
     /// How many of the roots, the last ones, only list indirect dependencies: the minimal strategy rebuilds
     /// these lists whenever it moves something.
     pub indirect: usize,
     /// What the lock holds.
-    pub locked: Vec<Locked>,
+    pub locked: Vec<CandidateOfLock>,
     /// Which locked packages may move although nothing forces them.
     pub update: Update,
     /// What is installed, if that differs from the lock: upgrades start there.
-    pub installed: BTreeMap<PackageId, Installed>,
+    pub installed: BTreeMap<PackageId, InstalledVersion>,
     /// The workspace's own packages. They always win; what they require must be among the roots.
     pub local: BTreeMap<PackageId, Local>,
     /// The capabilities that the workspace's own packages provide and require.
@@ -31,7 +31,7 @@ pub struct Request {
     pub settings: Settings,
 }
 
-impl Request {
+impl SelectionRequest {
     /// The workspace's own package that is used for `id`: itself, or one that replaces it.
     pub fn own_package(&self, id: &PackageId) -> Option<(&PackageId, &Local)> {
         self.local.get_key_value(id).or_else(|| {
@@ -42,7 +42,7 @@ impl Request {
 
     /// Whether a root lists this only because others need it.
     pub fn lists(&self, by: &str, requirement: &Requirement) -> bool {
-        let asks = |root: &Root| root.by == by && root.requirements.contains(requirement);
+        let asks = |root: &RootRequirer| root.by == by && root.requirements.contains(requirement);
         // The lists are the last roots. A root of the same name among the first means that the manifest asks for the
         // package itself, too.
         let (own, lists) = self.roots.split_at(self.roots.len().saturating_sub(self.indirect));
@@ -72,7 +72,7 @@ pub struct OwnCapabilities {
 
 /// One requirer outside the graph: a manifest of the workspace, or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct RootRequirer {
     /// Its display name: the name of a package or a file.
     pub by: String,
     /// What it requires.
@@ -81,7 +81,7 @@ pub struct Root {
 
 /// One package of the lock.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Locked {
+pub struct CandidateOfLock {
     /// The package.
     pub id: PackageId,
     /// The version, if it has one.
@@ -96,7 +96,7 @@ pub struct Locked {
 
 /// The installed version of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledVersion {
     /// The version.
     pub version: Version,
     /// The channel that it was chosen from, if the user says so.
@@ -190,7 +190,7 @@ pub struct StatedCapabilities {
 
 impl StatedCapabilities {
     /// What a package provides, besides what it declares.
-    pub fn of(&self, id: &PackageId) -> &[String] {
+    pub fn stated_capabilities(&self, id: &PackageId) -> &[String] {
         self.packages.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 

@@ -22,10 +22,10 @@ use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::universe::Unavailable;
 use crate::world::World;
-use crate::{Request, Update};
+use crate::{SelectionRequest, Update};
 
 /// The number of steps that a search may take without reporting progress.
-pub(super) const PATIENCE: usize = 20_000;
+pub(super) const STEPS_WITHOUT_PROGRESS: usize = 20_000;
 
 /// Why there is no solution, in pubgrub's words.
 pub(super) type Proof = DerivationTree<Node, PositionSet, Infallible>;
@@ -50,14 +50,14 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Verdict, Unav
     // This search knows what was named before it started.
     world.take_outdated();
     let ranks = Ranks::new(world.request());
-    let limit = world.budget.steps().saturating_add(steps).min(world.budget.most);
+    let limit = world.budget.search_steps().saturating_add(steps).min(world.budget.most);
     loop {
         // Nothing of an earlier run is of use: pubgrub learned from edges that lacked something. But the world has kept
         // what it read, so the next run only walks again. This ends, because each new start comes from something that
         // was read or named for the first time (`Namers`).
         world.budget.effort.begin();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
-        let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
+        let error = match pubgrub::resolve(&search, Node::GRAPH_ROOT, 0u32) {
             Ok(choices) => return Ok(Verdict::Chosen(choices)),
             Err(PubGrubError::NoSolution(proof)) => return Ok(Verdict::Refuted(proof)),
             // Whatever stopped the search, our own reason is in it.
@@ -125,7 +125,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn new(request: &Request) -> Self {
+    fn new(request: &SelectionRequest) -> Self {
         let moving = match &request.update {
             Update::Packages(packages) => packages.clone(),
             Update::Nothing | Update::Everything => BTreeSet::new(),
@@ -181,7 +181,7 @@ impl Ranks {
             Turn::Moving
         } else if kept(world, node, set).is_some() {
             Turn::Locked
-        } else if self.has_lock && world.is_direct(node) {
+        } else if self.has_lock && world.is_directly_required(node) {
             Turn::Direct
         } else {
             Turn::Open
@@ -205,7 +205,7 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         // node.
         NodeKind::ReplacementChoice(need) => {
             let package = world.package(world.place(node)?);
-            let is_kept = set.holds(0) && package.keeps(world.requirement(*need));
+            let is_kept = set.holds(0) && package.has_locked_match(world.requirement(*need));
             is_kept.then_some(0)
         }
         NodeKind::Versions(MajorLine { place, .. }) => world.package(*place).kept(set),
@@ -238,19 +238,19 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
                 let newest = package.newest(&versions.iter().filter(major).collect())?;
                 Some(majors.binary_search(&package.major(newest)).ok()? as Position)
             };
-            if package.preference.is_any() { within() } else { set.last() }
+            if package.preference.is_any() { within() } else { set.highest_position() }
         }
         NodeKind::Root
         | NodeKind::RevisionNamer(..)
         | NodeKind::EdgeChoice
-        | NodeKind::PackageRequirer(_) => set.last(),
+        | NodeKind::PackageRequirer(_) => set.highest_position(),
         NodeKind::ProviderChoice(capability) => world.packages.preferred_provider(*capability, set),
         NodeKind::ReplacementChoice(need) => world.preferred_way(*need, set),
         // These follow from what was chosen by now: of what is left, any will do.
         NodeKind::Occupant(_)
         | NodeKind::Opponent(_)
         | NodeKind::SlotChoice(_)
-        | NodeKind::ProviderSlot(_) => set.first(),
+        | NodeKind::ProviderSlot(_) => set.lowest_position(),
         NodeKind::Versions(MajorLine { place, .. }) => world.package(*place).likely(set),
     })
 }
@@ -285,7 +285,7 @@ impl DependencyProvider for Search<'_, '_> {
     ) -> Result<Option<Position>, Interruption> {
         let mut world = self.world.borrow_mut();
         // Each choice is counted, also one that is undone later, so a search that goes back and forth ends here.
-        if world.budget.step() > self.limit {
+        if world.budget.count_search_step() > self.limit {
             return Err(Interruption::GivenUp);
         }
         Ok(preferred(&world, *node, set))

@@ -16,7 +16,7 @@ pub struct Selection {
     /// The replaced packages, by id.
     pub replaced: Vec<Replaced>,
     /// Warnings for the user.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<SelectionWarning>,
     /// What the search cost.
     pub statistics: Statistics,
 }
@@ -99,7 +99,7 @@ impl Chosen {
     }
 
     /// What to ask the universe about it, under the id [`Self::source`]; `None` if it is the workspace's own.
-    pub fn candidate(&self) -> Option<Candidate<'_>> {
+    pub fn as_candidate(&self) -> Option<Candidate<'_>> {
         match &self.origin {
             Origin::Local => None,
             Origin::Release(position) => Some(Candidate::Release(*position)),
@@ -139,7 +139,7 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
     /// Who asks.
-    pub by: Asker,
+    pub by: RootOrPackage,
     /// The requirement.
     pub what: Demanded,
 }
@@ -170,7 +170,7 @@ impl Demand {
 
 /// Something that requires a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asker {
+pub enum RootOrPackage {
     /// A root, by its display name.
     Root(String),
     /// A package.
@@ -179,7 +179,7 @@ pub enum Asker {
 
 /// A warning for the user.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Warning {
+pub enum SelectionWarning {
     /// The workspace's own package is used although its version does not meet the requirement.
     LocalDoesNotSatisfy {
         /// The package.
@@ -187,7 +187,7 @@ pub enum Warning {
         /// Its version.
         version: Option<Version>,
         /// Who asks.
-        by: Asker,
+        by: RootOrPackage,
         /// The requirement.
         requirement: Requirement,
     },

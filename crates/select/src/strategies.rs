@@ -11,14 +11,14 @@ use mu_manifest::reference::{Version, VersionSpec};
 
 use crate::minimal::{moves, select};
 use crate::node::NodeKind;
-use crate::plan::beginning_at;
+use crate::plan::spec_beginning_at;
 use crate::search::Verdict;
 use crate::strategy::Strategy;
 use crate::universe::{Requirement, Universe};
 use crate::world::{World, explore, look_ahead, unfinished};
 use crate::{
-    Change, Failure, Move, Request, Selection, WayOut, core, diagnose, fewest, outcome, raise,
-    search, ways_out,
+    Change, Failure, Move, Selection, SelectionRequest, WayOut, core, diagnose, fewest, outcome,
+    raise, search, ways_out,
 };
 
 choice! {
@@ -46,7 +46,11 @@ pub fn strategy_named(resolution: Resolution) -> &'static dyn Strategy {
 pub struct Highest;
 
 impl Strategy for Highest {
-    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+    fn select(
+        &self,
+        universe: &dyn Universe,
+        request: &SelectionRequest,
+    ) -> Result<Selection, Failure> {
         let mut world = World::new(universe, request);
         look_ahead(&mut world)?;
         answer(&mut world)
@@ -59,7 +63,7 @@ impl Strategy for Highest {
     fn ways_out(
         &self,
         universe: &dyn Universe,
-        request: &Request,
+        request: &SelectionRequest,
         failure: &Failure,
     ) -> Vec<WayOut> {
         ways_out::of_highest(universe, request, failure)
@@ -72,7 +76,7 @@ pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
         match search::solve(world, usize::MAX)? {
             Verdict::Chosen(chosen) => return gather(world, chosen),
             // Packages that nothing has led to yet may still help: then the search starts again.
-            Verdict::Refuted(proof) if explore(world, &core::reached(&proof))? => {}
+            Verdict::Refuted(proof) if explore(world, &core::reached_nodes(&proof))? => {}
             Verdict::Refuted(proof) => {
                 return Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)));
             }
@@ -90,7 +94,7 @@ fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, F
         is_package.then_some((world.place(node)?, position))
     });
     world.packages.expect_chosen(packages);
-    Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
+    Ok(outcome::gather_selection(world, &|node| chosen.get(&node).copied(), &[])?)
 }
 
 /// The lowest versions that meet everything reachable.
@@ -98,34 +102,38 @@ fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, F
 pub struct Minimal;
 
 impl Strategy for Minimal {
-    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
-        select::select(universe, request)
+    fn select(
+        &self,
+        universe: &dyn Universe,
+        request: &SelectionRequest,
+    ) -> Result<Selection, Failure> {
+        select::select_lowest(universe, request)
     }
 
     fn plan(
         &self,
         universe: &dyn Universe,
-        request: &Request,
+        request: &SelectionRequest,
         to: Move<'_>,
     ) -> Result<Option<Change>, Failure> {
         moves::plan(universe, request, to).map(Some)
     }
 
-    fn planned(&self, change: &Change, request: &Request) -> Option<Selection> {
+    fn planned(&self, change: &Change, request: &SelectionRequest) -> Option<Selection> {
         change.answer(&select::without_lock(request))
     }
 
     fn beginning(
         &self,
         universe: &dyn Universe,
-        request: &Request,
+        request: &SelectionRequest,
         wish: &Requirement,
     ) -> Result<Option<VersionSpec>, Failure> {
         moves::beginning(universe, request, wish)
     }
 
     fn unpinned(&self, before: Option<VersionSpec>, pinned: &Version) -> Option<VersionSpec> {
-        Some(beginning_at(before.as_ref(), pinned))
+        Some(spec_beginning_at(before.as_ref(), pinned))
     }
 
     fn follows_lock(&self) -> bool {
@@ -135,7 +143,7 @@ impl Strategy for Minimal {
     fn ways_out(
         &self,
         universe: &dyn Universe,
-        request: &Request,
+        request: &SelectionRequest,
         failure: &Failure,
     ) -> Vec<WayOut> {
         ways_out::of_minimal(universe, request, failure)

@@ -3,7 +3,7 @@
 use mu_manifest::reference::{Version, VersionSpec};
 
 use crate::universe::{Requirement, Universe};
-use crate::{Change, Failure, Move, Request, Selection, WayOut};
+use crate::{Change, Failure, Move, Selection, SelectionRequest, WayOut};
 
 /// A way to choose versions, and to move them afterwards.
 pub trait Strategy {
@@ -14,7 +14,11 @@ pub trait Strategy {
     /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to
     /// tell could not be looked up, [`Failure::Unfinished`] when telling takes more steps than the settings
     /// allow.
-    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure>;
+    fn select(
+        &self,
+        universe: &dyn Universe,
+        request: &SelectionRequest,
+    ) -> Result<Selection, Failure>;
 
     /// The requirements to write so that versions move; `None` if they stay the same, because the lock alone
     /// says which versions are chosen.
@@ -26,14 +30,14 @@ pub trait Strategy {
     fn plan(
         &self,
         _universe: &dyn Universe,
-        _request: &Request,
+        _request: &SelectionRequest,
         _to: Move<'_>,
     ) -> Result<Option<Change>, Failure> {
         Ok(None)
     }
 
     /// What was selected for `change`, if its requirements are those of `request`, however they are listed.
-    fn planned(&self, _change: &Change, _request: &Request) -> Option<Selection> {
+    fn planned(&self, _change: &Change, _request: &SelectionRequest) -> Option<Selection> {
         None
     }
 
@@ -46,7 +50,7 @@ pub trait Strategy {
     fn beginning(
         &self,
         _universe: &dyn Universe,
-        _request: &Request,
+        _request: &SelectionRequest,
         _wish: &Requirement,
     ) -> Result<Option<VersionSpec>, Failure> {
         Ok(None)
@@ -67,7 +71,7 @@ pub trait Strategy {
     fn ways_out(
         &self,
         universe: &dyn Universe,
-        request: &Request,
+        request: &SelectionRequest,
         failure: &Failure,
     ) -> Vec<WayOut>;
 }

@@ -7,16 +7,16 @@ use pubgrub::VersionSet;
 use crate::candidates::Candidates;
 use crate::clash;
 use crate::conflict::{CapabilityClash, Fact, Requirer};
-use crate::core::{Group, Link};
-use crate::node::{Capability, Node, NodeKind};
+use crate::core::{FactGroup, GraphLink};
+use crate::node::{CapabilityIndex, Node, NodeKind};
 use crate::positions::PositionSet;
 use crate::releases::Position;
-use crate::world::{Provider, World, is_opponent};
+use crate::world::{CapabilityProvider, World, is_opponent};
 
 /// The fact of a group that starts or ends at a node without a package; `None` if it does neither.
-pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
+pub(super) fn fact_of_supply(world: &World<'_>, group: &FactGroup) -> Option<Vec<Fact>> {
     // Which nodes the group leads from and to decides what it says. Some say nothing, because another fact says it.
-    let Link { from, to, .. } = group[0];
+    let GraphLink { from, to, .. } = group[0];
     let versions_of = |node: Node, positions: &PositionSet| {
         let package = world.package(world.place(node)?);
         Some(Requirer::versions(package, positions))
@@ -40,14 +40,14 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
         }
         (_, NodeKind::Opponent(name)) => {
             // The same node is reached by what wants it absent and by what is it, so the group may have both.
-            let (opposing, being): (Vec<&Link>, Vec<&Link>) =
+            let (opposing, being): (Vec<&GraphLink>, Vec<&GraphLink>) =
                 group.iter().partition(|link| is_opponent(&link.set));
             // Their versions; a line names them all at once.
             let [opposing, being] = [opposing, being].map(|links| -> PositionSet {
                 links.into_iter().map(|link| &link.positions).collect()
             });
             let mut facts = Vec::new();
-            if from == Node::ROOT {
+            if from == Node::GRAPH_ROOT {
                 facts.push(opposed_by_own(world, name));
             } else if let Some(by) = some(&opposing) {
                 facts.push(opposes(world, by, name));
@@ -67,7 +67,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             let providers = world.packages.capabilities.providers(*capability);
             let own = world.place(from);
             let is_own_place = |index: Position| {
-                let package = providers.get(index as usize).and_then(Provider::package);
+                let package = providers.get(index as usize).and_then(CapabilityProvider::package);
                 package.is_some_and(|(place, _)| Some(place) == own)
             };
             for link in group {
@@ -109,11 +109,12 @@ pub(super) fn opposed_by_own(world: &World<'_>, name: &str) -> Fact {
 
 /// The fact of a root about a capability: that it is required, or that a package of the workspace provides
 /// it.
-fn stated_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) -> Fact {
+fn stated_by_root(world: &World<'_>, capability: CapabilityIndex, set: &PositionSet) -> Fact {
     let name = world.packages.capabilities.name(capability).to_owned();
     let providers = world.packages.capabilities.providers(capability);
     // With one provider alone, "requires it" and "is it" lead to the same set. Then it is told as a requirement.
-    if let Some(Provider::Local(id)) = set.first().and_then(|index| providers.get(index as usize))
+    if let Some(CapabilityProvider::Local(id)) =
+        set.lowest_position().and_then(|index| providers.get(index as usize))
         && set.len() == 1
         && providers.len() > 1
     {
@@ -133,7 +134,11 @@ pub(super) fn required_by_own(world: &World<'_>, capability: &str) -> Fact {
 }
 
 /// Describes a capability of which no provider is left.
-pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option<CapabilityClash> {
+pub(super) fn capability_clash(
+    world: &World<'_>,
+    node: Node,
+    left: &PositionSet,
+) -> Option<CapabilityClash> {
     let NodeKind::ProviderChoice(capability) = world.kind(node) else { return None };
     let is_provided = !world.packages.capabilities.providers(*capability).is_empty();
     left.is_empty()
@@ -148,7 +153,7 @@ pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -
     };
     let mut rejected = Vec::new();
     for package in world.packages.known.iter().filter(|_| !is_provided) {
-        let all = PositionSet::between(0, package.count()).without(&package.allowed);
+        let all = PositionSet::position_range(0, package.count()).without(&package.allowed);
         let barred = all.iter().filter(|&position| provides(package, position)).collect();
         for (rejection, versions) in clash::rejections(world, package, &barred) {
             rejected.push((package.id.clone(), rejection, versions));

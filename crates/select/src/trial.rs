@@ -16,7 +16,7 @@ use crate::releases::Position;
 use crate::search::{self, Choices, Verdict};
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::world::{World, look_ahead};
-use crate::{Conflict, Failure, Majors, Request, Root};
+use crate::{Conflict, Failure, Majors, RootRequirer, SelectionRequest};
 
 /// The steps that all trials may take together: some eight times as many as the first answer needs in a graph of
 /// a thousand packages, many of whose newest versions conflict.
@@ -36,23 +36,31 @@ pub(super) struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     /// A world as the default strategy sees it.
-    pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
+    pub(super) fn new(
+        universe: &'a dyn Universe,
+        request: &'a SelectionRequest,
+        cost: usize,
+    ) -> Self {
         Self::within(World::new(universe, request), cost, false)
     }
 
     /// A world as the minimal strategy sees it; `request` has no lock.
-    pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
+    pub(super) fn minimal(
+        universe: &'a dyn Universe,
+        request: &'a SelectionRequest,
+        cost: usize,
+    ) -> Self {
         Self::within(World::new(universe, request).without_narrowing_upgrades(), cost, true)
     }
 
     fn within(mut world: World<'a>, cost: usize, is_minimal: bool) -> Self {
         let steps = STEPS + 2 * cost;
-        world.budget.limit(steps);
+        world.budget.lower_limit(steps);
         Self { world, steps, cost, is_minimal }
     }
 
     /// A separate world, to try another request with the same strategy and the steps that are left.
-    pub(super) fn of<'r>(&self, request: &'r Request) -> Trial<'r>
+    pub(super) fn trial_of_request<'r>(&self, request: &'r SelectionRequest) -> Trial<'r>
     where
         'a: 'r,
     {
@@ -88,17 +96,17 @@ impl<'a> Trial<'a> {
             return Ok(None);
         }
         // Edges depend on how many majors there may be, and are made again; what was read is not.
-        let before = self.world.majors();
-        self.world.allow(majors);
+        let before = self.world.allowed_majors();
+        self.world.change_majors_limit(majors);
         let holds = self.holds()?;
-        self.world.allow(before);
+        self.world.change_majors_limit(before);
         Ok(Some(holds))
     }
 
     /// Searches for the newest versions that meet `roots` and are in all of `sets`.
     pub(super) fn search(
         &mut self,
-        roots: Vec<Root>,
+        roots: Vec<RootRequirer>,
         sets: &[(PackageIndex, PositionSet)],
     ) -> Result<Verdict, Unavailable> {
         // Ends: each round but the last takes versions out of `sets`, and none comes back.
@@ -126,7 +134,7 @@ impl<'a> Trial<'a> {
 
     fn search_in(
         &mut self,
-        roots: Vec<Root>,
+        roots: Vec<RootRequirer>,
         sets: &[(PackageIndex, PositionSet)],
     ) -> Result<Verdict, Unavailable> {
         let world = &mut self.world;
@@ -140,12 +148,12 @@ impl<'a> Trial<'a> {
         }
         // What is asked for is that the newest of the set is found, not what an earlier trial had.
         for (place, _) in sets {
-            world.packages.known[place.0].suggest(&[]);
+            world.packages.known[place.0].suggest_releases(&[]);
         }
-        let before = world.budget.steps();
+        let before = world.budget.search_steps();
         // A fraction of what is left: a search without an end costs a third, and those after it still have steps.
         let answer = search::solve(world, self.steps / SHARE)?;
-        self.steps = self.steps.saturating_sub(world.budget.steps() - before);
+        self.steps = self.steps.saturating_sub(world.budget.search_steps() - before);
         if let Verdict::Chosen(choices) = &answer {
             self.suggest(choices);
         }
@@ -174,7 +182,7 @@ impl<'a> Trial<'a> {
     /// The lowest versions that `roots` need, and what prevents them, if something does.
     pub(super) fn build(
         &mut self,
-        roots: Vec<Root>,
+        roots: Vec<RootRequirer>,
     ) -> Result<(BuildList, Option<Conflict>), Unavailable> {
         self.world.ask(roots);
         // Without steps, nothing is known to help; a conflict about nothing says so.
@@ -186,7 +194,7 @@ impl<'a> Trial<'a> {
         if let Some(conflict) = check::conflict(&mut self.world, &list)? {
             return Ok((list, Some(conflict)));
         }
-        match providers::complete(&mut self.world, &[]) {
+        match providers::complete_providers(&mut self.world, &[]) {
             Ok(list) => Ok((list, None)),
             Err(Failure::Conflict(conflict)) => Ok((list, Some(*conflict))),
             Err(Failure::Unfinished(_)) => {
@@ -204,7 +212,7 @@ impl<'a> Trial<'a> {
         if self.is_minimal {
             return match self.build(roots)?.1 {
                 Some(conflict) if self.steps > 0 => {
-                    smallest::smallest(&mut self.world, conflict).map(Some)
+                    smallest::smallest_conflict(&mut self.world, conflict).map(Some)
                 }
                 _ => Ok(None),
             };
@@ -241,6 +249,6 @@ impl<'a> Trial<'a> {
     pub(super) fn built_of(&self, list: &BuildList, id: &PackageId) -> Option<String> {
         let mut chosen = list.positions().into_iter().rev();
         let (line, position) = chosen.find(|(line, _)| self.world.package(line.place).id == *id)?;
-        Some(self.world.package(line.place).label(position))
+        Some(self.world.package(line.place).candidate_label(position))
     }
 }

@@ -75,7 +75,7 @@ pub trait Universe: Sync {
     }
 
     /// Announces a level of the graph that will be needed soon, so that all of it can be fetched at once.
-    fn expect(&self, _level: Level<'_>) {}
+    fn expect(&self, _level: GraphLevel<'_>) {}
 
     /// Whether a version of a package carries a copy of another package that it depends on, and can be used with that.
     fn carries_copy(&self, _by: &PackageId, _version: &str, _of: &PackageId) -> bool {
@@ -90,7 +90,7 @@ pub trait Universe: Sync {
 
 /// A level of the graph that will be needed soon.
 #[derive(Debug, Clone, Copy)]
-pub enum Level<'a> {
+pub enum GraphLevel<'a> {
     /// The releases of these packages, in the order in which they will be needed.
     Releases(&'a [PackageId]),
     /// What these versions require.

@@ -65,7 +65,7 @@ impl Upgrades {
             }
         }
         // To stay is always possible, even if a rule now excludes the installed version as a step.
-        let stays = installed.iter().filter_map(|version| releases.position(version));
+        let stays = installed.iter().filter_map(|version| releases.position_of_version(version));
         let reachable = steps
             .keys()
             .copied()

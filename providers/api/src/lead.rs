@@ -91,7 +91,7 @@ impl Lead {
 
     /// This place with a slash at the end of its path.
     #[must_use]
-    pub fn as_folder(&self) -> Self {
+    pub fn with_trailing_slash(&self) -> Self {
         Self { url: self.url.as_folder(), named_by: self.named_by }
     }
 

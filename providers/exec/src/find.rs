@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use mu_provider::{Program, Programs, fs};
 
 /// The beginning of the names of plugins' programs.
-pub const PREFIX: &str = "mu-provider-";
+pub const PLUGIN_PROGRAM_PREFIX: &str = "mu-provider-";
 
 /// The places where mu looks for plugins.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ impl Places {
         if let Some(program) = self.named.get(name) {
             return Program::at(program);
         }
-        let called = format!("{PREFIX}{name}");
+        let called = format!("{PLUGIN_PROGRAM_PREFIX}{name}");
         // What was put among the plugins is one: it says why it cannot be run.
         let file = self.folder.join(format!("{called}{}", std::env::consts::EXE_SUFFIX));
         let unfit = || Program::at(&file).filter(|_| is_file(&file));
@@ -63,7 +63,7 @@ fn named_in(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let entries = fs::entries_if_there(folder).unwrap_or_default();
     entries.into_iter().filter_map(|entry| {
         let file = entry.file_name();
-        let name = file.to_str()?.strip_prefix(PREFIX)?;
+        let name = file.to_str()?.strip_prefix(PLUGIN_PROGRAM_PREFIX)?;
         let name = name.trim_end_matches(std::env::consts::EXE_SUFFIX);
         is_name(name).then(|| (name.to_owned(), entry.path()))
     })

@@ -30,13 +30,13 @@ use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
     ProviderError, Release, SafeUrl, TreeWriter, fs, json_lines,
 };
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::ArchiveLayout;
 use mu_provider_hub::{Archives, Place};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-pub use crate::find::{PREFIX, Places};
+pub use crate::find::{PLUGIN_PROGRAM_PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package, Packages};
 use crate::plugin::Batch;
 use crate::plugin::Plugin;
@@ -154,7 +154,7 @@ impl ExecProvider {
             Ok(value) => Ok(Some(value)),
             Err(failure) if is_answer(&failure) => Ok(None),
             Err(failure) => {
-                let pause = failure.pause().filter(|_| method != "fetch");
+                let pause = failure.retry_pause().filter(|_| method != "fetch");
                 Err(self.failed(failure, pause))
             }
         })?;
@@ -166,9 +166,9 @@ impl ExecProvider {
 
     /// The plugin's failure, after which there may be another attempt.
     fn failed(&self, failure: message::Failure, pause: Option<Duration>) -> Failure {
-        let error = failure.into_error(&self.plugin.called());
+        let error = failure.into_provider_error(&self.plugin.called());
         match pause {
-            Some(pause) => Failure::after(error, pause),
+            Some(pause) => Failure::after_pause(error, pause),
             None => error.into(),
         }
     }
@@ -238,7 +238,7 @@ impl ExecProvider {
                 format!("answered `fetch` in the form `{form}`, and said that it uses `{forms}`");
             return Err(self.plugin.error(&what));
         }
-        let layout = if fetched.folder { Layout::InFolder } else { Layout::Files };
+        let layout = if fetched.folder { ArchiveLayout::InFolder } else { ArchiveLayout::Files };
         match fetched {
             Fetched { url: Some(url), archive, .. } => {
                 let place = Archives::place(location, &url)?;
@@ -309,7 +309,7 @@ impl Provider for ExecProvider {
             match package.error.take() {
                 None => Ok(package),
                 Some(failure) => {
-                    let pause = failure.pause();
+                    let pause = failure.retry_pause();
                     Err(self.failed(failure, pause))
                 }
             }
@@ -431,7 +431,7 @@ impl Provider for ExecProvider {
 
 /// A question about a package, or about its whole registry: the place, and further parameters.
 pub fn asking<const COUNT: usize>(location: &Location, more: [(&str, Value); COUNT]) -> Value {
-    let root = location.root.as_folder().to_string();
+    let root = location.root.with_trailing_slash().to_string();
     // The part of a reference before the name.
     let base = root.split_once("://").map_or(root.as_str(), |(_, rest)| rest);
     let mut question = json!({ "base": base, "url": location.root.to_string() });

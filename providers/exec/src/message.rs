@@ -18,7 +18,7 @@ use serde_json::Value;
 pub(crate) const PROTOCOL: u32 = 1;
 
 /// The longest line, in bytes.
-pub(crate) const LONGEST_LINE: u64 = 64 << 20;
+pub(crate) const LONGEST_PLUGIN_LINE: u64 = 64 << 20;
 
 /// How many releases one answer may have.
 const MOST_LINES: usize = 1_000_000;
@@ -81,12 +81,12 @@ impl Failure {
     }
 
     /// After which pause the same question may have an answer, if the plugin says so.
-    pub(crate) fn pause(&self) -> Option<Duration> {
+    pub(crate) fn retry_pause(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.data.retry_after?).ok()
     }
 
     /// This failure as the error of a provider; `plugin` is the program's name.
-    pub fn into_error(self, plugin: &str) -> ProviderError {
+    pub fn into_provider_error(self, plugin: &str) -> ProviderError {
         let kind = match self.data.kind.as_str() {
             "not-found" => ErrorKind::NotFound,
             "auth" => ErrorKind::Auth,

@@ -17,8 +17,8 @@ use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Program, Progress, ProviderError, SafeUrl, Silent};
 use serde_json::{Value, json};
 
-use crate::find::PREFIX;
-use crate::message::{Failure, Introduction, LONGEST_LINE, PROTOCOL};
+use crate::find::PLUGIN_PROGRAM_PREFIX;
+use crate::message::{Failure, Introduction, LONGEST_PLUGIN_LINE, PROTOCOL};
 use crate::process::{Keeper, NoAnswer, Patience, Process};
 use crate::record::Record;
 
@@ -100,7 +100,7 @@ impl Plugin {
 
     /// What errors call it.
     pub(crate) fn called(&self) -> String {
-        format!("the plugin `{PREFIX}{}`", self.starting.name)
+        format!("the plugin `{PLUGIN_PROGRAM_PREFIX}{}`", self.starting.name)
     }
 
     /// An error about the plugin.
@@ -125,7 +125,9 @@ impl Plugin {
             state.starts += 1;
             match self.start(&mut state) {
                 Ok(running) => return Ok(state.running.insert(running).clone()),
-                Err(NoAnswer::Failed(failure)) => return Err(failure.into_error(&self.called())),
+                Err(NoAnswer::Failed(failure)) => {
+                    return Err(failure.into_provider_error(&self.called()));
+                }
                 Err(NoAnswer::Broken(error)) => return Err(error),
                 Err(NoAnswer::Ended(error)) => {
                     state.last_words = last_words(&error);
@@ -159,7 +161,7 @@ impl Plugin {
             "mu": env!("CARGO_PKG_VERSION"),
             "offline": self.starting.offline,
             "cache": self.starting.folder.join(format!("{}.cache", self.starting.name)),
-            "limits": {"line": LONGEST_LINE, "silence": self.starting.silence.as_secs()},
+            "limits": {"line": LONGEST_PLUGIN_LINE, "silence": self.starting.silence.as_secs()},
         });
         let patience = Patience::Whole(self.starting.introduction);
         let answer = process.ask("initialize", &question, patience, &Silent)?;

@@ -19,7 +19,7 @@ use mu_provider::{ErrorKind, MOST_VALUES, Program, Progress, ProviderError, has_
 use serde_json::{Value, json};
 
 use crate::group::Group;
-use crate::message::{Failure, Incoming, LONGEST_LINE, Remark, Step, readable};
+use crate::message::{Failure, Incoming, LONGEST_PLUGIN_LINE, Remark, Step, readable};
 use crate::record::Record;
 
 /// How much of a plugin's standard error is kept, in bytes.
@@ -314,13 +314,13 @@ impl Shared {
         let mut line = Vec::new();
         loop {
             line.clear();
-            match stdout.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line) {
+            match stdout.by_ref().take(LONGEST_PLUGIN_LINE + 1).read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
             *lock(&self.heard) = Instant::now();
             let is_whole = line.last() == Some(&b'\n');
-            if !is_whole && line.len() as u64 > LONGEST_LINE {
+            if !is_whole && line.len() as u64 > LONGEST_PLUGIN_LINE {
                 return self.give_up("sent a line of more than 64 MiB");
             }
             if line.trim_ascii().is_empty() {

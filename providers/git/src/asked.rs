@@ -133,7 +133,10 @@ impl StandIn {
     /// # Errors
     ///
     /// When `git` fails.
-    pub(crate) fn branch(&self, programs: &GitPrograms) -> Result<Option<String>, StandInError> {
+    pub(crate) fn checked_out_branch(
+        &self,
+        programs: &GitPrograms,
+    ) -> Result<Option<String>, StandInError> {
         match self.ask_itself(&["symbolic-ref", "--quiet", "HEAD"], programs)? {
             (0, name) => Ok(name.trim().strip_prefix("refs/heads/").map(str::to_owned)),
             (1, _) => Ok(None),
@@ -146,7 +149,7 @@ impl StandIn {
     /// # Errors
     ///
     /// When `git` fails.
-    pub(crate) fn references(
+    pub(crate) fn named_commits(
         &self,
         programs: &GitPrograms,
     ) -> Result<Vec<NamedCommit>, StandInError> {

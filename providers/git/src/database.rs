@@ -84,7 +84,7 @@ impl Database {
     }
 
     /// Whether anything was ever fetched.
-    pub(crate) fn exists(&self) -> bool {
+    pub(crate) fn has_fetched(&self) -> bool {
         self.packs().is_dir()
     }
 
@@ -299,7 +299,7 @@ impl Database {
         let done = std::thread::scope(|scope| {
             let (sender, pieces) = sync_channel::<Vec<u8>>(AHEAD);
             let mut scan = PackScan::new(self.bounds.file);
-            let look = move || pieces.into_iter().try_for_each(|piece| scan.feed(&piece));
+            let look = move || pieces.into_iter().try_for_each(|piece| scan.scan_next(&piece));
             let scanner = thread::Builder::new().name("mu-git-scan".to_owned());
             let scanner = scanner.spawn_scoped(scope, look).map_err(|error| {
                 let text = "cannot start a thread to look through a pack";
@@ -366,7 +366,7 @@ impl Database {
 
     /// Opens the objects if they are there and not open yet.
     fn open(&self) {
-        if self.guard().is_some() || !self.exists() {
+        if self.guard().is_some() || !self.has_fetched() {
             return;
         }
         let opened = Odb::new().and_then(|objects| {

@@ -63,6 +63,6 @@ pub use crate::opened::LocalGit;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
 pub use crate::stand_in::StandInError;
-pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
-pub use crate::unsaved::{Kind, Pushed, Tips, Unsaved, WorkState, begin_repository};
+pub use crate::surroundings::{FolderStanding, Surroundings, SurroundingsError};
+pub use crate::unsaved::{Kind, PushedBranch, Tips, Unsaved, WorkState, begin_repository};
 pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, folder_of, named_url};

@@ -117,7 +117,7 @@ impl<'call> Package<'call> {
         let releases = listed.map(|listed| self.releases(listed)).unwrap_or_default();
         let mut versions = releases.iter().rev().filter(|release| !release.version.is_empty());
         match versions.find(|release| release.commit == commit) {
-            Some(release) => release.to_release(),
+            Some(release) => release.to_listed_release(),
             None => Release { commit: Some(ref_name::name(commit)), ..Release::default() },
         }
     }
@@ -140,7 +140,7 @@ pub(crate) struct Listed<'refs> {
 
 impl Listed<'_> {
     /// The release as its listing has it.
-    pub(crate) fn to_release(&self) -> Release {
+    pub(crate) fn to_listed_release(&self) -> Release {
         Release {
             version: self.version.to_owned(),
             tags: self.tags.iter().map(|tag| (*tag).to_owned()).collect(),

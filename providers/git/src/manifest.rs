@@ -10,20 +10,20 @@ use mu_formats::Texts;
 use mu_formats::kcl;
 use mu_provider::{ErrorKind, ManifestFile, ProviderError};
 
-use crate::snapshot::{Entry, Kind, Snapshot};
+use crate::snapshot::{CommitFiles, Entry, Kind};
 
 /// A manifest longer than this was not written by a person.
 const LONGEST: usize = 1 << 20;
 
 /// The manifest in `folder`, if there is one.
 pub(crate) fn read(
-    snapshot: &Snapshot<'_>,
+    snapshot: &CommitFiles<'_>,
     folder: &str,
 ) -> Result<Option<ManifestFile>, ProviderError> {
     let (_, entries) = snapshot.folder(folder)?;
     let slash = if folder.is_empty() { "" } else { "/" };
     let place = || {
-        let Snapshot { repository, commit, .. } = snapshot;
+        let CommitFiles { repository, commit, .. } = snapshot;
         format!("`{}` at commit {commit}, `{folder}{slash}", repository.remote)
     };
     let inside = |inner: &str| {
@@ -71,7 +71,7 @@ pub(crate) fn read(
 }
 
 fn text_of(
-    snapshot: &Snapshot<'_>,
+    snapshot: &CommitFiles<'_>,
     entry: &Entry,
     refuse: &dyn Fn(&str) -> ProviderError,
 ) -> Result<String, ProviderError> {
@@ -97,7 +97,7 @@ const MOST_DEEP: usize = 16;
 ///
 /// When there are several, or the repository has too many folders to say so.
 pub(crate) fn find_module(
-    snapshot: &Snapshot<'_>,
+    snapshot: &CommitFiles<'_>,
     name: &str,
 ) -> Result<Option<String>, ProviderError> {
     // A path with folders in it names a folder.

@@ -87,7 +87,7 @@ impl PackScan {
     }
 
     /// Looks at the next bytes.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), PackError> {
+    pub(crate) fn scan_next(&mut self, mut bytes: &[u8]) -> Result<(), PackError> {
         // The bytes of a pack, in whatever portions they come:
         //
         //     "PACK"  version (4 bytes)  number of objects (4 bytes)
@@ -245,7 +245,7 @@ impl<R> Scanned<R> {
 impl<R: Read> Read for Scanned<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.scan.feed(buffer.get(..count).unwrap_or_default()).map_err(io::Error::other)?;
+        self.scan.scan_next(buffer.get(..count).unwrap_or_default()).map_err(io::Error::other)?;
         Ok(count)
     }
 }
@@ -300,7 +300,7 @@ mod tests {
     fn scan(pack: &[u8], largest: u64) -> Result<(), PackError> {
         for size in [1, 7, pack.len().max(1)] {
             let mut scan = PackScan::new(largest);
-            pack.chunks(size).try_for_each(|piece| scan.feed(piece))?;
+            pack.chunks(size).try_for_each(|piece| scan.scan_next(piece))?;
             assert!(matches!(scan.place, Place::End), "{size}");
             assert_eq!(scan.received, pack.len() as u64);
         }
@@ -366,12 +366,12 @@ mod tests {
         ];
         let honest = pack(&objects);
         for end in 0..honest.len() {
-            PackScan::new(LARGEST).feed(&honest[..end]).expect("has only not come to its end");
+            PackScan::new(LARGEST).scan_next(&honest[..end]).expect("has only not come to its end");
             for change in [0x01, 0x10, 0x80, 0xff] {
                 let mut changed = honest.clone();
                 changed[end] ^= change;
                 let mut scan = PackScan::new(LARGEST);
-                let result = changed.chunks(7).try_for_each(|piece| scan.feed(piece));
+                let result = changed.chunks(7).try_for_each(|piece| scan.scan_next(piece));
                 let most = RATIO_MATTERS_ABOVE.max(scan.received * (RATIO + 1));
                 assert!(result.is_err() || scan.total <= most, "{end} {change}");
             }

@@ -14,7 +14,7 @@ use mu_provider::{
 };
 
 use crate::database::Bounds;
-use crate::export::Export;
+use crate::export::RunningExport;
 use crate::listing;
 use crate::listing::{Listed, Package};
 use crate::manifest;
@@ -22,7 +22,7 @@ use crate::ref_name::parse;
 use crate::ref_name::{self, FULL};
 use crate::repositories::{Repositories, Settled};
 use crate::repository::Repository;
-use crate::snapshot::Snapshot;
+use crate::snapshot::CommitFiles;
 
 /// Says whether packages may come from a repository in a folder of this machine; by default, from each.
 #[derive(Clone)]
@@ -221,7 +221,7 @@ impl Provider for GitProvider {
             let commit = ref_name::parse(Some(commit))?;
             let all = package.releases(&listed);
             let here = all.iter().filter(|release| release.commit == commit);
-            let here: Vec<Release> = here.map(Listed::to_release).collect();
+            let here: Vec<Release> = here.map(Listed::to_listed_release).collect();
             if !here.is_empty() {
                 return Some(here);
             }
@@ -256,7 +256,7 @@ impl Provider for GitProvider {
             None => Vec::new(),
         };
         repository.ensure_ahead(commit, folder, near, progress)?;
-        let snapshot = Snapshot::open(repository, commit, progress)?;
+        let snapshot = CommitFiles::open(repository, commit, progress)?;
         manifest::read(&snapshot, &snapshot.package_folder(folder)?)
     }
 
@@ -268,9 +268,9 @@ impl Provider for GitProvider {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let (settled, commit) = self.settle_release(location, release, progress)?;
-        let snapshot = Snapshot::open(&settled.repository, commit, progress)?;
+        let snapshot = CommitFiles::open(&settled.repository, commit, progress)?;
         let folder = snapshot.package_folder(&settled.folder)?;
-        Export::new(&self.repositories, tree, progress).run(snapshot, &folder)
+        RunningExport::new(&self.repositories, tree, progress).run(snapshot, &folder)
     }
 }
 
@@ -281,7 +281,7 @@ fn found(
     releases: &[Listed<'_>],
     validator: String,
 ) -> Result<Found, ProviderError> {
-    let lines = json_lines(releases.iter().map(Listed::to_release));
+    let lines = json_lines(releases.iter().map(Listed::to_listed_release));
     Ok(Found::new(&settled.location(location)?, lines, Some(validator), None))
 }
 

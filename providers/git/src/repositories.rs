@@ -147,7 +147,8 @@ impl Repositories {
         // Folders around a repository on this machine are no repositories, and nobody is asked about them.
         all.filter(|Settled { repository, .. }| {
             let is_here = repository.remote.folder().is_some();
-            !is_here || repository.database.exists() && self.check(location, repository).is_ok()
+            !is_here
+                || repository.database.has_fetched() && self.check(location, repository).is_ok()
         })
     }
 
@@ -177,7 +178,7 @@ impl Repositories {
             candidates.into_iter().map(|candidate| self.settled(candidate, progress)).collect();
         let here = all.iter().find(|settled| match commit {
             Some(commit) => settled.repository.has_commit(commit),
-            None => settled.repository.offline && settled.repository.database.exists(),
+            None => settled.repository.offline && settled.repository.database.has_fetched(),
         });
         if let Some(settled) = here {
             return Ok(settled.clone());

@@ -55,13 +55,13 @@ const LONGEST_TARGET: usize = 4096;
 
 /// The files of one commit.
 #[derive(Clone, Copy)]
-pub(crate) struct Snapshot<'call> {
+pub(crate) struct CommitFiles<'call> {
     pub(crate) repository: &'call Repository,
     pub(crate) commit: Oid,
     pub(crate) progress: &'call dyn Progress,
 }
 
-impl<'call> Snapshot<'call> {
+impl<'call> CommitFiles<'call> {
     /// The files of `commit`, which is fetched if it is not there.
     pub(crate) fn open(
         repository: &'call Repository,

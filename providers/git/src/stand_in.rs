@@ -334,7 +334,7 @@ impl StandIn {
     /// # Errors
     ///
     /// When `git` fails.
-    pub(crate) fn ignores(
+    pub(crate) fn is_ignored_by_git(
         &self,
         place: &str,
         programs: &GitPrograms,

@@ -22,7 +22,7 @@ const EXCLUDE: OwnPath = InnerPath::own(stand_in::EXCLUDE);
 
 /// What Git knows about a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum FolderStanding {
     /// At least one file of it is tracked, or it is a submodule.
     Tracked,
     /// Git ignores all of it.
@@ -80,7 +80,8 @@ impl Surroundings {
         let above = above.to_owned();
         let around = Self { place, library, programs, above, stand_in: OnceCell::new() };
         let Some(place) = around.place(workspace) else { return Ok(None) };
-        let is_foreign = !place.is_empty() && around.standing_of(&place)? == Standing::Ignored;
+        let is_foreign =
+            !place.is_empty() && around.standing_of(&place)? == FolderStanding::Ignored;
         Ok((!is_foreign).then_some(around))
     }
 
@@ -120,7 +121,10 @@ impl Surroundings {
     /// # Errors
     ///
     /// When the repository cannot be read.
-    pub fn standing(&self, folder: &Path) -> Result<Option<Standing>, SurroundingsError> {
+    pub fn folder_standing(
+        &self,
+        folder: &Path,
+    ) -> Result<Option<FolderStanding>, SurroundingsError> {
         self.place(folder).map(|place| self.standing_of(&place)).transpose()
     }
 
@@ -136,13 +140,13 @@ impl Surroundings {
         Ok(self.is_ignored(&format!("{place}/"))? && !self.is_tracked(&place)?)
     }
 
-    fn standing_of(&self, place: &str) -> Result<Standing, SurroundingsError> {
+    fn standing_of(&self, place: &str) -> Result<FolderStanding, SurroundingsError> {
         if place.is_empty() || self.is_tracked(place)? {
-            return Ok(Standing::Tracked);
+            return Ok(FolderStanding::Tracked);
         }
         // With a slash at the end, patterns for folders count too.
         let is_ignored = self.is_ignored(&format!("{place}/"))?;
-        Ok(if is_ignored { Standing::Ignored } else { Standing::Untracked })
+        Ok(if is_ignored { FolderStanding::Ignored } else { FolderStanding::Untracked })
     }
 
     fn is_tracked(&self, place: &str) -> Result<bool, SurroundingsError> {
@@ -158,7 +162,7 @@ impl Surroundings {
     /// Whether Git ignores a file, or a folder with a slash at the end of its path.
     fn is_ignored(&self, place: &str) -> Result<bool, SurroundingsError> {
         let ignored = |repository: &Repository| repository.is_path_ignored(place);
-        self.answer(&ignored, &|stand_in| stand_in.ignores(place, &self.programs))
+        self.answer(&ignored, &|stand_in| stand_in.is_ignored_by_git(place, &self.programs))
     }
 
     fn answer<T>(

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use mu_formats::helm::{Aliases, FORMAT};
+use mu_formats::helm::{FORMAT, HelmRepositoryAliases};
 use mu_formats::{Index, catalog_line, kudo};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs::FileError;
@@ -33,7 +33,7 @@ use mu_provider::{
     SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 use mu_provider_hub::Archives;
-use mu_provider_hub::archive::{ArchiveWriter, Layout};
+use mu_provider_hub::archive::{ArchiveLayout, ArchiveWriter};
 use mu_provider_hub::document::statement_beside;
 use mu_provider_hub::remembered::Indexes;
 
@@ -70,7 +70,7 @@ pub struct RepositoryProvider {
     folder: PathBuf,
     aliases: Option<PathBuf>,
     /// The short names of repositories, once they were read, and their digest.
-    named: OnceLock<(Aliases, String)>,
+    named: OnceLock<(HelmRepositoryAliases, String)>,
     asked: Indexes<KnownIndex>,
     archives: Archives,
     /// Downloads charts that an index places in an OCI registry.
@@ -273,8 +273,8 @@ impl Provider for RepositoryProvider {
     ) -> Result<(), ProviderError> {
         if let Some(operators) = &self.operators {
             return match operators.take(release) {
-                Some(held) => held.unpack_kept(tree),
-                None => self.operator(location, release, progress)?.unpack_kept(tree),
+                Some(held) => held.unpack_and_keep(tree),
+                None => self.operator(location, release, progress)?.unpack_and_keep(tree),
             };
         }
         self.first(location, release, progress, |url| {
@@ -285,7 +285,7 @@ impl Provider for RepositoryProvider {
                 }
                 None => {
                     let place = Archives::place(location, url)?;
-                    self.archives.unpack(&place, release, Layout::InFolder, tree, progress)
+                    self.archives.unpack(&place, release, ArchiveLayout::InFolder, tree, progress)
                 }
             };
             none_if(unpacked, ErrorKind::NotFound)

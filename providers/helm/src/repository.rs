@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mu_formats::helm::{self, Aliases};
+use mu_formats::helm::{self, HelmRepositoryAliases};
 use mu_formats::{FormatError, Index, kudo};
 use mu_provider::fs;
 use mu_provider::http::{because_of_web_page, begins_web_page};
@@ -42,7 +42,7 @@ pub(crate) struct Kind {
     index: &'static str,
     /// What the names of stored indexes end in.
     stored: &'static str,
-    read: fn(&str, &str, &Aliases) -> Result<Index, FormatError>,
+    read: fn(&str, &str, &HelmRepositoryAliases) -> Result<Index, FormatError>,
 }
 
 /// Charts of Helm.
@@ -148,7 +148,7 @@ impl RepositoryProvider {
 
     /// The URL of the index that lists a package.
     pub(crate) fn url(&self, location: &Location) -> Result<SafeUrl, ProviderError> {
-        location.root.as_folder().join("index.yaml").map_err(|error| {
+        location.root.with_trailing_slash().join("index.yaml").map_err(|error| {
             let what = self.kind.repository;
             let text = format!("`{}` is not the place of a {what}", location.root);
             ProviderError::new(ErrorKind::Refused, text).because(error)
@@ -187,7 +187,7 @@ impl RepositoryProvider {
             DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => Ok(None),
             DocumentAnswer::Read(document) => {
                 let digests = [digest(&document.bytes), named.clone()];
-                let (validator, max_age) = (document.validator.to_text(), document.max_age);
+                let (validator, max_age) = (document.validator.to_stored_text(), document.max_age);
                 let mut repository = match remembered {
                     // The same content at another URL of the server.
                     Some(known) if known.of.digests == digests => known,
@@ -201,11 +201,11 @@ impl RepositoryProvider {
     }
 
     /// The short names of repositories, and a validator for them.
-    fn named(&self) -> &(Aliases, String) {
+    fn named(&self) -> &(HelmRepositoryAliases, String) {
         self.named.get_or_init(|| {
             let text = self.aliases.as_deref().and_then(|path| fs::read_text_if_there(path).ok());
             let text = text.flatten().unwrap_or_default();
-            (Aliases::read(&text), digest(text.as_bytes()))
+            (HelmRepositoryAliases::read(&text), digest(text.as_bytes()))
         })
     }
 }
@@ -215,7 +215,7 @@ fn parse(
     url: &SafeUrl,
     bytes: &[u8],
     digests: [String; 2],
-    aliases: &Aliases,
+    aliases: &HelmRepositoryAliases,
 ) -> Result<Repository, ProviderError> {
     let broken = |error: ErrorKind, why: String| {
         let text = format!("`{url}` is not {}", kind.index);

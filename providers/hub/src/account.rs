@@ -28,7 +28,7 @@ impl HubProvider {
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Option<Account>, ProviderError> {
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         if url.scheme() == "file" || url.is_bucket() {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use mu_provider::{
     TreeWriter,
 };
 
-use crate::archive::{ArchiveError, Layers, Layout, Scratch, is_gzip, unpack_with};
+use crate::archive::{ArchiveError, ArchiveLayout, Layers, Scratch, is_gzip, unpack_with};
 use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
 use crate::root::below;
@@ -83,7 +83,7 @@ impl Held {
     /// # Errors
     ///
     /// As [`Held::unpack`].
-    pub fn unpack_kept(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
+    pub fn unpack_and_keep(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
         let is_at_top = self.packing == Packing::Tar && self.top.is_none();
         if tree.keeps_archive && is_at_top {
             let mut bytes = Vec::new();
@@ -136,7 +136,7 @@ impl Archives {
     ///
     /// When it must not lead there, or is not a URL.
     pub fn place(location: &Location, url: &str) -> Result<Place, ProviderError> {
-        let url = below(&location.root.as_folder(), url)?;
+        let url = below(&location.root.with_trailing_slash(), url)?;
         Ok(Place { url, insecure: location.insecure, guard: None })
     }
 
@@ -149,7 +149,7 @@ impl Archives {
         &self,
         place: &Place,
         release: &Release,
-        layout: Layout,
+        layout: ArchiveLayout,
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
@@ -162,10 +162,10 @@ impl Archives {
     pub(crate) fn unpack_kept(
         &self,
         archive: Archive,
-        layout: Layout,
+        layout: ArchiveLayout,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
-        if layout == Layout::Files || !tree.keeps_archive {
+        if layout == ArchiveLayout::Files || !tree.keeps_archive {
             return archive.unpack(&self.scratch, layout, tree);
         }
         let mut bytes = Vec::new();

@@ -48,7 +48,7 @@ impl HubProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Hits, ProviderError> {
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         let kept = self.kept(&url);
         let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
         if url.scheme() != "file" && self.archives.http.options().offline {
@@ -87,7 +87,7 @@ impl HubProvider {
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Option<BTreeSet<String>>, ProviderError> {
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
         let is_folder = url.scheme() == "file";
         if is_folder {
@@ -153,7 +153,7 @@ fn ask_server(
     let mut request = request.header("accept", "application/json");
     let answer = asking.http.retry(|| {
         let response = request.attempt()?;
-        if response.status() != 200 || response.length() > Some(LONGEST_ANSWER) {
+        if response.status() != 200 || response.content_length() > Some(LONGEST_ANSWER) {
             return Ok(None);
         }
         response.bytes(LONGEST_ANSWER, asking.progress).map(Some)

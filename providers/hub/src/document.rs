@@ -31,13 +31,13 @@ pub struct Validator {
 }
 
 impl Validator {
-    /// Reads the text of [`Validator::to_text`]. Any other text means that nothing is known about the file.
+    /// Reads the text of [`Validator::to_stored_text`]. Any other text means that nothing is known about the file.
     pub fn parse(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
     /// The text to store, if there is anything to compare.
-    pub fn to_text(&self) -> Option<String> {
+    pub fn to_stored_text(&self) -> Option<String> {
         if *self == Self::default() {
             return None;
         }
@@ -57,7 +57,7 @@ impl Validator {
     }
 
     /// The headers of a request for the file, unless it is still the same.
-    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(crate) fn conditional_headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let etag = self.etag.as_deref().map(|etag| ("if-none-match", etag));
         let modified = self.modified.as_deref().map(|modified| ("if-modified-since", modified));
         etag.into_iter().chain(modified)
@@ -85,7 +85,7 @@ pub struct Document {
 impl Document {
     /// The validator to store, if the hub had this generation before.
     pub(crate) fn validator_at(&self, generation: Option<u64>) -> Option<String> {
-        self.validator.clone().at(generation.filter(|_| !self.is_aged)).to_text()
+        self.validator.clone().at(generation.filter(|_| !self.is_aged)).to_stored_text()
     }
 }
 
@@ -178,7 +178,7 @@ impl<'asked> Asking<'asked> {
         if self.past_caches {
             request = request.header("cache-control", "no-cache").header("pragma", "no-cache");
         }
-        for (name, value) in validator.into_iter().flat_map(Validator::headers) {
+        for (name, value) in validator.into_iter().flat_map(Validator::conditional_headers) {
             request = request.header(name, value);
         }
         self.http.retry(|| {

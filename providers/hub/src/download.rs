@@ -16,7 +16,7 @@ use mu_provider::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::archive::{self, ArchiveError, Layers, Layout, Scratch};
+use crate::archive::{self, ArchiveError, ArchiveLayout, Layers, Scratch};
 use crate::document::{Validator, file_path};
 use crate::partial::Partial;
 use crate::zip::Source;
@@ -111,7 +111,7 @@ impl Archive {
     pub(crate) fn unpack(
         mut self,
         scratch: &Scratch,
-        layout: Layout,
+        layout: ArchiveLayout,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
         if let Self::Memory(bytes) = &self {
@@ -213,8 +213,8 @@ impl Download<'_> {
                 let error = ProviderError::new(ErrorKind::Protocol, text);
                 return Err(because_of_web_page(error).into());
             }
-            wanted.check_size(url, start(&partial), response.length())?;
-            let length = response.length().or(wanted.size);
+            wanted.check_size(url, start(&partial), response.content_length())?;
+            let length = response.content_length().or(wanted.size);
             if partial.is_none() && length.is_some_and(|length| length <= SMALL) {
                 return self.read_small(response, wanted).map(Some);
             }
@@ -271,7 +271,7 @@ impl Download<'_> {
         let request = if self.hides.is_some() { request.allow(403) } else { request };
         let known = self.unless.and_then(|unless| unless.known.as_ref());
         let request = if known.is_some() { request.allow(304) } else { request };
-        let headers = known.into_iter().flat_map(Validator::headers);
+        let headers = known.into_iter().flat_map(Validator::conditional_headers);
         let mut request =
             headers.fold(request, |request, (name, value)| request.header(name, value));
         let response = request.attempt()?;
@@ -314,7 +314,7 @@ impl Download<'_> {
         wanted: ExpectedArchive,
         partial: &mut Partial,
     ) -> Result<(), Failure> {
-        let total = wanted.size.or_else(|| Some(partial.length() + response.length()?));
+        let total = wanted.size.or_else(|| Some(partial.length() + response.content_length()?));
         let mut buffer = vec![0; 256 << 10];
         loop {
             let count = match response.read(&mut buffer) {

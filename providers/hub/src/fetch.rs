@@ -11,7 +11,7 @@ use mu_provider::{ErrorKind, Listing, Location, Progress, ProviderError, Release
 use crate::HubProvider;
 use crate::archive::ArchiveError;
 use crate::download::{Archive, Download};
-use crate::hub::Hub;
+use crate::hub::KnownHub;
 use crate::memory::Memory;
 use crate::root::Root;
 
@@ -59,15 +59,15 @@ impl HubProvider {
         location: &Location,
         release: &Release,
     ) -> Result<Vec<SafeUrl>, ProviderError> {
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         if url.scheme() == "file" && self.hubs.known(&url).is_none() {
             return Ok(Vec::new());
         }
-        self.known_or_usual(&url).archives(&location.path, release)
+        self.known_or_remembered(&url).archives(&location.path, release)
     }
 
     /// A hub that has been read already; else what it was when it was read last.
-    pub(crate) fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
+    pub(crate) fn known_or_remembered(&self, url: &SafeUrl) -> Arc<KnownHub> {
         self.hubs.known_or_usual(url, || {
             Root::remembered(url.clone(), &Memory::new(&self.archives.downloads, url))
         })
@@ -82,7 +82,8 @@ impl HubProvider {
         tried: &mut Tried,
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
-        let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
+        let root =
+            self.root(&location.root.with_trailing_slash(), &self.asking(location, progress))?;
         tried.is_closed = !self.is_open(&root);
         if tried.is_closed && tried.is_hidden.take() {
             // So it was a refusal after all.

@@ -15,24 +15,24 @@ use mu_provider::{Progress, ProviderError, SafeUrl};
 
 use crate::document::{Asking, DocumentAnswer};
 use crate::root::{self, Root, below};
-use crate::snapshot::{self, Snapshot};
+use crate::snapshot::{self, SnapshotLines};
 use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, closure_path};
 use mu_provider::http::Request;
 use mu_provider::threads::lock;
 
 /// A hub: its root, and what was learned about it in this run.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct KnownHub {
     root: Root,
     /// What changed between its generations.
     pub(crate) changes: Changes,
     /// All its index lines, once they were read at once.
-    snapshot: OnceLock<Option<Snapshot>>,
+    snapshot: OnceLock<Option<SnapshotLines>>,
     /// Its closures that were requested.
     pub(crate) closures: Closures,
 }
 
-impl Deref for Hub {
+impl Deref for KnownHub {
     type Target = Root;
 
     fn deref(&self) -> &Root {
@@ -40,7 +40,7 @@ impl Deref for Hub {
     }
 }
 
-impl Hub {
+impl KnownHub {
     fn new(root: Root) -> Self {
         Self {
             root,
@@ -56,7 +56,7 @@ impl Hub {
     }
 
     /// The snapshot, read once; `None` if it is of no use.
-    pub(crate) fn snapshot(&self, asking: &Asking<'_>) -> Option<&Snapshot> {
+    pub(crate) fn snapshot(&self, asking: &Asking<'_>) -> Option<&SnapshotLines> {
         self.snapshot.get_or_init(|| snapshot::read(&self.root, asking)).as_ref()
     }
 }
@@ -67,9 +67,9 @@ pub(crate) struct Hubs(Mutex<HashMap<SafeUrl, Arc<Slot>>>);
 
 #[derive(Debug, Default)]
 struct Slot {
-    root: OnceLock<Arc<Hub>>,
+    root: OnceLock<Arc<KnownHub>>,
     /// The most likely hub, for code that does not need to read it.
-    usual: OnceLock<Arc<Hub>>,
+    usual: OnceLock<Arc<KnownHub>>,
     /// How often reading it has failed.
     failures: AtomicU64,
     /// Held while it is read; holds the reason for a failure.
@@ -78,14 +78,18 @@ struct Slot {
 
 impl Hubs {
     /// A hub that has been read already.
-    pub(crate) fn known(&self, url: &SafeUrl) -> Option<Arc<Hub>> {
+    pub(crate) fn known(&self, url: &SafeUrl) -> Option<Arc<KnownHub>> {
         self.slot(url).root.get().cloned()
     }
 
     /// A hub that has been read already; else what it most likely is, made once.
-    pub(crate) fn known_or_usual(&self, url: &SafeUrl, likely: impl FnOnce() -> Root) -> Arc<Hub> {
+    pub(crate) fn known_or_usual(
+        &self,
+        url: &SafeUrl,
+        likely: impl FnOnce() -> Root,
+    ) -> Arc<KnownHub> {
         let slot = self.slot(url);
-        let usual = || slot.usual.get_or_init(|| Arc::new(Hub::new(likely())));
+        let usual = || slot.usual.get_or_init(|| Arc::new(KnownHub::new(likely())));
         Arc::clone(slot.root.get().unwrap_or_else(usual))
     }
 
@@ -96,7 +100,7 @@ impl Hubs {
         &self,
         url: &SafeUrl,
         read: impl FnOnce() -> Result<Root, ProviderError>,
-    ) -> Result<Arc<Hub>, ProviderError> {
+    ) -> Result<Arc<KnownHub>, ProviderError> {
         let slot = self.slot(url);
         let failures = slot.failures.load(Ordering::SeqCst);
         if let Some(root) = slot.root.get() {
@@ -112,7 +116,7 @@ impl Hubs {
             return Err(failure.clone());
         }
         match read() {
-            Ok(root) => Ok(Arc::clone(slot.root.get_or_init(|| Arc::new(Hub::new(root))))),
+            Ok(root) => Ok(Arc::clone(slot.root.get_or_init(|| Arc::new(KnownHub::new(root))))),
             Err(error) => {
                 *last_failure = Some(error.clone());
                 slot.failures.fetch_add(1, Ordering::SeqCst);
@@ -145,10 +149,10 @@ pub(crate) struct Closures {
     in_vain: AtomicUsize,
 }
 
-impl Hub {
+impl KnownHub {
     /// The URL of the closure of the package `name`, if it is worth requesting: no other closure has named
     /// the package yet.
-    pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
+    pub(crate) fn closure_url(&self, name: &str) -> Option<SafeUrl> {
         // A folder answers at once, so asking early gains nothing.
         let folder = self.file.closures.as_deref().filter(|_| self.url.scheme() != "file")?;
         let Closures { in_vain, asked, .. } = &self.closures;
@@ -205,7 +209,7 @@ struct Known {
     useless: bool,
 }
 
-impl Hub {
+impl KnownHub {
     /// Whether the index file of `name` is certain to be unchanged since `generation`.
     pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
         let Some(current) = self.file.generation else { return false };
@@ -222,7 +226,7 @@ impl Hub {
     }
 }
 
-impl Hub {
+impl KnownHub {
     /// Whether the log says that the index file of `name` has changed since `generation`, as far as [`Hub::is_unchanged`] has read it.
     pub(crate) fn has_changed(&self, name: &str, generation: u64) -> bool {
         let known = lock(&self.changes.0);

@@ -48,7 +48,7 @@ use mu_provider::{
 pub use crate::archives::{Archives, Held, Looked, Place};
 pub use crate::catalog::CATALOG;
 use crate::document::{Asking, DocumentAnswer, Validator};
-use crate::hub::{Hub, Hubs};
+use crate::hub::{Hubs, KnownHub};
 use crate::memory::Memory;
 pub use crate::pick::{pick, pick_from};
 use crate::root::{LONGEST_HUB_FILE, Root};
@@ -105,7 +105,7 @@ impl HubProvider {
         self.fetch_release(location, release, take, progress)
     }
 
-    fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Hub>, ProviderError> {
+    fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<KnownHub>, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
         self.hubs.get(url, || {
             Root::read(url.clone(), &asking, &Memory::new(&self.archives.downloads, url))
@@ -118,7 +118,7 @@ impl HubProvider {
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Option<Listing>, ProviderError> {
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         let asking = self.asking(location, progress);
         let root = self.root(&url, &asking)?;
         if !root.is_snapshot_worth_it(
@@ -133,11 +133,11 @@ impl HubProvider {
         let file = root.index(&location.path)?;
         let Some(lines) = snapshot.lines(&location.path) else {
             let tried = vec![Root::hub_file(&root.url)?.to_string(), file.to_string()];
-            let validator = Validator::default().at(root.file.generation).to_text();
+            let validator = Validator::default().at(root.file.generation).to_stored_text();
             return Ok(Some(Listing::Absent { tried, validator, max_age: root.max_age }));
         };
         let lines = index::check(lines, &location.path, &file)?;
-        let validator = Validator::default().at(root.file.generation).to_text();
+        let validator = Validator::default().at(root.file.generation).to_stored_text();
         Ok(Some(Listing::Found(Found::new(location, lines, validator, root.max_age))))
     }
 
@@ -147,8 +147,9 @@ impl HubProvider {
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
-        let Some(closure) = root.closure(&location.path) else {
+        let root =
+            self.root(&location.root.with_trailing_slash(), &self.asking(location, progress))?;
+        let Some(closure) = root.closure_url(&location.path) else {
             return self.list_alone(location, None, progress);
         };
         let request = || self.archives.http.get(&closure).insecure(location.insecure);
@@ -170,12 +171,12 @@ impl HubProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let asking = self.asking(location, progress);
-        let root = self.root(&location.root.as_folder(), &asking)?;
+        let root = self.root(&location.root.with_trailing_slash(), &asking)?;
         let validator = validator.map(Validator::parse);
         // What is known is now known to hold for a newer generation.
         let renewed = |known: &Validator| {
             let is_newer = root.file.generation.is_some_and(|now| known.generation != Some(now));
-            is_newer.then(|| known.clone().at(root.file.generation).to_text()).flatten()
+            is_newer.then(|| known.clone().at(root.file.generation).to_stored_text()).flatten()
         };
         if let Some(known) = &validator
             && let Some(generation) = known.generation
@@ -187,7 +188,7 @@ impl HubProvider {
         // What is known to hold for this generation of the hub is asked again like what is there.
         let absent = |index: String, generation, max_age| -> Result<Listing, ProviderError> {
             let tried = vec![Root::hub_file(&root.url)?.to_string(), index];
-            let validator = Validator::default().at(generation).to_text();
+            let validator = Validator::default().at(generation).to_stored_text();
             Ok(Listing::Absent { tried, validator, max_age })
         };
         let asking = Asking { hides: self.is_open(&root), ..asking };
@@ -272,7 +273,7 @@ impl Provider for HubProvider {
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &Silent) };
         // Files that are read to find out need not be read again.
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         if let Some(root) = none_if(self.root(&url, &asking), ErrorKind::Protocol)? {
             return Ok(root.has_file);
         }
@@ -285,7 +286,7 @@ impl Provider for HubProvider {
         match what {
             Soon::List { packages, leads_on } => {
                 let mut expected = lock(&self.expected);
-                let expected = expected.entry(location.root.as_folder()).or_default();
+                let expected = expected.entry(location.root.with_trailing_slash()).or_default();
                 expected.packages = expected.packages.saturating_add(packages as u64);
                 expected.leads_on |= leads_on;
             }
@@ -302,7 +303,7 @@ impl Provider for HubProvider {
         let Some(generation) = Validator::parse(validator).generation else { return false };
         let asking = self.asking(location, progress);
         // The code that really needs the hub reports the error.
-        self.root(&location.root.as_folder(), &asking)
+        self.root(&location.root.with_trailing_slash(), &asking)
             .is_ok_and(|root| root.is_unchanged(&location.path, generation, &asking))
     }
 
@@ -318,7 +319,7 @@ impl Provider for HubProvider {
             }
             // Packages that were requested alone are no reason to read the snapshot later.
             let mut all = lock(&self.expected);
-            let expected = all.entry(location.root.as_folder()).or_default();
+            let expected = all.entry(location.root.with_trailing_slash()).or_default();
             let leads_on = expected.leads_on && expected.packages > 0;
             expected.packages = expected.packages.saturating_sub(1);
             drop(all);
@@ -337,7 +338,7 @@ impl Provider for HubProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let asking = self.asking(location, progress);
-        let root = self.root(&location.root.as_folder(), &asking)?;
+        let root = self.root(&location.root.with_trailing_slash(), &asking)?;
         let validator = validator.map(Validator::parse);
         let generation = validator.as_ref().and_then(|known| known.generation);
         if generation.is_some() && generation == root.file.generation {
@@ -347,7 +348,8 @@ impl Provider for HubProvider {
         match asking.read(&url, validator.as_ref())? {
             DocumentAnswer::Unchanged { max_age, is_aged } => {
                 let known = validator.filter(|_| !is_aged);
-                let validator = known.and_then(|known| known.at(root.file.generation).to_text());
+                let validator =
+                    known.and_then(|known| known.at(root.file.generation).to_stored_text());
                 Ok(Listing::Unchanged { max_age, validator })
             }
             DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => {
@@ -368,19 +370,19 @@ impl Provider for HubProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let layout = archive::Layout::for_locator(release.locator.as_deref());
+        let layout = archive::ArchiveLayout::for_locator(release.locator.as_deref());
         let take =
             &mut |archive: download::Archive| self.archives.unpack_kept(archive, layout, tree);
         self.fetch_release(location, release, take, progress)
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        let url = location.root.as_folder();
+        let url = location.root.with_trailing_slash();
         if url.scheme() == "file" {
             // A file here is read without asking anyone. Without it, everything is in its usual place.
             self.root(&url, &self.asking(location, &Silent)).ok()?;
         }
-        let places = self.known_or_usual(&url).archives(&location.path, release);
+        let places = self.known_or_remembered(&url).archives(&location.path, release);
         places.ok()?.into_iter().next()
     }
 
@@ -390,7 +392,8 @@ impl Provider for HubProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Option<Vec<u8>>, ProviderError> {
-        let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
+        let root =
+            self.root(&location.root.with_trailing_slash(), &self.asking(location, progress))?;
         let places = root.archives(&location.path, release)?;
         document::statement_beside(&places, &self.archives.http, location, progress)
     }

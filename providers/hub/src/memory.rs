@@ -30,7 +30,7 @@ impl Memory {
 
     /// Stores a file, if there is a way to ask whether it is unchanged.
     pub(crate) fn write(&self, document: &Document) {
-        let Some(validator) = document.validator.to_text() else { return };
+        let Some(validator) = document.validator.to_stored_text() else { return };
         let content = [validator.as_bytes(), b"\n", &document.bytes].concat();
         // If it cannot be stored, the next run needs a few more bytes.
         let _ = fs::write_atomic(&self.0, &content);

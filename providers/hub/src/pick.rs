@@ -10,7 +10,7 @@ use flate2::bufread::GzDecoder;
 use mu_provider::TreeError;
 
 use crate::archive::tar::{self, Sink};
-use crate::archive::{ArchiveError, Layout, is_gzip};
+use crate::archive::{ArchiveError, ArchiveLayout, is_gzip};
 
 /// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths; a `/` before these means the root of an
 /// image, as nothing is written. At most `most` bytes
@@ -24,7 +24,7 @@ pub fn pick(
     wanted: &dyn Fn(&str) -> bool,
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
-    pick_from(layer, Layout::Layer, wanted, most)
+    pick_from(layer, ArchiveLayout::Layer, wanted, most)
 }
 
 /// As [`pick`], from an archive that is laid out like this.
@@ -34,7 +34,7 @@ pub fn pick(
 /// As [`pick`].
 pub fn pick_from(
     archive: &[u8],
-    layout: Layout,
+    layout: ArchiveLayout,
     wanted: &dyn Fn(&str) -> bool,
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {

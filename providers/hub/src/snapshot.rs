@@ -39,7 +39,7 @@ const MANY: u64 = 64;
 
 /// The lines of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct SnapshotLines {
     /// The generation that they belong to.
     pub(crate) generation: u64,
     text: String,
@@ -63,7 +63,7 @@ pub(crate) fn is_worth_it(root: &Root, packages: u64) -> bool {
 }
 
 /// The snapshot of a hub; `None` if it is of no use.
-pub(crate) fn read(root: &Root, asking: &Asking<'_>) -> Option<Snapshot> {
+pub(crate) fn read(root: &Root, asking: &Asking<'_>) -> Option<SnapshotLines> {
     match ask(root, asking) {
         Ok(snapshot) => Some(snapshot),
         Err(Unusable::Odd) => None,
@@ -77,7 +77,7 @@ pub(crate) fn read(root: &Root, asking: &Asking<'_>) -> Option<Snapshot> {
     }
 }
 
-fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
+fn ask(root: &Root, asking: &Asking<'_>) -> Result<SnapshotLines, Unusable> {
     let path = root.file.snapshot.as_deref().ok_or(Unusable::Odd)?;
     let read = |path: &str, limit: u64| {
         let place = below(&root.url, path).map_err(|_| Unusable::Odd)?;
@@ -102,7 +102,7 @@ fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
     if !head.digests.trim_start_matches("sha256:").eq_ignore_ascii_case(&digest) {
         return Err(Unusable::Odd);
     }
-    Snapshot::new(head.generation, text, rows).ok_or(Unusable::Odd)
+    SnapshotLines::new(head.generation, text, rows).ok_or(Unusable::Odd)
 }
 
 /// How many bytes both files may have together, as they are sent.
@@ -121,7 +121,7 @@ enum Unusable {
     TooLarge(String),
 }
 
-impl Snapshot {
+impl SnapshotLines {
     fn new(generation: u64, text: String, rows: Vec<u8>) -> Option<Self> {
         let count = rows.len() / SNAPSHOT_ROW;
         let mut places: HashMap<String, Vec<u32>> = HashMap::new();
@@ -224,7 +224,7 @@ mod tests {
         let mut rows = vec![0; 3 * SNAPSHOT_ROW];
         rows[64] = 5;
         rows[2 * SNAPSHOT_ROW + 32] = 1;
-        let snapshot = Snapshot::new(7, text.to_owned(), rows).expect("fits");
+        let snapshot = SnapshotLines::new(7, text.to_owned(), rows).expect("fits");
         let lines = |name: &str| {
             snapshot.lines(name).map(|lines| String::from_utf8(lines).expect("is text"))
         };
@@ -236,6 +236,6 @@ mod tests {
         assert_eq!(lines("a"), Some(expected));
         assert_eq!(lines("b/c").as_deref(), Some("{\"version\":\"1.0.0\",\"name\":\"b/c\"}\n"));
         assert_eq!(lines("b"), None);
-        assert!(Snapshot::new(7, text.to_owned(), vec![0; SNAPSHOT_ROW]).is_none());
+        assert!(SnapshotLines::new(7, text.to_owned(), vec![0; SNAPSHOT_ROW]).is_none());
     }
 }

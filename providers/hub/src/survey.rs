@@ -11,7 +11,7 @@ use flate2::bufread::GzDecoder;
 use mu_provider::{Limits, TreeError, TreeWriter};
 
 use crate::archive::tar::{self, Sink};
-use crate::archive::{ArchiveError, Layout, is_gzip};
+use crate::archive::{ArchiveError, ArchiveLayout, is_gzip};
 use crate::zip::{self, Source};
 
 /// The most bytes of the files that are read before an archive is unpacked.
@@ -127,7 +127,7 @@ fn read(
     if packing == Packing::Zip {
         return zip::unpack(archive, length, top, sink);
     }
-    let layout = if top.is_some() { Layout::InFolder } else { Layout::Files };
+    let layout = if top.is_some() { ArchiveLayout::InFolder } else { ArchiveLayout::Files };
     archive.seek(SeekFrom::Start(0))?;
     let mut archive = BufReader::with_capacity(BUFFER, archive);
     let start = archive.fill_buf()?;

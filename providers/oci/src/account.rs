@@ -6,7 +6,7 @@ use mu_provider::http::{AskedServer, Authorization, Guard};
 use mu_provider::{Account, ErrorKind, Location, Progress, ProviderError};
 
 use crate::OciProvider;
-use crate::auth::Keys;
+use crate::auth::RegistryTokens;
 use crate::registry::{Call, To};
 
 /// The longest answer, in bytes.
@@ -15,7 +15,7 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// Shows the password of a registry, and notes whether that was asked for.
 #[derive(Debug)]
 struct LoginGuard {
-    keys: Arc<Keys>,
+    keys: Arc<RegistryTokens>,
     /// Host and port of the registry.
     host: String,
     /// The user of the password, once it was asked for; empty for a token without one.
@@ -33,10 +33,10 @@ impl Guard for LoginGuard {
         challenges: &[&str],
         shown: &Authorization,
     ) -> Result<Option<Authorization>, ProviderError> {
-        if asked.host_and_port() != self.host {
+        if asked.host_and_unusual_port() != self.host {
             return Ok(None);
         }
-        let user = self.keys.user(asked)?;
+        let user = self.keys.registry_user(asked)?;
         self.user.get_or_init(|| user);
         Ok(self.keys.login(asked, challenges)?.filter(|answer| answer != shown))
     }

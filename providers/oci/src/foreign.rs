@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use mu_formats::{
-    Artifact, FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version,
+    Artifact, ArtifactManifest, FORMATS, Format, FormatError, Layer, Reading, Texts, same_version,
 };
 use mu_provider::threads::lock;
 use mu_provider::{ProviderError, Release, has_few_values};
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::ArchiveLayout;
 use mu_provider_hub::pick;
 
 use crate::kept::Kept;
-use crate::repository::{LONGEST_MANIFEST, Repository};
+use crate::repository::{LONGEST_MANIFEST, RegistryRepository};
 use crate::said::short;
-use crate::wire::{self, CREATED_KEY, Descriptor, MOST_VALUES, Manifest};
+use crate::wire::{self, CREATED_KEY, Descriptor, ImageManifest, MOST_MANIFEST_VALUES};
 
 /// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;
@@ -34,12 +34,12 @@ const MOST_KEPT: usize = 128 << 20;
 
 /// Layers that were looked into, by their digests.
 #[derive(Debug, Default)]
-pub(crate) struct Layers {
+pub(crate) struct InspectedLayers {
     kept: BTreeMap<String, Arc<[u8]>>,
     bytes: usize,
 }
 
-impl Layers {
+impl InspectedLayers {
     fn keep(&mut self, digest: &str, layer: Vec<u8>) {
         if self.bytes.saturating_add(layer.len()) <= MOST_KEPT && !self.kept.contains_key(digest) {
             self.bytes += layer.len();
@@ -61,8 +61,8 @@ pub(crate) type Found = Result<Release, String>;
 
 /// The artifacts that other tools have pushed to a repository.
 pub(crate) struct Foreign<'call> {
-    pub(crate) repository: &'call Repository<'call>,
-    pub(crate) layers: &'call Mutex<Layers>,
+    pub(crate) repository: &'call RegistryRepository<'call>,
+    pub(crate) layers: &'call Mutex<InspectedLayers>,
     pub(crate) kept: &'call Kept,
 }
 
@@ -70,7 +70,7 @@ impl Foreign<'_> {
     /// The version that a manifest is to which `tag` leads, if it has a known format.
     pub(crate) fn of_manifest(
         &self,
-        manifest: &Manifest,
+        manifest: &ImageManifest,
         tag: &str,
     ) -> Result<Option<Found>, ProviderError> {
         let found = match marked(manifest) {
@@ -114,14 +114,17 @@ impl Foreign<'_> {
     }
 
     /// What an image is that a builder has made of a package: its labels say so, or there is a manifest among its files.
-    fn without_annotations(&self, manifest: &Manifest) -> Result<Option<Marked>, ProviderError> {
+    fn without_annotations(
+        &self,
+        manifest: &ImageManifest,
+    ) -> Result<Option<Marked>, ProviderError> {
         let Some(config) = &manifest.config else { return Ok(None) };
         let is_image = wire::IMAGE_CONFIGS.contains(&&*config.media_type);
         if !is_image || manifest.layers.is_empty() || !wire::is_digest(&config.digest) {
             return Ok(None);
         }
         let config = self.config(config)?;
-        if !has_few_values(&config, MOST_VALUES) {
+        if !has_few_values(&config, MOST_MANIFEST_VALUES) {
             return Ok(None);
         }
         let config: serde_json::Value = serde_json::from_slice(&config).unwrap_or_default();
@@ -150,7 +153,7 @@ impl Foreign<'_> {
     /// package: the last that has one, unless a later one has removed it.
     fn uppermost(
         &self,
-        manifest: &Manifest,
+        manifest: &ImageManifest,
         format: &Format,
     ) -> Result<Option<Result<usize, String>>, ProviderError> {
         let layers = &manifest.layers;
@@ -221,7 +224,7 @@ impl Foreign<'_> {
     }
 }
 
-impl Repository<'_> {
+impl RegistryRepository<'_> {
     /// The format of the packages with these tags, where the meaning of the tags depends on it: some leave numbers out, or all
     /// are prereleases. Judged by the newest of them; `None` if that cannot be found out.
     pub(crate) fn format_of(&self, tags: &[String]) -> Option<&'static Format> {
@@ -249,7 +252,7 @@ fn as_texts(files: BTreeMap<String, Vec<u8>>) -> Texts {
 }
 
 /// What the media types and annotations in a manifest say that the artifact is.
-pub fn marked(manifest: &Manifest) -> Option<Marked> {
+pub fn marked(manifest: &ImageManifest) -> Option<Marked> {
     let image = image(manifest);
     FORMATS.iter().find_map(|format| {
         let artifact = format.artifact.as_ref()?;
@@ -260,10 +263,10 @@ pub fn marked(manifest: &Manifest) -> Option<Marked> {
 /// The layer with the signed statement about `archive`, of the artifact that has this; where it is not known, of the first that has
 /// one.
 pub(crate) fn provenance_layer<'m>(
-    manifests: &'m [(String, Manifest)],
+    manifests: &'m [(String, ImageManifest)],
     archive: Option<&str>,
 ) -> Option<&'m Descriptor> {
-    let has = |manifest: &Manifest| {
+    let has = |manifest: &ImageManifest| {
         archive.is_none_or(|archive| manifest.layers.iter().any(|layer| layer.digest == archive))
     };
     manifests.iter().filter(|(_, manifest)| has(manifest)).find_map(|(_, manifest)| {
@@ -281,20 +284,20 @@ pub(crate) fn is_versioned_by_tag(release: &Release) -> bool {
 }
 
 /// How to read the archive of a version, according to its format.
-pub(crate) fn layout(locator: Option<&str>) -> Layout {
+pub(crate) fn layout_for_format(locator: Option<&str>) -> ArchiveLayout {
     let of = |format: &Format| format.artifact.filter(|_| Some(format.name) == locator);
     let artifact = FORMATS.iter().find_map(of);
     match artifact {
-        Some(artifact) if artifact.in_folder => Layout::InFolder,
-        Some(_) => Layout::Layer,
+        Some(artifact) if artifact.in_folder => ArchiveLayout::InFolder,
+        Some(_) => ArchiveLayout::Layer,
         // A copy from a hub says it as hubs do.
-        None => Layout::for_locator(locator),
+        None => ArchiveLayout::for_locator(locator),
     }
 }
 
 /// A manifest as formats see it.
-fn image(manifest: &Manifest) -> Image<'_> {
-    Image {
+fn image(manifest: &ImageManifest) -> ArtifactManifest<'_> {
+    ArtifactManifest {
         config: manifest.config.as_ref().map_or("", |config| &config.media_type),
         annotations: said(&manifest.annotations),
         layers: (manifest.layers.iter())

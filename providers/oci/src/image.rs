@@ -11,18 +11,19 @@ use mu_provider_hub::archive::Layers;
 use serde_json::{Map, Value};
 
 use crate::OciProvider;
-use crate::repository::{LONGEST_MANIFEST, Repository};
-use crate::wire::{self, Descriptor, MOST_VALUES, Manifest};
+use crate::repository::{LONGEST_MANIFEST, RegistryRepository};
+use crate::wire::{self, Descriptor, ImageManifest, MOST_MANIFEST_VALUES};
 
 /// How many layers an image may have. Container tools stop at 127.
 const MOST_LAYERS: usize = 256;
 
 /// Refuses what would become too much in memory.
 fn check(bytes: &[u8], place: &str) -> Result<(), ProviderError> {
-    match has_few_values(bytes, MOST_VALUES) {
+    match has_few_values(bytes, MOST_MANIFEST_VALUES) {
         true => Ok(()),
         false => {
-            let text = format!("`{place}` is refused: it has more than {MOST_VALUES} values");
+            let text =
+                format!("`{place}` is refused: it has more than {MOST_MANIFEST_VALUES} values");
             Err(ProviderError::new(ErrorKind::Refused, text))
         }
     }
@@ -84,10 +85,10 @@ impl ImageName {
 /// An image that was found.
 #[derive(Debug)]
 pub struct Image<'call> {
-    repository: Repository<'call>,
+    repository: RegistryRepository<'call>,
     /// What downloads its layers.
     archives: &'call Archives,
-    manifest: Manifest,
+    manifest: ImageManifest,
     /// What its manifest is known by.
     pub digest: String,
 }
@@ -95,7 +96,7 @@ pub struct Image<'call> {
 impl<'call> Image<'call> {
     /// The image that a tag or digest leads to.
     fn find(
-        repository: Repository<'call>,
+        repository: RegistryRepository<'call>,
         reference: &str,
         archives: &'call Archives,
     ) -> Result<Self, ProviderError> {
@@ -119,7 +120,7 @@ impl<'call> Image<'call> {
                 repository.image(&chosen.digest)?
             }
         };
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(wrong)?;
+        let manifest: ImageManifest = serde_json::from_slice(&bytes).map_err(wrong)?;
         Ok(Self { digest: wire::digest(&bytes), repository, archives, manifest })
     }
 
@@ -196,7 +197,7 @@ impl OciProvider {
     }
 }
 
-impl Repository<'_> {
+impl RegistryRepository<'_> {
     /// The manifest of an image.
     fn image(&self, reference: &str) -> Result<Vec<u8>, ProviderError> {
         self.manifest(reference)?.ok_or_else(|| {

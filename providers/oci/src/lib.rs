@@ -42,11 +42,11 @@ use mu_provider::{
     Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
 };
 use mu_provider_hub::Archives;
-use mu_provider_hub::archive::{Layout, Scratch, unpack_with};
+use mu_provider_hub::archive::{ArchiveLayout, Scratch, unpack_with};
 
 pub use crate::auth::Stores;
-use crate::auth::{Keys, RepositoryGuard};
-use crate::foreign::Layers;
+use crate::auth::{RegistryTokens, RepositoryGuard};
+use crate::foreign::InspectedLayers;
 pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
 pub use crate::kept::Kept;
@@ -54,10 +54,10 @@ use crate::listing::Known;
 
 pub use crate::kept::WithoutLists;
 use crate::registry::{Call, Registry, To};
-use crate::repository::Repository;
+use crate::repository::RegistryRepository;
 use crate::said::Said;
 pub use crate::said::read;
-pub use crate::writer::{ForeignArtifact, Pushed, Writer};
+pub use crate::writer::{ForeignArtifact, PushOutcome, Writer};
 
 /// The largest archive that is accepted, in bytes.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
@@ -70,13 +70,13 @@ const LONGEST_GREETING: u64 = 64 << 10;
 pub struct OciProvider {
     http: Arc<Http>,
     archives: Archives,
-    keys: Arc<Keys>,
+    keys: Arc<RegistryTokens>,
     without_lists: Arc<WithoutLists>,
     /// By host and port, and whether plain http is fine.
     registries: Mutex<HashMap<(String, bool), Arc<Registry>>>,
     /// The content of manifests, by repository and tag.
     said: Mutex<HashMap<(String, String), Arc<Said>>>,
-    layers: Mutex<Layers>,
+    layers: Mutex<InspectedLayers>,
     kept: Kept,
 }
 
@@ -85,7 +85,7 @@ impl OciProvider {
     pub fn new(options: OciOptions) -> Self {
         let OciOptions { http, downloads, stores, without_lists, kept } = options;
         Self {
-            keys: Arc::new(Keys::new(Arc::clone(&http), stores)),
+            keys: Arc::new(RegistryTokens::new(Arc::clone(&http), stores)),
             archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
             http,
             without_lists: Arc::new(without_lists),
@@ -126,7 +126,7 @@ impl OciProvider {
         location: &Location,
         writes: bool,
         progress: &'call dyn Progress,
-    ) -> Option<Repository<'call>> {
+    ) -> Option<RegistryRepository<'call>> {
         let (name, registry) = (repository::name_of(location)?, self.registry(location));
         let guard = RepositoryGuard {
             keys: Arc::clone(&self.keys),
@@ -134,7 +134,7 @@ impl OciProvider {
             repository: name.clone(),
             writes,
         };
-        Some(Repository { registry, name, guard: Some(Arc::new(guard)), progress })
+        Some(RegistryRepository { registry, name, guard: Some(Arc::new(guard)), progress })
     }
 
     /// The repository of a package, or an error if registries cannot have one with that name.
@@ -142,7 +142,7 @@ impl OciProvider {
         &self,
         location: &Location,
         progress: &'call dyn Progress,
-    ) -> Result<Repository<'call>, ProviderError> {
+    ) -> Result<RegistryRepository<'call>, ProviderError> {
         self.repository(location, false, progress).ok_or_else(|| {
             let text = format!("there is no `{}`: {}", location.describe(), NAMES);
             ProviderError::new(ErrorKind::NotFound, text)
@@ -152,15 +152,15 @@ impl OciProvider {
     /// Unpacks the archive of a release with a known digest; returns `false` if the registry has no such blob.
     fn unpack(
         &self,
-        repository: &Repository<'_>,
+        repository: &RegistryRepository<'_>,
         release: &Release,
         tree: &mut TreeWriter,
     ) -> Result<bool, ProviderError> {
         let Some(archive) = &release.archive else { return Ok(false) };
-        let layout = foreign::layout(release.locator.as_deref());
+        let layout = foreign::layout_for_format(release.locator.as_deref());
         if let Some(layer) = lock(&self.layers).get(archive) {
             let unpacked = unpack_with(&Scratch::default(), &layer, layout, tree);
-            if tree.keeps_archive && layout != Layout::Files {
+            if tree.keeps_archive && layout != ArchiveLayout::Files {
                 tree.archive = Some(layer.to_vec());
             }
             return unpacked
@@ -303,7 +303,8 @@ impl Provider for OciProvider {
             }
             Some(said) => {
                 let found = said.named(&location.path).map_err(absent)?;
-                let version = none_if(self.said(&repository, &found), ErrorKind::NotFound)?;
+                let version =
+                    none_if(self.manifest_content(&repository, &found), ErrorKind::NotFound)?;
                 let is_version = version.is_some_and(|(version, _)| version.digest == said.digest);
                 // A tag can move, so anything but a version is known by its digest.
                 let digest = (!is_version).then(|| said.digest.clone());
@@ -319,7 +320,7 @@ impl Provider for OciProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Release>, ProviderError> {
         let repository = self.existing(location, progress)?;
-        let (said, _) = self.said(&repository, release)?;
+        let (said, _) = self.manifest_content(&repository, release)?;
         // Later events are not part of it.
         let listed = || release.clone();
         Ok(Some(match said.named(&location.path) {
@@ -392,7 +393,7 @@ impl Provider for OciProvider {
             return Ok(());
         }
         // The registry has it under another name now, or a lock does not have its name.
-        let (said, place) = self.said(&repository, release)?;
+        let (said, place) = self.manifest_content(&repository, release)?;
         let own = said.release.clone().map_err(|reason| {
             let text = format!("`{place}` contains no package: {reason}");
             ProviderError::new(ErrorKind::Integrity, text)

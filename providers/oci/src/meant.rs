@@ -13,19 +13,19 @@ use mu_provider::threads::{at_once, lock};
 use mu_provider::{ProviderError, Release};
 
 use crate::foreign::{Foreign, Found, marked};
-use crate::repository::Repository;
+use crate::repository::RegistryRepository;
 use crate::said::short;
-use crate::wire::{self, Index, Manifest};
+use crate::wire::{self, ImageManifest, Index};
 
 /// How many manifests of an index are looked at.
 const MOST_LOOKED_AT: usize = 16;
 
-impl Repository<'_> {
+impl RegistryRepository<'_> {
     /// The manifest in `bytes`, or those of an index that could be meant, each with its digest.
     pub(crate) fn candidates(
         &self,
         bytes: &[u8],
-    ) -> Result<Vec<(String, Manifest)>, ProviderError> {
+    ) -> Result<Vec<(String, ImageManifest)>, ProviderError> {
         let read = |bytes: &[u8]| {
             let manifest = serde_json::from_slice(bytes).ok()?;
             Some((wire::digest(bytes), manifest))
@@ -45,7 +45,7 @@ impl Repository<'_> {
 const MOST_COMPARED: usize = 64;
 const AT_ONCE: usize = 8;
 
-impl Repository<'_> {
+impl RegistryRepository<'_> {
     /// The version whose tag leads to the manifest with this digest; the newest ones are looked at.
     pub(crate) fn version_at(&self, digest: &str) -> Result<Option<String>, ProviderError> {
         let tags = self.tags()?.unwrap_or_default();

@@ -11,7 +11,7 @@ use mu_provider_hub::Place;
 use crate::listing::Entries;
 use crate::listing::Known;
 use crate::registry::{Call, Registry, RegistryAnswer, To, shown};
-use crate::wire::{self, Descriptor, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
+use crate::wire::{self, Descriptor, INDEX_TAG, ImageManifest, Index, ROOT_DIGEST, TagList};
 
 /// The longest manifest or index, in bytes. Registries themselves take 4 MiB.
 pub(crate) const LONGEST_MANIFEST: u64 = 8 << 20;
@@ -32,14 +32,14 @@ const MOST_PAGES: usize = 1_000;
 const MOST_TAGS: usize = 200_000;
 
 /// A repository, and who hears of its requests.
-pub(crate) struct Repository<'call> {
+pub(crate) struct RegistryRepository<'call> {
     pub(crate) registry: Arc<Registry>,
     pub(crate) name: String,
     pub(crate) guard: Option<Arc<dyn Guard>>,
     pub(crate) progress: &'call dyn Progress,
 }
 
-impl fmt::Debug for Repository<'_> {
+impl fmt::Debug for RegistryRepository<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Repository").field("name", &self.name).finish_non_exhaustive()
     }
@@ -73,7 +73,7 @@ pub(crate) fn name_of(location: &Location) -> Option<String> {
     wire::is_repository(&name).then_some(name)
 }
 
-impl Repository<'_> {
+impl RegistryRepository<'_> {
     fn call(&self, limit: u64) -> Call {
         Call::get(limit, self.guard.clone())
     }
@@ -222,8 +222,8 @@ impl Repository<'_> {
         let lost: Vec<&String> = tags.iter().filter(|tag| entries.lacks_event(tag)).collect();
         for tag in lost.into_iter().take(MOST_LOST_EVENTS) {
             let Some(bytes) = self.manifest(tag)? else { continue };
-            let Ok(manifest) = serde_json::from_slice::<Manifest>(&bytes) else { continue };
-            let manifests = vec![manifest.entry(&bytes)];
+            let Ok(manifest) = serde_json::from_slice::<ImageManifest>(&bytes) else { continue };
+            let manifests = vec![manifest.index_entry(&bytes)];
             entries.add(&Index { manifests, ..Index::default() });
         }
         Ok(())

@@ -8,8 +8,8 @@ use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, Release};
 use crate::OciProvider;
 use crate::foreign::Foreign;
 use crate::listing;
-use crate::repository::Repository;
-use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
+use crate::repository::RegistryRepository;
+use crate::wire::{self, ARCHIVE, Descriptor, ImageManifest, PACKAGE};
 
 /// The manifest of a version.
 #[derive(Debug, Clone)]
@@ -36,9 +36,9 @@ impl Said {
 
 impl OciProvider {
     /// The content of a version's manifest, requested once in a run.
-    pub(crate) fn said(
+    pub(crate) fn manifest_content(
         &self,
-        repository: &Repository<'_>,
+        repository: &RegistryRepository<'_>,
         release: &Release,
     ) -> Result<(Arc<Said>, String), ProviderError> {
         let version = release.full_version();
@@ -57,7 +57,7 @@ impl OciProvider {
 
     pub(crate) fn said_by(
         &self,
-        repository: &Repository<'_>,
+        repository: &RegistryRepository<'_>,
         tag: &str,
     ) -> Result<Option<Arc<Said>>, ProviderError> {
         let key = (repository.place(""), tag.to_owned());
@@ -85,7 +85,7 @@ impl OciProvider {
 
 /// Reads the manifest at `tag`; the error says why it is not a package's manifest.
 pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
-    let Ok(manifest) = serde_json::from_slice::<Manifest>(bytes) else {
+    let Ok(manifest) = serde_json::from_slice::<ImageManifest>(bytes) else {
         return Err("it is not a manifest that mu can read".to_owned());
     };
     match manifest.artifact_type.as_deref() {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 /// The most values of a manifest, or of a config.
-pub(crate) const MOST_VALUES: usize = 1_000_000;
+pub(crate) const MOST_MANIFEST_VALUES: usize = 1_000_000;
 
 /// An image manifest.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -140,7 +140,7 @@ pub(crate) fn candidates(entries: &[Descriptor]) -> Vec<&Descriptor> {
 /// An image manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Manifest {
+pub struct ImageManifest {
     /// 2.
     pub schema_version: u32,
     /// What it is itself.
@@ -163,7 +163,7 @@ pub struct Manifest {
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-impl Manifest {
+impl ImageManifest {
     /// A manifest that refers to the root.
     pub fn new(
         artifact_type: &str,
@@ -187,7 +187,7 @@ impl Manifest {
     }
 
     /// Its entry in the index; `bytes` are its own.
-    pub fn entry(&self, bytes: &[u8]) -> Descriptor {
+    pub fn index_entry(&self, bytes: &[u8]) -> Descriptor {
         Descriptor {
             artifact_type: self.artifact_type.clone(),
             annotations: self.annotations.clone(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mu_provider::conformance::{Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{Digest, Lead, Listing, Location, Provider as _, Release, SafeUrl, Silent};
-use mu_provider_oci::{OciOptions, OciProvider, Pushed, WithoutLists};
+use mu_provider_oci::{OciOptions, OciProvider, PushOutcome, WithoutLists};
 use mu_testing::oci::Behaviour;
 use mu_testing::{
     Artifact, Chart, DockerRegistry, Nginx, OciServer, digest_of, tar_gz, tree, write,
@@ -46,8 +46,8 @@ fn publish(provider: &OciProvider, location: &Location, version: &str) -> Digest
     let line: Map<String, Value> = line.as_object().expect("is a map").clone();
     let archive = tar_gz(tree(folder.path()));
     let writer = provider.writer(location).expect("is a name");
-    assert_eq!(writer.publish(&line, version, &archive).expect("is taken"), Pushed::New);
-    assert_eq!(writer.publish(&line, version, &archive).expect("is there"), Pushed::Same);
+    assert_eq!(writer.publish(&line, version, &archive).expect("is taken"), PushOutcome::New);
+    assert_eq!(writer.publish(&line, version, &archive).expect("is there"), PushOutcome::Same);
     digest.parse().expect("is a digest")
 }
 

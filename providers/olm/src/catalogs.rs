@@ -87,7 +87,9 @@ impl Catalogs {
     ) -> Result<Option<Arc<Catalog>>, ProviderError> {
         self.asked.get(&location.root, || {
             let catalog = self.refreshed(location, progress)?;
-            if let Some(broken) = catalog.as_ref().and_then(|catalog| catalog.of.broken()) {
+            if let Some(broken) =
+                catalog.as_ref().and_then(|catalog| catalog.of.unreadable_documents())
+            {
                 progress.detail(&|| format!("{}: {broken}", location.root));
             }
             Ok(catalog)
@@ -95,7 +97,7 @@ impl Catalogs {
     }
 
     /// The resources that a catalog has of a bundle, as they are in it; with the names of those that have files.
-    pub(crate) fn resources(
+    pub(crate) fn bundle_resources(
         &self,
         location: &Location,
         bundle: &str,
@@ -126,7 +128,7 @@ impl Catalogs {
         let file = self.folder.join(format!("{}.catalog", digest(url.as_bytes())));
         let remembered = Catalog::read(&file, FORMAT, &url);
         let validator = remembered.as_ref().and_then(|known| known.validator.clone());
-        let mut documents = olm::Catalog::default();
+        let mut documents = olm::CatalogDocuments::default();
         let mut hash = Sha256::new();
         let mut last = String::new();
         let read =
@@ -154,7 +156,7 @@ impl Catalogs {
         let mut catalog = match remembered {
             // The same under another name of the server's.
             Some(known) if known.of.digest == digest => known,
-            _ if !documents.is_one() => {
+            _ if !documents.has_catalog_documents() => {
                 if let Some(error) = documents.first_broken() {
                     return Err(not_a_catalog(error));
                 }
@@ -207,7 +209,10 @@ impl Catalogs {
             DocumentAnswer::Read(document) => {
                 let place = url.to_string();
                 take(&place, &text_of(&document.bytes), &mut |_| None)?;
-                Read::Whole { validator: document.validator.to_text(), max_age: document.max_age }
+                Read::Whole {
+                    validator: document.validator.to_stored_text(),
+                    max_age: document.max_age,
+                }
             }
         })
     }
@@ -334,7 +339,7 @@ fn not_a_catalog(error: &mu_formats::FormatError) -> ProviderError {
 
 impl Head {
     /// Which of its documents cannot be read, in words; `None` if all can be.
-    pub(crate) fn broken(&self) -> Option<String> {
+    pub(crate) fn unreadable_documents(&self) -> Option<String> {
         let broken = &self.broken;
         (!broken.is_empty()).then(|| format!("mu cannot read {}", broken.join("; ")))
     }

@@ -97,7 +97,7 @@ impl OlmProvider {
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
         let Some(bundle) = &release.locator else { return Ok(false) };
-        let resources = self.catalogs.resources(location, bundle, progress)?;
+        let resources = self.catalogs.bundle_resources(location, bundle, progress)?;
         if resources.is_empty() {
             return Ok(false);
         }
@@ -161,7 +161,7 @@ impl Provider for OlmProvider {
         Ok(catalog.listing(location, validator).unwrap_or_else(|| {
             let mut tried =
                 format!("{}, which lists no operator `{}`", location.root, location.path);
-            if let Some(broken) = catalog.of.broken() {
+            if let Some(broken) = catalog.of.unreadable_documents() {
                 tried.push_str(&format!("; {broken}"));
             }
             Listing::absent(vec![tried])
@@ -211,7 +211,7 @@ impl Provider for OlmProvider {
         };
         Ok(Some(catalog.search(query, |name, package| {
             let releases: Vec<Release> = package.releases().collect();
-            let best = olm::best(&releases)?;
+            let best = olm::best_release(&releases)?;
             // The name of a bundle finds its package.
             let bundles = releases.iter().filter_map(|release| release.locator.as_deref());
             let bundles = bundles.filter(|name| query.has_word(name)).map(str::to_owned);

@@ -29,17 +29,18 @@ use mu_provider::{
 const LONGEST_MANIFEST: u64 = 4 << 20;
 
 /// Writes what of a folder is the content of its package.
-pub type Contents = Arc<dyn Fn(&Path, &mut TreeWriter) -> Result<(), ProviderError> + Send + Sync>;
+pub type PackageContentWriter =
+    Arc<dyn Fn(&Path, &mut TreeWriter) -> Result<(), ProviderError> + Send + Sync>;
 
 /// Serves folders.
 #[derive(Clone)]
 pub struct PathProvider {
-    contents: Contents,
+    contents: PackageContentWriter,
 }
 
 impl PathProvider {
     /// Creates the provider, which has no state; `contents` says what belongs to a package.
-    pub fn new(contents: Contents) -> Self {
+    pub fn new(contents: PackageContentWriter) -> Self {
         Self { contents }
     }
 }

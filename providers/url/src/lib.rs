@@ -79,7 +79,7 @@ impl UrlProvider {
         let packing = Packing::of(&location.path).ok_or_else(|| {
             refused("its name does not end in `.tgz`, `.tar.gz`, `.tar` or `.zip`")
         })?;
-        let url = location.root.as_folder().join(&location.path);
+        let url = location.root.with_trailing_slash().join(&location.path);
         let url = url.map_err(|_| refused("it is not a URL"))?;
         Ok((Place { url, insecure: location.insecure, guard: None }, packing))
     }
@@ -164,7 +164,7 @@ impl Known {
             size: Some(held.size),
             ..read
         };
-        let (lines, validator) = (json_lines([&release]), held.validator.to_text());
+        let (lines, validator) = (json_lines([&release]), held.validator.to_stored_text());
         let found = Found::new(location, lines, validator, held.max_age);
         Ok(Self { found, release, manifest, held: Some(held) })
     }

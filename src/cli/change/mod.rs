@@ -10,14 +10,14 @@ use std::fmt::Write as _;
 use anstyle::Style;
 
 pub(crate) use crate::cli::change::answer::Answer;
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::{AppMove, Change, Outcome, Written};
 use crate::reference::{PackageId, Version};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};
 use crate::select::{Because, Lowered};
 
 /// Prints the answer of a command that chooses versions.
-pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
+pub(crate) fn print_outcome(context: &Context, outcome: &Outcome) -> CommandExit {
     if context.shell.is_json() {
         return context.json(&Answer::new(outcome));
     }
@@ -29,7 +29,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
     let styles = [faint, good, bad, notice];
     let mut lines = String::new();
-    let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace());
+    let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace_folder());
     let own: BTreeSet<&PackageId> = own.map(|package| &package.id).collect();
     let gone_down = gone_down(&outcome.changes);
     for change in &outcome.changes {
@@ -85,7 +85,7 @@ const CONTENT: &str = " (h1:";
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`, in the styles of faint, new, removed and changed text.
 fn shown(context: &Context, change: &Change, styles: [Style; 4]) -> String {
     let ([faint, good, bad, notice], name) = (styles, context.name(&change.id));
-    match change.shown() {
+    match change.before_and_after() {
         (None, Some(to)) => format!("{good}+{good:#} {name} {to}"),
         (Some(from), None) => format!("{bad}-{bad:#} {name} {faint}{from}{faint:#}"),
         (Some(from), Some(to)) => {
@@ -159,7 +159,8 @@ fn summary(outcome: &Outcome) -> String {
 }
 
 fn what_was_done(outcome: &Outcome) -> String {
-    let packages = outcome.lock.packages.iter().filter(|package| !package.source.is_workspace());
+    let packages =
+        outcome.lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
     let total = packages.count() - outcome.left_out;
     if outcome.dry_run {
         return format!("{} would be in use; nothing was written", count(total, "package"));
@@ -192,7 +193,7 @@ fn written_lines(context: &Context, outcome: &Outcome) -> Vec<String> {
         let is_it = |written: &Written| written.manifest == *path && written.is_change();
         if !outcome.written.iter().any(is_it) {
             let wrote = if outcome.dry_run { "would write" } else { "wrote" };
-            lines.push(format!("{wrote} {}", context.shown(path)));
+            lines.push(format!("{wrote} {}", context.path_for_people(path)));
         }
     }
     if !outcome.kept.is_empty() {
@@ -210,7 +211,7 @@ fn written_lines(context: &Context, outcome: &Outcome) -> Vec<String> {
 fn line(context: &Context, dry_run: bool, written: &Written) -> String {
     let Written { package, name, from, to, .. } = written;
     let list = if written.dev { ", devDependencies" } else { "" };
-    let file = context.shown(&written.manifest);
+    let file = context.path_for_people(&written.manifest);
     let version = |spec: &str| if spec == "latest" { String::new() } else { format!(" {spec}") };
     let any = |spec: &str| if spec == "latest" { ANY.to_owned() } else { spec.to_owned() };
     let mut line = match (from, to) {

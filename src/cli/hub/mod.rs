@@ -7,7 +7,7 @@ use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::ops::hub;
 use crate::ops::{Code, CommandError, Events as _, Stage};
 use crate::report::{FAINT, count, size};
@@ -25,7 +25,7 @@ Examples:
   mu hub token add /srv/hub ada --namespace acme
   mu hub serve /srv/hub --listen 127.0.0.1:8080
   mu hub check s3://acme-packages/hub --repair")]
-pub(crate) enum Command {
+pub(crate) enum HubCommand {
     /// Create an empty hub; an existing one stays as it is
     #[command(after_help = "\
 A hub is only files: any web server can serve them for reading, and `mu hub serve` accepts changes too.
@@ -53,9 +53,9 @@ Examples:
         #[arg(long)]
         repair: bool,
     },
-    Serve(serve::Arguments),
+    Serve(serve::ServeArguments),
     #[command(subcommand)]
-    Token(token::Command),
+    Token(token::TokenCommand),
 }
 
 /// What `mu hub init` answers.
@@ -95,17 +95,17 @@ struct Finding<'a> {
 
 pub(crate) use self::serve::run_server;
 
-pub(crate) fn run(context: &Context, command: Command) -> Ending {
+pub(crate) fn run(context: &Context, command: HubCommand) -> CommandExit {
     match command {
-        Command::Init { place } => init(context, &place),
-        Command::Check { place, repair } => check(context, &place, repair),
-        Command::Serve(arguments) => serve::run(context, arguments),
-        Command::Token(command) => token::run(context, command),
+        HubCommand::Init { place } => init(context, &place),
+        HubCommand::Check { place, repair } => check(context, &place, repair),
+        HubCommand::Serve(arguments) => serve::run(context, arguments),
+        HubCommand::Token(command) => token::run(context, command),
     }
 }
 
-fn init(context: &Context, place: &str) -> Ending {
-    let new = hub::init(&context.environment, place)?;
+fn init(context: &Context, place: &str) -> CommandExit {
+    let new = hub::create_hub(&context.environment, place)?;
     context.answer(&Init { place, new }, |_| {
         context.line(&match new {
             true => format!("created a hub at {place}"),
@@ -114,7 +114,7 @@ fn init(context: &Context, place: &str) -> Ending {
     })
 }
 
-fn check(context: &Context, place: &str, repair: bool) -> Ending {
+fn check(context: &Context, place: &str, repair: bool) -> CommandExit {
     let mut begun = 0;
     let mut progress = |_: &str| {
         context.shell.progress(Stage::Checking, begun, 0);

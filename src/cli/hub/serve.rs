@@ -9,10 +9,10 @@ use clap::Args;
 
 use mu_provider::Program;
 
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{CommandExit, Context};
 use crate::cli::global::within;
 use crate::env::Environment;
-use crate::ops::hub::{Serving, serve, tokens};
+use crate::ops::hub::{Serving, hub_tokens, serve_hub};
 use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::programs::programs;
@@ -33,7 +33,7 @@ Examples:
   mu hub serve /srv/hub
   mu hub serve s3://acme-packages/hub --listen 0.0.0.0:443 \\
     --tls-certificate chain.pem --tls-key key.pem")]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
@@ -90,7 +90,7 @@ fn base(text: &str) -> Result<Base, String> {
 const PROGRAM: &str = "mu-hub";
 
 /// Runs the program with the server, with the arguments of this one: it stands beside this one, or in a folder of `PATH`.
-pub(crate) fn run_server(environment: &Environment, arguments: &[OsString]) -> Ending {
+pub(crate) fn run_server(environment: &Environment, arguments: &[OsString]) -> CommandExit {
     let programs = programs(environment);
     let beside = std::env::current_exe().ok().and_then(|mu| Program::named(mu.parent()?, PROGRAM));
     let Some(program) = beside.or_else(|| programs.find(PROGRAM)) else {
@@ -113,7 +113,7 @@ pub(crate) fn run_server(environment: &Environment, arguments: &[OsString]) -> E
     Ok(command.status().map_err(failed)?.code().and_then(|code| code.try_into().ok()).unwrap_or(1))
 }
 
-pub(super) fn run(context: &Context, arguments: Arguments) -> Ending {
+pub(super) fn run(context: &Context, arguments: ServeArguments) -> CommandExit {
     let shell = Arc::clone(&context.shell);
     let serving = Serving {
         listen: arguments.listen,
@@ -130,12 +130,12 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Ending {
     };
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     // If something is wrong with the hub, serving it reports that.
-    let tokens = tokens(&context.environment, &arguments.place);
+    let tokens = hub_tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
     let Some(program) = context.server else {
         unreachable!("the program with the server runs this")
     };
-    serve(&context.environment, &arguments.place, serving, program, &mut |address| {
+    serve_hub(&context.environment, &arguments.place, serving, program, &mut |address| {
         context.shell.status(&format!("serving {} at {scheme}://{address}/", arguments.place));
         if scheme == "http" && !address.ip().is_loopback() {
             context.shell.status(

@@ -4,8 +4,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{Context, Ending};
-use crate::ops::hub::{Can, NewToken, add_token, revoke_token, tokens};
+use crate::cli::context::{CommandExit, Context};
+use crate::ops::hub::{Can, TokenToCreate, create_hub_token, hub_tokens, revoke_hub_token};
 use crate::ops::{Code, CommandError};
 use crate::report::Table;
 use crate::workspace::Cutoff;
@@ -21,7 +21,7 @@ Examples:
   mu hub token add /srv/hub team --can read
   mu hub token list /srv/hub
   mu hub token revoke /srv/hub ci")]
-pub(crate) enum Command {
+pub(crate) enum TokenCommand {
     /// Create a token and print it; it is shown only once
     #[command(after_help = "\
 Its owner stores the token with `mu login`, or sets MU_TOKEN_<HOST>.
@@ -30,7 +30,7 @@ Examples:
   mu hub token add /srv/hub ada --namespace acme
   mu hub token add /srv/hub ci --namespace acme/web --can publish --expires \"90 days\"
   mu hub token add s3://acme-packages/hub admin --namespace '*' > token")]
-    Add(AddArguments),
+    Add(AddTokenArguments),
     /// List the tokens: their names, and what they allow
     #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ Examples:
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AddArguments {
+pub(crate) struct AddTokenArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
@@ -118,16 +118,16 @@ pub(crate) struct Revoked<'a> {
     revoked: &'a str,
 }
 
-pub(super) fn run(context: &Context, command: Command) -> Ending {
+pub(super) fn run(context: &Context, command: TokenCommand) -> CommandExit {
     match command {
-        Command::Add(arguments) => add(context, arguments),
-        Command::List { place } => list(context, &place),
-        Command::Revoke { place, name } => revoke(context, &place, &name),
+        TokenCommand::Add(arguments) => add(context, arguments),
+        TokenCommand::List { place } => list(context, &place),
+        TokenCommand::Revoke { place, name } => revoke(context, &place, &name),
     }
 }
 
-fn add(context: &Context, arguments: AddArguments) -> Ending {
-    let AddArguments { place, name, namespace, can, expires } = arguments;
+fn add(context: &Context, arguments: AddTokenArguments) -> CommandExit {
+    let AddTokenArguments { place, name, namespace, can, expires } = arguments;
     let can = can.into_iter().map(|what| match what {
         What::Publish => Can::Publish,
         What::Yank => Can::Yank,
@@ -159,8 +159,8 @@ fn add(context: &Context, arguments: AddArguments) -> Ending {
         CommandError::new(Code::Usage, message)
             .hint("write `90 days`, or a date such as `2027-11-01`")
     })?;
-    let new = NewToken { name: name.clone(), namespaces, can, expires };
-    let token = add_token(&context.environment, &place, new)?;
+    let new = TokenToCreate { name: name.clone(), namespaces, can, expires };
+    let token = create_hub_token(&context.environment, &place, new)?;
     context.answer(&Added { name: &name, token }, |added| {
         context.line(&added.token)?;
         context.shell.status("save it now: it is not shown again");
@@ -168,8 +168,8 @@ fn add(context: &Context, arguments: AddArguments) -> Ending {
     })
 }
 
-fn list(context: &Context, place: &str) -> Ending {
-    let tokens = tokens(&context.environment, place)?.into_iter().map(|token| Token {
+fn list(context: &Context, place: &str) -> CommandExit {
+    let tokens = hub_tokens(&context.environment, place)?.into_iter().map(|token| Token {
         can: token.can.iter().map(|can| can.as_str()).collect(),
         created: token.created.to_string(),
         expires: token.expires.map(|expires| expires.to_string()),
@@ -192,8 +192,8 @@ fn list(context: &Context, place: &str) -> Ending {
     })
 }
 
-fn revoke(context: &Context, place: &str, name: &str) -> Ending {
-    revoke_token(&context.environment, place, name)?;
+fn revoke(context: &Context, place: &str, name: &str) -> CommandExit {
+    revoke_hub_token(&context.environment, place, name)?;
     context.answer(&Revoked { revoked: name }, |revoked| {
         context.line(&format!("revoked `{}`", revoked.revoked))
     })

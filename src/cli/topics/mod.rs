@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::cli::global::{program, words};
+use crate::cli::global::{global_program, words};
 
 /// The topics: name, title, text.
 const TOPICS: [(&str, &str, &str); 4] = [
@@ -22,7 +22,7 @@ pub(super) fn asked_for(arguments: &[OsString]) -> Option<&'static str> {
     if !arguments.iter().any(|argument| argument == "help") {
         return None;
     }
-    let program = program();
+    let program = global_program();
     let words: Vec<&str> =
         words(arguments, &program).filter_map(|(_, word)| word.to_str()).collect();
     match words.as_slice() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use mu_provider::Location;
 
-use super::layout::{Table, Written};
+use super::layout::{LineTable, WrittenRecord};
 use crate::fs;
 
 /// Where a line is: near lines are read with the heads, far ones when they are needed.
@@ -23,7 +23,7 @@ pub(in crate::index) struct LineSpan {
 
 /// The lines of a listing, and whatever else is near.
 #[derive(Debug, Clone)]
-pub(in crate::index) struct Lines {
+pub(in crate::index) struct ListingLines {
     pub(super) near: Arc<Vec<u8>>,
     pub(super) far: Far,
 }
@@ -44,12 +44,12 @@ impl LineSpan {
         Self { start: number(range.start), length: number(range.len()), is_far: true }
     }
 
-    pub(super) fn range(self) -> Range<usize> {
+    pub(super) fn byte_range(self) -> Range<usize> {
         self.start as usize..self.start as usize + self.length as usize
     }
 }
 
-impl Lines {
+impl ListingLines {
     /// Reads a line.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Lines {
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let bytes = match &self.far {
             Far::File(file, offset, length) if line.is_far => {
-                if line.range().end > *length as usize {
+                if line.byte_range().end > *length as usize {
                     return Err(missing());
                 }
                 let mut bytes = vec![0; line.length as usize];
@@ -69,13 +69,13 @@ impl Lines {
             Far::Bytes(bytes) if line.is_far => bytes,
             _ => &self.near,
         };
-        bytes.get(line.range()).map(Cow::Borrowed).ok_or_else(missing)
+        bytes.get(line.byte_range()).map(Cow::Borrowed).ok_or_else(missing)
     }
 }
 
 /// What is known of a line without parsing it.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::index) struct Head {
+pub(in crate::index) struct LineHead {
     /// The version.
     pub(in crate::index) version: Label,
     /// Whether the version is composite.
@@ -143,9 +143,9 @@ pub(in crate::index) struct Listing {
     /// Where the package really is.
     pub(in crate::index) location: Location,
     /// What is known of each line: ascending by version, followed by those that are not versions.
-    pub(in crate::index) table: Table,
+    pub(in crate::index) table: LineTable,
     /// The lines of the table.
-    pub(in crate::index) lines: Lines,
+    pub(in crate::index) lines: ListingLines,
 }
 
 /// A new answer of a registry: in the form that is read from the cache, and in the form for it.
@@ -153,7 +153,7 @@ pub(in crate::index) struct Listing {
 pub(in crate::index) struct Learned {
     pub(in crate::index) record: Record,
     /// `None` if only times and validator of the record are new.
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<WrittenRecord>,
 }
 
 impl Learned {
@@ -171,7 +171,7 @@ impl Learned {
 /// A line that was just fetched.
 #[derive(Debug, Clone)]
 pub(in crate::index) struct Fetched {
-    pub(in crate::index) head: Head,
+    pub(in crate::index) head: LineHead,
     /// The references that it depends on; `None` if it depends on anything else, or only the manifest can
     /// tell.
     pub(in crate::index) needs: Option<Vec<String>>,
@@ -179,7 +179,7 @@ pub(in crate::index) struct Fetched {
 
 impl Listing {
     /// What is known of each line.
-    pub(in crate::index) fn heads(&self) -> impl Iterator<Item = Head> {
+    pub(in crate::index) fn heads(&self) -> impl Iterator<Item = LineHead> {
         (0..self.table.len()).filter_map(|position| self.table.head(&self.lines, position))
     }
 }

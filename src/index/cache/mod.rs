@@ -24,16 +24,16 @@ use std::sync::{Arc, Mutex};
 use mu_provider::Lead;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::layout::Written;
+use self::layout::WrittenRecord;
 use self::lines::Far;
-use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, WHOLE};
+use self::segments::{CHECKED, Latest, MAGIC, MOST_SEGMENTS, Near, Part, RecordFrame, WHOLE};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use mu_provider::threads;
 
-pub(super) use self::layout::Table;
+pub(super) use self::layout::LineTable;
 pub(super) use self::lines::{Fetched, Learned, Listing, Record};
-pub(super) use self::lines::{Head, Label};
-pub(super) use self::lines::{LineSpan, Lines};
+pub(super) use self::lines::{Label, LineHead};
+pub(super) use self::lines::{LineSpan, ListingLines};
 
 /// The cache of one registry.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Cache {
     root: Lead,
     bytes: Arc<Vec<u8>>,
     file: Option<Arc<File>>,
-    frames: Vec<Frame>,
+    frames: Vec<RecordFrame>,
     records: FxHashMap<Box<str>, Latest>,
     changed: Mutex<Vec<Change>>,
 }
@@ -56,7 +56,7 @@ struct Change {
 #[derive(Debug)]
 enum Said {
     /// This.
-    Record(Written),
+    Record(WrittenRecord),
     /// A new request found no change: the times, and the validator for the next request.
     Unchanged(Vec<u8>),
 }
@@ -71,7 +71,7 @@ impl Cache {
         let path = folder.join("index").join(file_name(provider, root));
         let file = fs::open_if_there(&path)?;
         let near = file.as_ref().map(Near::read).transpose().at("read", &path)?.unwrap_or_default();
-        let records = near.latest().into_iter().map(|(name, latest)| (name.into(), latest));
+        let records = near.latest_frames().into_iter().map(|(name, latest)| (name.into(), latest));
         Ok(Self {
             records: records.collect(),
             path,
@@ -98,7 +98,7 @@ impl Cache {
         let latest = self.records.get(name)?;
         // Both kinds of records start with them.
         let frame = self.frames.get(latest.checked.unwrap_or(latest.whole))?;
-        layout::times(self.bytes.get(frame.near.clone())?)
+        layout::read_times(self.bytes.get(frame.near.clone())?)
     }
 
     /// The validator to send with a request about `name`.
@@ -179,7 +179,7 @@ impl Cache {
 impl Change {
     fn part(&self) -> Part<'_> {
         let (kind, near, far) = match &self.said {
-            Said::Record(Written { near, far }) => (WHOLE, near.as_slice(), far.as_slice()),
+            Said::Record(WrittenRecord { near, far }) => (WHOLE, near.as_slice(), far.as_slice()),
             Said::Unchanged(near) => (CHECKED, near.as_slice(), [].as_slice()),
         };
         Part { kind, name: &self.name, near, far: Cow::Borrowed(far) }
@@ -201,7 +201,7 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
         return true;
     }
     let mut sizes: FxHashMap<&str, u64> = FxHashMap::default();
-    for (name, latest) in present.latest() {
+    for (name, latest) in present.latest_frames() {
         let Some(frame) = present.frames.get(latest.whole) else { continue };
         sizes.insert(name, frame.near.len() as u64 + u64::from(frame.far_length));
     }
@@ -225,7 +225,7 @@ fn kept<'parts>(
     let mut parts = Vec::new();
     let replaced = changes.iter().filter(|change| matches!(change.said, Said::Record(_)));
     let replaced: FxHashSet<&str> = replaced.map(|change| change.name.as_str()).collect();
-    let mut latest: Vec<(&str, Latest)> = present.latest().into_iter().collect();
+    let mut latest: Vec<(&str, Latest)> = present.latest_frames().into_iter().collect();
     latest.retain(|(name, _)| !replaced.contains(name));
     latest.sort_unstable_by_key(|(name, _)| *name);
     for (name, Latest { whole, checked }) in latest {

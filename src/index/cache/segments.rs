@@ -31,7 +31,7 @@ const FRAME_HEAD: usize = 4 + 1 + 4 + 4 + 4;
 #[derive(Debug, Default)]
 pub(super) struct Near {
     pub(super) bytes: Vec<u8>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<RecordFrame>,
     /// How many segments the file has.
     pub(super) segments: usize,
     /// The place of the next segment.
@@ -40,7 +40,7 @@ pub(super) struct Near {
 
 /// A record in a file.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct RecordFrame {
     pub(super) kind: u8,
     /// Where its name is in the near parts.
     pub(super) name: Range<usize>,
@@ -107,7 +107,7 @@ impl Near {
             let (far_start, far_length) = (number_at(&mut head)?, number_at(&mut head)?);
             let end = at.checked_add(4)?.checked_add(rest as usize)?;
             let name = at + FRAME_HEAD..(at + FRAME_HEAD).checked_add(name as usize)?;
-            let frame = Frame {
+            let frame = RecordFrame {
                 kind,
                 near: name.end..end,
                 name,
@@ -131,20 +131,20 @@ impl Near {
     }
 
     /// The name of a frame.
-    pub(super) fn name(&self, frame: &Frame) -> &str {
+    pub(super) fn name(&self, frame: &RecordFrame) -> &str {
         let name = self.bytes.get(frame.name.clone()).unwrap_or_default();
         std::str::from_utf8(name).unwrap_or_default()
     }
 
     /// A frame, and the content of its near part.
-    pub(super) fn part(&self, index: usize) -> Option<(&Frame, &[u8])> {
+    pub(super) fn part(&self, index: usize) -> Option<(&RecordFrame, &[u8])> {
         let frame = self.frames.get(index)?;
         Some((frame, self.bytes.get(frame.near.clone())?))
     }
 
     /// The frames that are still in use: for each name, the last whole record and the last later record that
     /// says that nothing changed.
-    pub(super) fn latest(&self) -> FxHashMap<&str, Latest> {
+    pub(super) fn latest_frames(&self) -> FxHashMap<&str, Latest> {
         let mut latest: FxHashMap<&str, Latest> = FxHashMap::default();
         latest.reserve(self.frames.len());
         for (index, frame) in self.frames.iter().enumerate() {

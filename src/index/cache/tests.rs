@@ -11,7 +11,7 @@ fn fetched(lines: &[&str], is_plain: bool) -> Vec<Fetched> {
         let plain = Label::Plain([1, index as u32, 0]);
         let is_odd = index == 3 && !is_plain;
         let references = ["aws/ec2#^1", "acme.co/x", "aws/ec2#"].map(str::to_owned);
-        let head = Head {
+        let head = LineHead {
             version: if is_odd { Label::Text("1.3.0-rc.1".into()) } else { plain },
             composite: is_odd,
             detailed: index == 1,
@@ -37,7 +37,7 @@ fn location() -> Location {
 
 fn learned(lines: &[&str], fetched: &[Fetched]) -> Learned {
     let bytes = lines.concat().into_bytes();
-    Learned::listed(5, Some(60), Some("\"etag\""), &location(), (fetched, &bytes))
+    Learned::from_listing(5, Some(60), Some("\"etag\""), &location(), (fetched, &bytes))
 }
 
 fn record(lines: &[&str]) -> Learned {
@@ -45,7 +45,7 @@ fn record(lines: &[&str]) -> Learned {
 }
 
 fn texts(listing: &Listing) -> Vec<String> {
-    let text = |head: Head| {
+    let text = |head: LineHead| {
         let line = listing.lines.read(head.line).expect("is there");
         String::from_utf8_lossy(&line).into_owned()
     };
@@ -72,11 +72,11 @@ fn comes_out(lines: &[&str], is_plain: bool) {
         assert_eq!((after.checked, after.max_age), (5, Some(60)));
         assert_eq!(after.validator.as_deref(), Some("\"etag\""));
         let after = after.listing.as_ref().expect("has releases");
-        assert_eq!(after.table.is_plain(), is_plain);
+        assert_eq!(after.table.has_plain_versions(), is_plain);
         assert_eq!(texts(after), lines);
         assert_eq!(after.location, location());
-        let known = |head: &Head| {
-            let Head { version, composite, detailed, published, commit, .. } = head.clone();
+        let known = |head: &LineHead| {
+            let LineHead { version, composite, detailed, published, commit, .. } = head.clone();
             (version, composite, detailed, published, commit)
         };
         let heads: Vec<_> = after.heads().map(|head| known(&head)).collect();

@@ -7,16 +7,16 @@ use mu_provider::{Release, Yanked};
 use super::Package;
 use crate::index::error::PackageError;
 use crate::index::facts::read_by_selection;
-use crate::index::run::Surroundings;
+use crate::index::run::PackageSurroundings;
 use crate::select::releases::Position;
 use mu_provider::threads::lock;
 
 impl Package {
     /// Asks the place itself about a version, if its listing is only a hint. Data about its archive is kept. Returns what the
     /// version is instead, if selection did not use the same data.
-    pub(in crate::index) fn confirm(
+    pub(in crate::index) fn confirm_release(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         position: Position,
     ) -> Result<Option<Release>, PackageError> {
         let Self { route, .. } = self;
@@ -24,7 +24,7 @@ impl Package {
             return Ok(None);
         }
         let line = self.line(position)?;
-        let progress = around.run().asking(self.id());
+        let progress = around.run().start_lookup(self.id());
         let Some(own) = route.provider.confirm(&route.location, &line, &*progress)? else {
             return Ok(None);
         };

@@ -7,7 +7,7 @@ use mu_provider::{Dependency, Release, without_secrets};
 
 use super::Package;
 use crate::index::error::PackageError;
-use crate::index::run::Surroundings;
+use crate::index::run::PackageSurroundings;
 use crate::index::sibling::sibling;
 use crate::index::wire;
 use crate::manifest::error_at_dependency;
@@ -19,7 +19,7 @@ use crate::select::releases::Position;
 /// A version or revision of a package, whose dependencies become requirements.
 pub(super) struct Dependent<'r> {
     pub(super) package: &'r Package,
-    pub(super) around: &'r dyn Surroundings,
+    pub(super) around: &'r dyn PackageSurroundings,
     /// The version, or the commit, for messages.
     pub(super) version: &'r str,
     /// The data from its place.
@@ -58,7 +58,7 @@ impl Dependent<'_> {
         let mut requirements = Vec::with_capacity(dependencies.len());
         let defaults = self.defaults()?;
         for dependency in dependencies {
-            let mut declared = wire::declared(&defaults, dependency)
+            let mut declared = wire::parse_dependency(&defaults, dependency)
                 .map_err(|source| self.no_reference(dependency, source))?;
             let commit = self.release.revision();
             // In a repository, a folder means the package there, of the same commit.
@@ -182,6 +182,6 @@ impl Dependent<'_> {
         }
         let (progress, route) = (around.run().progress(), &package.route);
         let file = route.provider.manifest(&route.location, release, progress).ok()??;
-        error_at_dependency(&route.shown(&file), &file.text, reference, message)
+        error_at_dependency(&route.manifest_path(&file), &file.text, reference, message)
     }
 }

@@ -12,7 +12,7 @@ use super::Package;
 use crate::formats;
 use crate::index::error::PackageError;
 use crate::index::routes::Route;
-use crate::index::run::Surroundings;
+use crate::index::run::PackageSurroundings;
 use crate::index::wire;
 use crate::manifest::{Manifest, Outline};
 use crate::reference::{PackageId, Version};
@@ -22,7 +22,7 @@ use mu_provider::threads::lock;
 
 /// The data of a release's manifest that selection needs.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ReleaseManifestData {
     pub(super) version: Option<Version>,
     pub(super) details: Option<Arc<Details>>,
     pub(super) dependencies: Vec<Dependency>,
@@ -32,7 +32,7 @@ pub(super) struct Seen {
 pub(in crate::index) struct Manifests<'p> {
     id: &'p PackageId,
     route: &'p Route,
-    around: &'p dyn Surroundings,
+    around: &'p dyn PackageSurroundings,
 }
 
 impl Manifests<'_> {
@@ -41,7 +41,7 @@ impl Manifests<'_> {
         &self,
         release: &Release,
     ) -> Result<Option<Manifest>, PackageError> {
-        let progress = self.around.run().asking(self.id);
+        let progress = self.around.run().start_lookup(self.id);
         let file = self.file(release, &*progress)?;
         file.map(|file| self.parse(release, &file)).transpose()
     }
@@ -61,8 +61,8 @@ impl Manifests<'_> {
             (version, Some(revision)) if version.is_empty() => revision.to_owned(),
             (version, _) => version.clone(),
         };
-        let path = self.route.shown(file);
-        let read = match formats::format_of(&path) {
+        let path = self.route.manifest_path(file);
+        let read = match formats::format_of_manifest(&path) {
             Some(format) => {
                 let beside = file.beside.iter().cloned();
                 // Only charts have short names for repositories.
@@ -83,13 +83,16 @@ impl Manifests<'_> {
 
     /// The data of a release's manifest that selection needs. If another mu is needed to read it, only that
     /// is returned.
-    pub(super) fn seen(&self, release: &Release) -> Result<Option<Seen>, PackageError> {
-        let progress = self.around.run().asking(self.id);
+    pub(super) fn seen(
+        &self,
+        release: &Release,
+    ) -> Result<Option<ReleaseManifestData>, PackageError> {
+        let progress = self.around.run().start_lookup(self.id);
         let Route { provider, location, .. } = self.route;
         let aliases = &self.around.run().options.defaults.aliases;
         let of_line = |details: Details, dependencies: Vec<Dependency>| {
             let details = Some(Arc::new(details.counted(aliases)));
-            Ok(Some(Seen { version: None, details, dependencies }))
+            Ok(Some(ReleaseManifestData { version: None, details, dependencies }))
         };
         // The place itself knows more than a listing of hints.
         if let Some(own) = provider.confirm(location, release, &*progress)? {
@@ -102,7 +105,10 @@ impl Manifests<'_> {
         }
         let broken = |reason: String| {
             let details = Details { broken: Some(reason), ..Details::default() };
-            Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }))
+            Ok(Some(ReleaseManifestData {
+                details: Some(Arc::new(details)),
+                ..ReleaseManifestData::default()
+            }))
         };
         let file = match self.file(release, &*progress) {
             // A version that is none, such as a tag that leads to no commit, keeps no other one from being used.
@@ -115,8 +121,8 @@ impl Manifests<'_> {
         let manifest = match self.parse(release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {
-                let shown = self.route.shown(&file);
-                let is_own = formats::format_of(&shown).is_none();
+                let shown = self.route.manifest_path(&file);
+                let is_own = formats::format_of_manifest(&shown).is_none();
                 // A manifest that this mu cannot read may still say which mu can.
                 let known = is_own.then(|| Outline::parse(&shown, &file.text).ok()).flatten();
                 let details = match known.filter(Outline::is_of_another_mu) {
@@ -133,10 +139,13 @@ impl Manifests<'_> {
                         _ => return Err(error),
                     },
                 };
-                return Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }));
+                return Ok(Some(ReleaseManifestData {
+                    details: Some(Arc::new(details)),
+                    ..ReleaseManifestData::default()
+                }));
             }
         };
-        Ok(Some(Seen {
+        Ok(Some(ReleaseManifestData {
             version: manifest.version.clone(),
             details: Some(Arc::new(self.details(&manifest).counted(aliases))),
             dependencies: dependencies(&manifest),
@@ -166,22 +175,27 @@ impl Manifests<'_> {
 
 impl Package {
     /// What reads its manifests.
-    pub(in crate::index) fn manifests<'p>(&'p self, around: &'p dyn Surroundings) -> Manifests<'p> {
+    pub(in crate::index) fn manifests<'p>(
+        &'p self,
+        around: &'p dyn PackageSurroundings,
+    ) -> Manifests<'p> {
         Manifests { id: self.id(), route: &self.route, around }
     }
 
     /// This package, as its format wants it. In a repository only a manifest says what the format is, and it
     /// is read only if all versions are prereleases: those of another ecosystem are chosen as releases are.
-    pub(in crate::index) fn by_format(mut self, around: &dyn Surroundings) -> Self {
+    pub(in crate::index) fn by_format(mut self, around: &dyn PackageSurroundings) -> Self {
         let releases = &self.releases;
-        if releases.is_repository() && !releases.is_empty() && releases.has_only_prereleases() {
+        if releases.has_commits() && !releases.is_empty() && releases.has_only_prereleases() {
             let newest = self.line(releases.len() - 1).ok();
             let (provider, location) = (&self.route.provider, &self.route.location);
-            let progress = around.run().asking(self.id());
+            let progress = around.run().start_lookup(self.id());
             // What cannot be read now is reported once it is needed.
             let file =
                 newest.and_then(|line| provider.manifest(location, &line, &*progress).ok()?);
-            if file.is_some_and(|file| formats::format_of(&self.route.shown(&file)).is_some()) {
+            if file.is_some_and(|file| {
+                formats::format_of_manifest(&self.route.manifest_path(&file)).is_some()
+            }) {
                 Arc::make_mut(&mut self.releases).counts_prereleases = true;
             }
         }
@@ -191,11 +205,11 @@ impl Package {
     /// The data of a version's manifest, if it was read and has more than the listing.
     pub(in crate::index) fn declared(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         candidate: Candidate<'_>,
     ) -> Result<Option<Arc<Details>>, Arc<PackageError>> {
         let Candidate::Release(position) = candidate else { return Ok(None) };
-        if self.is_complete() || self.releases.details(position).is_some() {
+        if self.has_known_requirements() || self.releases.details(position).is_some() {
             return Ok(None);
         }
         self.requirements(around, candidate)?;

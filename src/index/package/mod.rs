@@ -14,12 +14,12 @@ use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
 pub(super) use self::manifest::with_manifest;
-use self::requirements::Requirements;
-use self::revision::Looked;
-use crate::index::cache::{Fetched, Lines, Listing, Record, Table};
+use self::requirements::LookedUpRequirements;
+use self::revision::LookedUpRevision;
+use crate::index::cache::{Fetched, LineTable, Listing, ListingLines, Record};
 use crate::index::error::PackageError;
 use crate::index::routes::Route;
-use crate::index::run::Surroundings;
+use crate::index::run::PackageSurroundings;
 use crate::index::wire::{self, LeftOut};
 use crate::reference::{Aliases, PackageId, Version};
 use crate::select::Candidate;
@@ -32,13 +32,13 @@ pub(super) struct Package {
     pub(super) releases: Arc<Releases>,
     pub(super) route: Arc<Route>,
     /// `None` if there is no such package.
-    lines: Option<Lines>,
-    table: Table,
+    lines: Option<ListingLines>,
+    table: LineTable,
     pub(super) origin: Origin,
-    requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
+    requirements: Mutex<FxHashMap<Position, Arc<OnceLock<LookedUpRequirements>>>>,
     /// Additional data from the manifests that were read.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
-    untagged: Mutex<HashMap<String, Arc<Looked>>>,
+    untagged: Mutex<HashMap<String, Arc<LookedUpRevision>>>,
     /// Lines that were read.
     read: Mutex<FxHashMap<Position, Arc<Release>>>,
     /// Its number in the order in which packages were requested in this run.
@@ -63,7 +63,7 @@ pub(super) enum Origin {
 impl Package {
     pub(super) fn new(id: &PackageId, mut route: Route, record: Record, origin: Origin) -> Self {
         let (mut releases, lines, table) = match record.listing {
-            None => (Releases::absent(id.clone(), record.tried), None, Table::default()),
+            None => (Releases::absent(id.clone(), record.tried), None, LineTable::default()),
             Some(mut listing) => {
                 let releases = releases(id, &mut listing, &route);
                 let has_revisions = route.provider.facts().has_revisions;
@@ -98,13 +98,13 @@ impl Package {
     }
 
     /// Whether the requirements of its versions are known without a request.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(super) fn has_known_requirements(&self) -> bool {
         self.route.provider.facts().lines_are_complete
     }
 
     /// The package in a folder on this machine, whose version only its manifest knows.
     pub(super) fn in_folder(
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         id: &PackageId,
         route: Route,
         found: &Found,
@@ -120,7 +120,7 @@ impl Package {
         let manifest = package.manifests(around).read(&Release::default())?;
         let version = manifest.and_then(|manifest| manifest.version);
         let zero = || semver::Version::new(0, 0, 0).into();
-        head.version = wire::label(Some(&version.unwrap_or_else(zero)));
+        head.version = wire::version_label(Some(&version.unwrap_or_else(zero)));
         let record = wire::learned(now, found, &fetched).record;
         Ok(Self::new(id, Arc::unwrap_or_clone(package.route), record, Origin::Asked))
     }
@@ -189,7 +189,7 @@ impl Package {
     }
 
     /// The folders of a repository that have version tags of their own: `net/vpc` of `net/vpc/v1.2.0`.
-    pub(super) fn folders_with_versions(&self) -> BTreeSet<String> {
+    pub(super) fn folders_with_tags(&self) -> BTreeSet<String> {
         if !self.route.provider.facts().is_repository {
             return BTreeSet::new();
         }
@@ -216,7 +216,7 @@ impl Package {
 /// Turns a listing into releases.
 fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     let dated = route.location.dates != Dates::Ignored;
-    if listing.table.is_plain() && !route.provider.facts().is_repository {
+    if listing.table.has_plain_versions() && !route.provider.facts().is_repository {
         return plain(id, listing, dated);
     }
     let of = if route.provider.facts().is_repository {
@@ -227,7 +227,7 @@ fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     let mut releases = of(id.clone(), wire::entries(id, listing, dated));
     let are_all = releases.has_only_prereleases();
     if releases.versions().any(|version| version.is_prerelease()) {
-        let format = wire::format_of(listing);
+        let format = wire::format_of_listing(listing);
         releases.counts_prereleases = are_all && format.is_some();
         // All requirements of bundles accept prereleases.
         releases.puts_releases_first = format.as_deref() == Some(mu_formats::olm::NAME);

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use super::Package;
 use super::dependent::Dependent;
 use crate::index::error::PackageError;
-use crate::index::run::Surroundings;
+use crate::index::run::PackageSurroundings;
 use crate::reference::PackageId;
 use crate::select::releases::{Details, Position};
 use crate::select::{Candidate, Requirement};
 use mu_provider::threads::lock;
 
 /// What a version requires, once that was looked up.
-pub(super) type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
+pub(super) type LookedUpRequirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
 
 impl Package {
     /// What a candidate requires.
     pub(in crate::index) fn requirements(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         candidate: Candidate<'_>,
-    ) -> Requirements {
+    ) -> LookedUpRequirements {
         match candidate {
             Candidate::Release(position) => match self.plain(around, position) {
                 // Computing it is as fast as caching it.
@@ -53,7 +53,7 @@ impl Package {
     /// What a version requires, from its line or its manifest.
     fn of_line(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         position: Position,
     ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
         let release = self.line(position)?;
@@ -75,7 +75,7 @@ impl Package {
     /// at most `left` versions are parsed, and subtracted from it.
     pub(in crate::index) fn known_requirements(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         left: &mut u32,
     ) -> Vec<PackageId> {
         let slots: Vec<_> = lock(&self.requirements).values().cloned().collect();
@@ -95,14 +95,14 @@ impl Package {
     /// ids.
     pub(super) fn plain(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         position: Position,
     ) -> Option<Arc<[Arc<Requirement>]>> {
         let lines = self.lines.as_ref()?;
         let references = self.table.needs(lines, position as usize)?;
         let has_aliases = !around.run().options.defaults.aliases.is_empty();
         if has_aliases
-            || around.run().routes.hints.of(self.id()).is_some()
+            || around.run().routes.hints.hint_for(self.id()).is_some()
             || self.route.folder().is_some()
         {
             return None;

@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use mu_provider::{Dependency, ErrorKind, Release, none_if};
 
 use super::Package;
-use super::requirements::Requirements;
+use super::requirements::LookedUpRequirements;
 use crate::index::error::PackageError;
-use crate::index::run::Surroundings;
+use crate::index::run::PackageSurroundings;
 use crate::index::wire;
 use crate::reference::VersionSpec;
 use crate::select::releases::Position;
@@ -16,11 +16,11 @@ use mu_provider::threads::lock;
 
 /// A revision without a version tag that was looked up.
 #[derive(Debug)]
-pub(super) struct Looked {
+pub(super) struct LookedUpRevision {
     pub(super) untagged: Untagged,
     pub(super) dependencies: Vec<Dependency>,
     pub(super) release: Release,
-    pub(super) requirements: OnceLock<Requirements>,
+    pub(super) requirements: OnceLock<LookedUpRequirements>,
 }
 
 /// The full name of a tag or branch, from one of the ways in which Git writes it: `refs/heads/x`, `heads/x`.
@@ -34,7 +34,7 @@ impl Package {
     /// What a commit, tag, branch, digest or `tip` names.
     pub(in crate::index) fn revision(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         name: &VersionSpec,
     ) -> Result<Option<Revision>, PackageError> {
         if self.lines.is_none() {
@@ -46,7 +46,7 @@ impl Package {
         if self.route.provider.facts().has_revisions {
             return self.listed_or_asked(around, name);
         }
-        if !self.releases.is_repository() {
+        if !self.releases.has_commits() {
             return match self.in_registry(name) {
                 None => self.tagged(around, name),
                 known => Ok(known.map(Revision::Release)),
@@ -58,7 +58,7 @@ impl Package {
         };
         let is_full_commit = matches!(name, VersionSpec::Commit(commit) if commit.is_full());
         if !is_full_commit && let Some(release) = self.named(text.as_deref())? {
-            return self.look_at(around, release).map(Some);
+            return self.revision_from_release(around, release).map(Some);
         }
         let VersionSpec::Commit(commit) = name else {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Package {
             return Ok(Some(known));
         }
         let release = self.resolve(around, commit.as_str())?;
-        release.map(|release| self.look_at(around, release)).transpose()
+        release.map(|release| self.revision_from_release(around, release)).transpose()
     }
 
     /// What is known to be at a commit, or to have a digest.
@@ -80,10 +80,10 @@ impl Package {
     /// What the place itself has under a name.
     fn resolve(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         name: &str,
     ) -> Result<Option<Release>, PackageError> {
-        let progress = around.run().asking(self.id());
+        let progress = around.run().start_lookup(self.id());
         let found = self.route.provider.resolve(&self.route.location, name, &*progress);
         Ok(none_if(found, ErrorKind::NotFound)?)
     }
@@ -91,7 +91,7 @@ impl Package {
     /// What has this digest, however it is called.
     fn of_digest(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         digest: &str,
     ) -> Result<Option<Revision>, PackageError> {
         if !self.route.provider.facts().has_digests {
@@ -105,14 +105,17 @@ impl Package {
             return Ok(Some(known));
         }
         let Some(found) = self.resolve(around, digest)? else { return Ok(None) };
-        self.look_at(around, Release { commit: None, artifact: Some(digest.to_owned()), ..found })
-            .map(Some)
+        self.revision_from_release(
+            around,
+            Release { commit: None, artifact: Some(digest.to_owned()), ..found },
+        )
+        .map(Some)
     }
 
     /// What a name means where the listing has some revisions, and the provider can be asked about others.
     fn listed_or_asked(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         name: &VersionSpec,
     ) -> Result<Option<Revision>, PackageError> {
         let release = match self.listed(name)? {
@@ -129,14 +132,14 @@ impl Package {
     /// What a release of this place means here: a revision if it is one of a commit, or else a version.
     fn meant(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         release: Release,
     ) -> Result<Option<Revision>, PackageError> {
         if release.revision().is_some() {
-            return self.look_at(around, release).map(Some);
+            return self.revision_from_release(around, release).map(Some);
         }
         let version = wire::version_of(&release, self.route.location.lenient);
-        let position = version.and_then(|version| self.releases.position(&version));
+        let position = version.and_then(|version| self.releases.position_of_version(&version));
         Ok(position.map(Revision::Release))
     }
 
@@ -189,7 +192,7 @@ impl Package {
     /// What a tag leads to that only the registry itself knows: a version, or another artifact.
     fn tagged(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         name: &VersionSpec,
     ) -> Result<Option<Revision>, PackageError> {
         // Tags can look like commits, and partial versions are ranges.
@@ -241,9 +244,9 @@ impl Package {
     }
 
     /// Turns a release that was found by name into a form for selection.
-    pub(super) fn look_at(
+    pub(super) fn revision_from_release(
         &self,
-        around: &dyn Surroundings,
+        around: &dyn PackageSurroundings,
         release: Release,
     ) -> Result<Revision, PackageError> {
         let commit = release.revision().unwrap_or_default().to_owned();
@@ -251,13 +254,13 @@ impl Package {
             return Ok(known);
         }
         let seen = self.manifests(around).seen(&release)?.unwrap_or_default();
-        let is_repository = self.releases.is_repository();
+        let is_repository = self.releases.has_commits();
         // In a repository, only the manifest of a commit says which version it is.
         let listed = || wire::version_of(&release, self.route.location.lenient);
         let version = seen.version.or_else(|| listed().filter(|_| !is_repository));
         let (details, dependencies) = (seen.details, seen.dependencies);
         let untagged = Untagged { commit: Arc::from(commit.as_str()), version, details };
-        let looked = Looked {
+        let looked = LookedUpRevision {
             untagged: untagged.clone(),
             dependencies,
             release,

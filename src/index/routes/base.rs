@@ -47,7 +47,8 @@ impl Routes {
             let Ok(route) = self.route(provider, root.clone(), path.to_owned()) else { continue };
             // One index has all packages of its place, and one repository only its own.
             let name = route.provider.facts().is_repository.then_some(route.location.path.as_str());
-            if caches.is_some_and(|caches| caches.has(provider, &route.location.root, name)) {
+            if caches.is_some_and(|caches| caches.has_listed(provider, &route.location.root, name))
+            {
                 return Ok(Some(route));
             }
             routes.push((provider, route));
@@ -93,7 +94,7 @@ impl Routes {
         progress: Option<&dyn Progress>,
     ) -> Result<Option<bool>, RouteError> {
         let mut is_hub = lock(&found.is_hub);
-        if is_hub.is_none() && caches.is_some_and(|caches| caches.has("hub", root, None)) {
+        if is_hub.is_none() && caches.is_some_and(|caches| caches.has_listed("hub", root, None)) {
             *is_hub = Some(true);
         }
         if is_hub.is_none() && progress.is_some() {
@@ -107,7 +108,7 @@ impl Routes {
     /// The bucket that a reference to a package names, if one does and no registry has the package.
     pub(super) fn bucket(&self, id: &PackageId, hint: &Hint) -> Result<Option<Lead>, RouteError> {
         let Some(protocol @ Protocol::Plugin(scheme)) = &hint.protocol else { return Ok(None) };
-        if !is_bucket_scheme(scheme) || self.is_placed(id, protocol) {
+        if !is_bucket_scheme(scheme) || self.has_registry_place(id, protocol) {
             return Ok(None);
         }
         let user = hint.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
@@ -132,7 +133,8 @@ impl Routes {
         let of = |(root, name): &(Lead, &str)| {
             self.route("hub", root.clone(), (*name).to_owned()).map(Some)
         };
-        let listed = |root: &Lead| caches.is_some_and(|caches| caches.has("hub", root, None));
+        let listed =
+            |root: &Lead| caches.is_some_and(|caches| caches.has_listed("hub", root, None));
         if let Some(found) = folders.iter().find(|(root, _)| listed(root)) {
             return of(found);
         }

@@ -51,7 +51,7 @@ impl Hint {
 
 impl Hints {
     /// What is known about a package.
-    pub(in crate::index) fn of(&self, id: &PackageId) -> Option<Hint> {
+    pub(in crate::index) fn hint_for(&self, id: &PackageId) -> Option<Hint> {
         let stated = lock(&self.stated).get(id).cloned();
         stated.or_else(|| lock(&self.locked).get(id).cloned())
     }
@@ -78,7 +78,7 @@ impl Hints {
 
     /// The reference that leads to `id` again, if its id alone does not.
     pub(in crate::index) fn written(&self, id: &PackageId) -> Option<String> {
-        let hint = self.of(id)?;
+        let hint = self.hint_for(id)?;
         if let Some(folder) = &hint.folder {
             return Some(folder.display().to_string());
         }
@@ -103,7 +103,7 @@ impl Hints {
     /// Records that `id` is where `from` is: a dependency without a base is reached in the same way as the
     /// package that declares it, and comes from the same repository if it is in it.
     pub(in crate::index) fn inherit(&self, id: &PackageId, from: &PackageId) {
-        let Some(known) = self.of(from).filter(|_| id.base() == from.base()) else { return };
+        let Some(known) = self.hint_for(from).filter(|_| id.base() == from.base()) else { return };
         let path = known.path.as_deref().and_then(|path| {
             let is_file = known.protocol.as_ref().is_some_and(Protocol::is_file);
             let is_beside = is_file && id.name().namespace() == from.name().namespace();

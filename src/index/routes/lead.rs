@@ -42,7 +42,7 @@ pub(crate) fn objection(
 
 impl Routes {
     /// Lets a base be asked although it is near to this machine, because somebody named it who may.
-    pub(in crate::index) fn let_in(&self, base: &str) {
+    pub(in crate::index) fn let_in_base(&self, base: &str) {
         let mut near = lock(&self.near);
         if !near.contains(base) {
             near.insert(base.into());
@@ -84,7 +84,7 @@ impl Routes {
             Some(Protocol::Https | Protocol::Http) | None => {
                 self.registry(id).is_some_and(|(registry, _)| registry.url.is_some())
             }
-            Some(protocol) => self.is_placed(id, protocol),
+            Some(protocol) => self.has_registry_place(id, protocol),
         };
         // Without a base it is where the package itself is.
         let is_beside = reference.base().is_none();
@@ -94,7 +94,7 @@ impl Routes {
         {
             return Err(why);
         }
-        self.let_in(id.base_str());
+        self.let_in_base(id.base_str());
         Ok(())
     }
 

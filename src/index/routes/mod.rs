@@ -26,7 +26,7 @@ use self::hint::{Hint, Hints};
 #[cfg(test)]
 pub(crate) use self::lead::objection;
 pub use self::registry::Searchable;
-use self::registry::Serving;
+use self::registry::ServingRegistry;
 use crate::index::caches::Caches;
 use crate::index::options::IndexOptions;
 use crate::reference::{PackageId, Protocol, Reference};
@@ -127,7 +127,7 @@ impl Route {
     }
 
     /// Where a manifest is, for messages.
-    pub(super) fn shown(&self, file: &ManifestFile) -> PathBuf {
+    pub(super) fn manifest_path(&self, file: &ManifestFile) -> PathBuf {
         match self.folder() {
             Some(folder) => folder.join(&file.name),
             None => PathBuf::from(format!("{}/{}", self.location.describe(), file.name)),
@@ -139,7 +139,7 @@ impl Route {
 #[derive(Debug)]
 pub(super) struct Routes {
     pub(super) providers: Providers,
-    registries: Vec<Serving>,
+    registries: Vec<ServingRegistry>,
     allow_insecure: bool,
     dates: Dates,
     pub(super) hints: Hints,
@@ -160,7 +160,7 @@ impl Routes {
         registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
         Self {
             providers: std::mem::take(&mut options.providers),
-            registries: registries.into_iter().map(Serving::from).collect(),
+            registries: registries.into_iter().map(ServingRegistry::from).collect(),
             allow_insecure: options.allow_insecure,
             dates: options.dates,
             hints: Hints::default(),
@@ -174,7 +174,7 @@ impl Routes {
     /// Records the place of a package that `reference` gives, which was written by somebody who may name it; local folders are
     /// relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
-        self.let_in(id.base_str());
+        self.let_in_base(id.base_str());
         let plain = [Protocol::Http, Protocol::HelmHttp, Protocol::KudoHttp, Protocol::OlmHttp];
         if reference.protocol().is_some_and(|protocol| plain.contains(protocol)) {
             lock(&self.plain).insert(id.base().as_str().to_owned());
@@ -183,7 +183,7 @@ impl Routes {
     }
 
     /// Records the place of a package that the lock gives.
-    pub(super) fn declare_locked(&self, id: &PackageId, reference: &Reference) {
+    pub(super) fn record_locked_place(&self, id: &PackageId, reference: &Reference) {
         if reference.protocol() == Some(&Protocol::Http) {
             lock(&self.plain).insert(id.base().as_str().to_owned());
         }
@@ -224,7 +224,7 @@ impl Routes {
         caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
     ) -> Result<Option<Route>, RouteError> {
-        let hint = self.hints.of(id).unwrap_or_default();
+        let hint = self.hints.hint_for(id).unwrap_or_default();
         if let Some(folder) = &hint.folder {
             let root = url::Url::from_directory_path(folder)
                 .map_err(|()| RouteError::Url { text: folder.display().to_string() })?;
@@ -236,7 +236,7 @@ impl Routes {
         }
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
         if let Some(protocol) = &hint.protocol
-            && (is_misspelt(protocol) || !self.is_placed(id, protocol))
+            && (is_misspelt(protocol) || !self.has_registry_place(id, protocol))
             && let Some(route) = self.explicit(id, protocol, &hint, &path)?
         {
             return Ok(Some(route));
@@ -352,7 +352,7 @@ fn is_misspelt(protocol: &Protocol) -> bool {
 
 /// The folder inside a place, whatever its name contains.
 fn inside(root: &Lead, folder: &str) -> Result<Lead, RouteError> {
-    let mut url = root.as_folder().as_url().clone();
+    let mut url = root.with_trailing_slash().as_url().clone();
     let wrong = || RouteError::Url { text: format!("{root}{folder}") };
     let mut segments = url.path_segments_mut().map_err(|()| wrong())?;
     segments.pop_if_empty().extend(folder.split('/')).push("");

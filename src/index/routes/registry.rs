@@ -7,7 +7,7 @@ use mu_provider::{Lead, NamedBy, Provider, SafeUrl, is_bucket_scheme};
 use super::hint::{GIT_HOSTS, HOME};
 use super::{Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
-use crate::workspace::Registry;
+use crate::workspace::ConfiguredRegistry;
 
 /// A place where packages can be searched by words.
 #[derive(Debug)]
@@ -22,20 +22,20 @@ pub struct Searchable {
 
 /// A registry of the settings, with its place once a package was looked for there.
 #[derive(Debug)]
-pub(super) struct Serving {
-    pub(super) registry: Registry,
+pub(super) struct ServingRegistry {
+    pub(super) registry: ConfiguredRegistry,
     place: OnceLock<(Arc<dyn Provider>, Lead)>,
 }
 
-impl From<Registry> for Serving {
-    fn from(registry: Registry) -> Self {
+impl From<ConfiguredRegistry> for ServingRegistry {
+    fn from(registry: ConfiguredRegistry) -> Self {
         Self { registry, place: OnceLock::new() }
     }
 }
 
 impl RouteError {
     /// This error, with the settings that name the missing provider.
-    fn set_in(self, registry: &Registry) -> Self {
+    fn set_in(self, registry: &ConfiguredRegistry) -> Self {
         let file = registry.defined_in.display().to_string();
         match self {
             Self::NoProvider { name, known, .. } if !file.is_empty() => {
@@ -70,7 +70,7 @@ impl Routes {
 
     /// Whether a registry of the settings applies to a package that a reference reaches by `protocol`. It
     /// does not apply to folders of this machine.
-    pub(in crate::index) fn is_placed(&self, id: &PackageId, protocol: &Protocol) -> bool {
+    pub(in crate::index) fn has_registry_place(&self, id: &PackageId, protocol: &Protocol) -> bool {
         let Some((registry, _)) = self.registry(id) else { return false };
         match protocol {
             Protocol::File | Protocol::GitFile => false,
@@ -86,7 +86,7 @@ impl Routes {
     /// # Errors
     ///
     /// When its place cannot be read, or this program has no such provider.
-    fn place_of(&self, serving: &Serving) -> Result<(Arc<dyn Provider>, Lead), RouteError> {
+    fn place_of(&self, serving: &ServingRegistry) -> Result<(Arc<dyn Provider>, Lead), RouteError> {
         if let Some(known) = serving.place.get() {
             return Ok(known.clone());
         }
@@ -106,7 +106,10 @@ impl Routes {
     }
 
     /// The name of the provider of a registry, and its place.
-    fn place<'r>(&self, registry: &'r Registry) -> Result<(&'r str, SafeUrl), RouteError> {
+    fn place<'r>(
+        &self,
+        registry: &'r ConfiguredRegistry,
+    ) -> Result<(&'r str, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
             None => self.web_root(registry.prefix.split('/').next().unwrap_or_default())?,
@@ -134,7 +137,7 @@ impl Routes {
 
     fn below(
         &self,
-        registry: &Registry,
+        registry: &ConfiguredRegistry,
         provider: Arc<dyn Provider>,
         root: Lead,
         path: &str,
@@ -147,7 +150,7 @@ impl Routes {
 
     /// Where packages can be looked for by words: the registries of the settings, and the base of references
     /// without one.
-    pub(in crate::index) fn registries(&self, base: &Base) -> Vec<Searchable> {
+    pub(in crate::index) fn registries_for_search(&self, base: &Base) -> Vec<Searchable> {
         let mut places: Vec<Searchable> = Vec::new();
         if !self.registries.iter().any(|serving| serving.registry.prefix == base.as_str())
             && !GIT_HOSTS.contains(&base.host_port())
@@ -178,8 +181,11 @@ impl Routes {
     /// # Errors
     ///
     /// When its place cannot be read, or this program has no such provider.
-    pub(in crate::index) fn provider_of(&self, registry: &Registry) -> Result<String, RouteError> {
-        let (provider, _) = self.place_of(&Serving::from(registry.clone()))?;
+    pub(in crate::index) fn registry_provider(
+        &self,
+        registry: &ConfiguredRegistry,
+    ) -> Result<String, RouteError> {
+        let (provider, _) = self.place_of(&ServingRegistry::from(registry.clone()))?;
         Ok(provider.name().to_owned())
     }
 
@@ -187,11 +193,11 @@ impl Routes {
     pub(in crate::index) fn registry<'id>(
         &self,
         id: &'id PackageId,
-    ) -> Option<(&Registry, &'id str)> {
+    ) -> Option<(&ConfiguredRegistry, &'id str)> {
         self.serving(id).map(|(serving, rest)| (&serving.registry, rest))
     }
 
-    fn serving<'id>(&self, id: &'id PackageId) -> Option<(&Serving, &'id str)> {
+    fn serving<'id>(&self, id: &'id PackageId) -> Option<(&ServingRegistry, &'id str)> {
         self.registries.iter().find_map(|serving| Some((serving, serving.registry.rest_of(id)?)))
     }
 }

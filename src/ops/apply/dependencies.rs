@@ -18,7 +18,7 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 
 /// A dependency of a manifest.
-pub(crate) struct Dependency {
+pub(crate) struct ManifestDependency {
     /// The package.
     pub(crate) id: PackageId,
     /// Its number in the list of its manifest.
@@ -61,7 +61,7 @@ pub(crate) fn change(
     session: &Session,
     editing: &mut Editing,
     names: &[PackageName],
-    decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
+    decide: impl Fn(&ManifestDependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Vec<Unnoted>, CommandError> {
     let mut unnoted = Vec::new();
     each(session, editing, names, |editing, (index, section), dependency| {
@@ -93,7 +93,7 @@ pub(crate) fn suppose(
     session: &Session,
     editing: &mut Editing,
     names: &[PackageName],
-    decide: impl Fn(&Dependency) -> Option<Option<VersionSpec>>,
+    decide: impl Fn(&ManifestDependency) -> Option<Option<VersionSpec>>,
 ) -> Result<(), CommandError> {
     each(session, editing, names, |editing, place, dependency| {
         if let Some(version) = decide(&dependency) {
@@ -108,7 +108,11 @@ fn each(
     session: &Session,
     editing: &mut Editing,
     names: &[PackageName],
-    mut visit: impl FnMut(&mut Editing, (usize, Section), Dependency) -> Result<(), CommandError>,
+    mut visit: impl FnMut(
+        &mut Editing,
+        (usize, Section),
+        ManifestDependency,
+    ) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
     // Names that no entry has had yet. What is left at the end is misspelt, or required by no manifest.
     let mut unseen: Vec<&str> = names.iter().map(PackageName::text).collect();
@@ -151,7 +155,7 @@ pub(crate) fn named(
     }
     let named = |name: &PackageName| {
         let reference = name.reference();
-        let id = session.id_of(reference);
+        let id = session.id_of_argument(reference);
         // A whole name means what it says, even if no manifest has it: the error then names the right package.
         if known.contains(&id) || reference.base().is_some() || reference.local().is_some() {
             return Ok(id);
@@ -169,7 +173,7 @@ pub(crate) fn named(
     names.iter().map(named).collect()
 }
 
-impl Dependency {
+impl ManifestDependency {
     /// What it requires with `version` in place of its own.
     pub(crate) fn moved_to(&self, version: &Version) -> VersionSpec {
         match self.reference.spec() {
@@ -188,12 +192,12 @@ fn listed(
     names: &[PackageName],
     named: &[PackageId],
     unseen: &mut Vec<&str>,
-) -> Result<Vec<Dependency>, CommandError> {
+) -> Result<Vec<ManifestDependency>, CommandError> {
     let member = &session.workspace.members[index];
-    let path = &formats::lists_dependencies(&member.manifest_path);
+    let path = &formats::dependencies_file(&member.manifest_path);
     let text = formats::dependencies_text(path)?;
     let editor = formats::editor(path, text, &member.defaults, session.short_names());
-    let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
+    let is_tagged = formats::format_of_manifest(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
     for (number, entry) in
         section.of(changed.manifest(&session.workspace, index)).iter().enumerate()
@@ -211,7 +215,7 @@ fn listed(
         let is_free = !entry.indirect || !rewrites(session, session.strategy());
         if by.is_some() || (names.is_empty() && is_free) {
             let note = editor.note_at(section, number, MARK)?;
-            dependencies.push(Dependency { id, number, reference, note, by, is_tagged });
+            dependencies.push(ManifestDependency { id, number, reference, note, by, is_tagged });
         }
     }
     Ok(dependencies)

@@ -11,7 +11,7 @@ use crate::reference::PackageId;
 
 /// The packages that only `devDependencies` need, by their places in `lock.packages`. A package that replaced
 /// another one counts as needed.
-pub(crate) fn only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usize> {
+pub(crate) fn development_only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usize> {
     let mut needed: BTreeSet<&PackageId> =
         lock.replaced.iter().map(|replaced| &replaced.by).collect();
     let is_dev = |asked: &Asked| matches!(asked.line, Some((_, Section::DevDependencies)));
@@ -21,7 +21,7 @@ pub(crate) fn only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usi
             return false;
         }
         if let Ok(by) = PackageId::parse(&requested.by)
-            && lock.find(&by).next().is_some_and(|by| !by.source.is_workspace())
+            && lock.find(&by).next().is_some_and(|by| !by.source.is_workspace_folder())
         {
             return needed.contains(&by);
         }
@@ -47,7 +47,8 @@ pub(crate) fn only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usi
         }
     }
     let packages = lock.packages.iter().enumerate();
-    let others = packages
-        .filter(|(_, package)| !package.source.is_workspace() && !needed.contains(&package.id));
+    let others = packages.filter(|(_, package)| {
+        !package.source.is_workspace_folder() && !needed.contains(&package.id)
+    });
     others.map(|(index, _)| index).collect()
 }

@@ -11,15 +11,15 @@ use crate::ops::apply::fetch::fetch;
 use crate::ops::apply::install::{
     answer, check_held, examine, make_packs, record, would_be, write,
 };
-use crate::ops::apply::outcome::{EditInUse, changes};
+use crate::ops::apply::outcome::{EditInUse, lock_changes};
 use crate::ops::apply::patched;
 use crate::ops::explain::own_packages;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::editing::Edit;
-use crate::ops::session::installed_packs::{named, wanted};
+use crate::ops::requirements::editing::FileEdit;
+use crate::ops::session::installed_packs::{named, needed_packs};
 use crate::ops::solve::names;
 use crate::ops::solve::patches;
-use crate::ops::solve::resolve::{hold, request, resolve_from};
+use crate::ops::solve::resolve::{request, resolve_from, resolve_from_previous};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::WantedPack;
@@ -31,11 +31,11 @@ use crate::select::Update;
 /// # Errors
 ///
 /// As [`install`](super::install::install).
-pub(super) fn install(
+pub(super) fn install_edited(
     session: &Session,
     requirements: &Requirements,
     mut resolved: Resolved,
-    edits: &[Edit],
+    edits: &[FileEdit],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     // The team's view comes first: what would be refused for everybody is refused here, too, and Mu.lock gets the
@@ -53,12 +53,12 @@ pub(super) fn install(
     let (needs, mut used) =
         with_edits(&here, &resolved.lock, known.as_ref()).map_err(|error| blame(session, error))?;
     examine(&here, &needs, &used, dry_run)?;
-    let team = changes(&resolved.previous, &resolved.lock);
+    let team = lock_changes(&resolved.previous, &resolved.lock);
     let outcome = if dry_run {
         would_be(&here, &needs, used, edits, unagreed)?
     } else {
         if session.options.no_dev {
-            used.left_out = development::only(&needs, &used.lock);
+            used.left_out = development::development_only(&needs, &used.lock);
         }
         // Vendored packs are committed, so those of Mu.lock stay.
         let is_vendored = session.packs().is_vendored();
@@ -94,7 +94,7 @@ fn check_vendored(
     vendored: &[WantedPack],
     used: &Lockfile,
 ) -> Result<(), CommandError> {
-    let differs = wanted(used).find_map(|(_, used)| {
+    let differs = needed_packs(used).find_map(|(_, used)| {
         let is_other = |pack: &&WantedPack| pack.place == used.place && pack.digest != used.digest;
         vendored.iter().find(is_other).map(|pack| (pack, used))
     });
@@ -130,8 +130,8 @@ fn complete(
     resolved: &mut Resolved,
 ) -> Result<(), CommandError> {
     let is_open = |package: &LockedPackage| {
-        package.source.is_folder()
-            || package.digest.is_none() && !package.source.is_workspace()
+        package.source.is_outside_folder()
+            || package.digest.is_none() && !package.source.is_workspace_folder()
             || !package.is_patched_as_locked()
     };
     if !resolved.lock.packages.iter().any(is_open) {
@@ -140,7 +140,7 @@ fn complete(
     requirements.declare(session);
     let _store = session.use_store()?;
     fetch(session, resolved)?;
-    patched::apply(session, resolved)
+    patched::apply_patches(session, resolved)
 }
 
 /// What this machine uses: the packages of `team`, and what the edits add and move. `known` is what it used before.
@@ -149,19 +149,24 @@ fn with_edits(
     team: &Arc<Lockfile>,
     known: Option<&Lockfile>,
 ) -> Result<(Requirements, Resolved), CommandError> {
-    let needs = names::collect(here, team.extra.clone())?;
+    let needs = names::collect_looked_up(here, team.extra.clone())?;
     let before = here.lockfile()?.unwrap_or_default();
     // Mu.lock may be another one than last time, such as after a change of branch: so what only this machine has is added to it.
     let added = overlaid(team, known, false);
     // If the lock holds as it is, nothing moves. First without what edits had moved before (an edit required `db ^2`,
     // and Mu.lock has 1.9), so that a move that is no longer needed ends; then with it; and only then are versions
     // chosen.
-    let resolved = if needs.strategy().follows_lock() {
+    let resolved = if needs.choosing_strategy().follows_lock() {
         let moved = overlaid(team, known, true);
         own_packages::check(here, &needs.changed)?;
         needs.declare(here);
         let hold = |lock: &Arc<Lockfile>| {
-            hold(here, &needs, lock, &mut request(here, &needs, lock, Update::Nothing))
+            resolve_from_previous(
+                here,
+                &needs,
+                lock,
+                &mut request(here, &needs, lock, Update::Nothing),
+            )
         };
         let mut held = hold(&added)?;
         if held.is_none() && moved != added {
@@ -179,7 +184,7 @@ fn with_edits(
     let mut resolved = Resolved { previous: before, ..resolved };
     // A patch that is not used is told of Mu.lock.
     let warnings = resolved.warnings.clone();
-    patches::record(here, &mut resolved)?;
+    patches::record_patches(here, &mut resolved)?;
     take_patched(&mut resolved.lock, team);
     Ok((needs, Resolved { warnings, ..resolved }))
 }
@@ -204,7 +209,7 @@ fn take_patched(used: &mut Arc<Lockfile>, team: &Lockfile) {
 /// The packages of `team`, those that only `known` has, and, if `moves` is set, those that it has in other versions.
 fn overlaid(team: &Arc<Lockfile>, known: Option<&Lockfile>, moves: bool) -> Arc<Lockfile> {
     let Some(known) = known else { return Arc::clone(team) };
-    let others = known.packages.iter().filter(|package| !package.source.is_workspace());
+    let others = known.packages.iter().filter(|package| !package.source.is_workspace_folder());
     // All versions of a package come from one side. A package that the team has replaced is not brought back.
     let is_other = |package: &&LockedPackage| match team.find(&package.id).next() {
         None => team.replacement(&package.id).is_none(),

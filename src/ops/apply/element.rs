@@ -6,10 +6,10 @@ use crate::index::{Candidate, Universe as _};
 use crate::lock::LockedPackage;
 use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
-use crate::ops::apply::fetch::fetch_release;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::apply::fetch::store_release;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::explain::own_packages;
-use crate::ops::requirements::names::{Meant, as_here, as_in, in_full, meant, written_id};
+use crate::ops::requirements::names::{Meant, as_here, as_in, meant, unambiguous_name, written_id};
 use crate::ops::solve::names::is_published;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Protocol, Reference};
@@ -18,7 +18,7 @@ use crate::workspace::Member;
 /// The reference of the package that `reference` names, which may name one of its elements. If `member` is
 /// given, missing parts are filled in as in its manifest, and the result is written in full. Reports if the
 /// reference names no element of an existing package.
-pub(crate) fn find_package(
+pub(crate) fn find_element_package(
     session: &Session,
     member: Option<&Member>,
     reference: &Reference,
@@ -29,7 +29,7 @@ pub(crate) fn find_package(
         session.folders.name(&Path::new("/").join(reference.path()));
     }
     let exists = |reference: &Reference| -> Result<bool, CommandError> {
-        let id = reference.id(&session.defaults());
+        let id = reference.id(&session.reference_defaults());
         session.index().declare(&id, reference, &session.environment.current);
         is_published(session, &id)
     };
@@ -117,8 +117,8 @@ fn written_in_full(
 ) -> String {
     let marked = reference.path() != reference.name().as_str();
     let place = match id.base() {
-        _ if !marked => in_full(session, member, id),
-        base if base == session.defaults().base => reference.path().to_owned(),
+        _ if !marked => unambiguous_name(session, member, id),
+        base if base == session.reference_defaults().base => reference.path().to_owned(),
         base => format!("{base}{}", reference.path()),
     };
     let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
@@ -132,11 +132,11 @@ fn by_own_name(
     member: Option<&Member>,
     reference: &Reference,
 ) -> Result<Reference, CommandError> {
-    let id = reference.id(&session.defaults());
+    let id = reference.id(&session.reference_defaults());
     let own = session.places.own_name(id.clone());
     let name = match member {
         Some(member) if own != id || is_short(session, member, reference, &id) => {
-            in_full(session, member, &own)
+            unambiguous_name(session, member, &own)
         }
         None if own != id => session.short_name(&own).into_owned(),
         _ => return Ok(reference.clone()),
@@ -144,8 +144,8 @@ fn by_own_name(
     if own != id
         && let Some(found) = session.places.member_of(&own)
     {
-        let place = own_packages::shown(&found.place);
-        let written = match id.base() == session.defaults().base {
+        let place = own_packages::folder_for_people(&found.place);
+        let written = match id.base() == session.reference_defaults().base {
             true => reference.path().to_owned(),
             false => reference.with_version(None).to_string(),
         };
@@ -167,18 +167,18 @@ fn is_short(session: &Session, member: &Member, reference: &Reference, id: &Pack
 /// after.
 fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, CommandError> {
     let exported = |head: Option<Head>| head.map(|head| head.exports).unwrap_or_default();
-    let id = package.id(&session.defaults());
+    let id = package.id(&session.reference_defaults());
     if let Some(member) = session.places.member_of(&id) {
         return Ok(exported(Manifest::load_head(&member.folder)?));
     }
     let index = session.index();
-    let releases = index.releases(&id).map_err(|error| unavailable(session, error))?;
+    let releases = index.releases(&id).map_err(|error| unavailable_error(session, error))?;
     let spec = package.spec();
     // The version in use comes first: what it does not export is not there after this command either.
     let lock = session.lockfile()?.unwrap_or_default();
     let locked = lock.find(&id).filter_map(LockedPackage::parsed_version);
     let locked = locked.filter(|version| spec.accepts(version, true));
-    let locked = locked.filter_map(|version| releases.position(&version)).last();
+    let locked = locked.filter_map(|version| releases.position_of_version(&version)).last();
     let newest = (0..releases.len()).rev().find(|position| {
         let is_yanked = releases.details(*position).is_some_and(|details| details.yanked.is_some());
         !is_yanked && spec.accepts(&releases.version(*position), false)
@@ -186,10 +186,10 @@ fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, Comman
     let Some(newest) = locked.or(newest) else { return Ok(Vec::new()) };
     let (route, release) = index
         .release(&id, Candidate::Release(newest))
-        .map_err(|error| unavailable(session, error))?;
+        .map_err(|error| unavailable_error(session, error))?;
     // Nothing else holds the store yet, and `mu cache prune` must not take the tree away while it is read.
     let _store = session.use_store()?;
-    let stored = fetch_release(session, &id, &route, &release)?;
+    let stored = store_release(session, &id, &route, &release)?;
     Ok(exported(Manifest::load_head(&stored.folder)?))
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn missing(root: &Path) -> Result<Vec<String>, CommandError> {
     if !formats::is_manifest(&helm::FORMAT, &root.join(helm::CHART)) {
         return Ok(Vec::new());
     }
-    let rules = Rules::only(OF_HELM, root, &mut Vec::new())?;
+    let rules = Rules::from_folder_alone(OF_HELM, root, &mut Vec::new())?;
     let own =
         [(MU_FOLDER, true, format!("{MU_FOLDER}/")), (LOCK_FILE, false, LOCK_FILE.to_owned())];
     let missing = own

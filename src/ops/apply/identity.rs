@@ -200,7 +200,7 @@ impl<'a> Content<'a> {
     fn head(&self) -> Result<Option<Head>, ManifestError> {
         match self.manifest {
             Some(text) => Ok(Some(Head::parse(&self.folder.join(YAML_NAME), text)?)),
-            None => formats::load_head(self.folder),
+            None => formats::load_package_head(self.folder),
         }
     }
 

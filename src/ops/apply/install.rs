@@ -20,22 +20,22 @@ use crate::ops::apply::development;
 use crate::ops::apply::edited;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::helmignore;
-use crate::ops::apply::outcome::Fetched;
+use crate::ops::apply::outcome::FetchCounts;
 use crate::ops::apply::patched;
 
 use crate::index::Candidate;
-use crate::ops::apply::fetch::fetch_release;
+use crate::ops::apply::fetch::store_release;
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::editing::Edit;
-use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
+use crate::ops::requirements::editing::FileEdit;
+use crate::ops::session::installed_packs::{folder_of, named, needed_packs, place, replaced_packs};
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::replacement_consent;
 use crate::ops::solve::resolved::Resolved;
-use crate::ops::{Code, CommandError, Outcome, Scope, Session, Stage};
+use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, WantedPack};
 use crate::reference::PackageId;
-use crate::store::{StoreError, Stored};
+use crate::store::{Stored, TreeStoreError};
 use crate::workspace::Link;
 use mu_provider::{Digest, threads};
 
@@ -49,13 +49,13 @@ pub fn install(
     session: &Session,
     requirements: &Requirements,
     mut resolved: Resolved,
-    edits: &[Edit],
+    edits: &[FileEdit],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     // Without a lock, `--frozen` has nothing to install, and removes nothing.
     let has_lock = !session.options.frozen || session.lockfile()?.is_some();
     if session.leaves_out_edits() && has_lock {
-        return edited::install(session, requirements, resolved, edits, dry_run);
+        return edited::install_edited(session, requirements, resolved, edits, dry_run);
     }
     // First, what may end the run before anything is fetched: a manifest with a wrong name, a replacement that nobody
     // has agreed to.
@@ -65,14 +65,14 @@ pub fn install(
     }
     // Everything stays in the lock, also what is not installed: the lock is the same for everybody.
     if session.options.no_dev {
-        resolved.left_out = development::only(requirements, &resolved.lock);
+        resolved.left_out = development::development_only(requirements, &resolved.lock);
     }
     // From here on, files change, in this order: the store, the packs, Mu.lock, the manifests. A run that is killed
     // leaves packs that are ahead of an old lock; mu's record in the cache names them as its own, so the next run goes
     // on from there. The other way round, a lock would name what was never fetched.
     let made = match has_lock {
         true => make_packs(session, requirements, &mut resolved, &[])?,
-        false => Made::default(),
+        false => PackChanges::default(),
     };
     // What no index said before it was fetched.
     let copies = copies_in_lock(session, &resolved.lock).into_iter();
@@ -83,7 +83,7 @@ pub fn install(
     let edited = write(&of_view(session, edits))?;
     session.save_index();
     // The last edit has ended: nothing reads `.mu/edits.lock` any more, and the next edit must not begin at it.
-    if session.scope == Scope::Workspace && session.edited.is_empty() {
+    if session.scope == OperationScope::Workspace && session.edited.is_empty() {
         Lockfile::remove_edits(&session.workspace.root)?;
     }
     let outcome = answer(session, requirements, resolved, made, edited)?;
@@ -127,26 +127,27 @@ pub(super) fn would_be(
     session: &Session,
     requirements: &Requirements,
     resolved: Resolved,
-    edits: &[Edit],
+    edits: &[FileEdit],
     unagreed: BTreeSet<PackageId>,
 ) -> Result<Outcome, CommandError> {
     session.save_index();
     let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
     let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
-    let archives = fetch::archives(session, &outcome.lock);
+    let archives = fetch::archive_urls(session, &outcome.lock);
     Ok(Outcome { dry_run: true, edited, unagreed, archives, ..outcome })
 }
 
 /// Checks that the lock does not change if it must not.
 pub(super) fn check_held(session: &Session, resolved: &Resolved) -> Result<(), CommandError> {
-    if !session.options.locked || resolved.is_unchanged() {
+    if !session.options.locked || resolved.is_lock_current() {
         return Ok(());
     }
     // Resolving refuses what it can know. What a folder holds is known only now that it was read: if a locked one is
     // among the changes, it is the likely reason, and the error names it.
     let before = &resolved.previous.packages;
-    let mut folders = resolved.lock.packages.iter().filter(|package| package.source.is_folder());
+    let mut folders =
+        resolved.lock.packages.iter().filter(|package| package.source.is_outside_folder());
     let changed = folders.find(|package| !before.contains(package));
     Err(changed.map_or_else(
         || {
@@ -167,28 +168,28 @@ pub(super) fn record(
     // `lock_lags`: somebody has raised the version of a package of the workspace in its manifest. The lock repeats it,
     // so it is written, unless it must not change. It is no change of the selection.
     let is_held = session.options.locked || session.options.frozen;
-    if !resolved.is_unchanged() || session.lock_lags() && !is_held {
+    if !resolved.is_lock_current() || session.lock_lags() && !is_held {
         say_where(session, requirements, Arc::make_mut(&mut resolved.lock));
         session.write_lockfile(&resolved.lock)?;
     }
-    if session.scope == Scope::Workspace && !is_held {
+    if session.scope == OperationScope::Workspace && !is_held {
         helmignore::add(&session.workspace.root)?;
     }
     Ok(())
 }
 
 /// The changes of manifests that the session may make: in the view of this machine, only its edits are at stake.
-fn of_view(session: &Session, edits: &[Edit]) -> Vec<Edit> {
-    let is_own = |edit: &&Edit| {
+fn of_view(session: &Session, edits: &[FileEdit]) -> Vec<FileEdit> {
+    let is_own = |edit: &&FileEdit| {
         let mut edited = session.edited.iter();
         session.edited.is_empty()
-            || edited.any(|one| formats::lists_dependencies(&one.member.manifest_path) == edit.path)
+            || edited.any(|one| formats::dependencies_file(&one.member.manifest_path) == edit.path)
     };
     edits.iter().filter(is_own).cloned().collect()
 }
 
 /// Writes the manifests that change, and returns their paths.
-pub(super) fn write(edits: &[Edit]) -> Result<Vec<PathBuf>, CommandError> {
+pub(super) fn write(edits: &[FileEdit]) -> Result<Vec<PathBuf>, CommandError> {
     let mut edited = Vec::new();
     for edit in changed(edits)? {
         // A manifest may be a link to a file that several folders share. The file is written, and the link stays.
@@ -204,33 +205,35 @@ pub(super) fn answer(
     session: &Session,
     requirements: &Requirements,
     resolved: Resolved,
-    Made { counts, made, removed }: Made,
+    PackChanges { counts, made, removed }: PackChanges,
     edited: Vec<PathBuf>,
 ) -> Result<Outcome, CommandError> {
     let Resolved { lock, previous, ways, left_out, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
-    outcome.archives = fetch::archives(session, &outcome.lock);
+    outcome.archives = fetch::archive_urls(session, &outcome.lock);
     outcome.counts = counts;
     outcome.installed = made + removed;
     outcome.made = made;
     let workspace = &session.workspace;
     let has_members = !workspace.members.is_empty();
-    outcome.members_manifest = has_members.then(|| workspace.manifest_name().to_owned());
+    outcome.members_manifest = has_members.then(|| workspace.common_manifest_name().to_owned());
     outcome.left_out = left_out.len();
     outcome.frozen = session.options.frozen;
     outcome.edited = edited;
     let packs = session.packs();
     // Where everything is, for programs that read the answer: packs, then what is used where it is (members, and packs
     // that somebody has put into the workspace).
-    for (index, wanted) in wanted(&outcome.lock).filter(|(index, _)| !left_out.contains(index)) {
+    for (index, wanted) in
+        needed_packs(&outcome.lock).filter(|(index, _)| !left_out.contains(index))
+    {
         outcome.folders.insert(index, packs.pack_path(&wanted.place));
     }
     for (index, package) in outcome.lock.packages.iter().enumerate() {
-        if package.source.is_workspace() {
+        if package.source.is_workspace_folder() {
             let folder =
                 crate::env::absolute(&session.workspace.root, package.source.place.as_ref());
             outcome.folders.insert(index, folder);
-        } else if package.source.is_placed() {
+        } else if package.source.is_placed_pack() {
             outcome.folders.insert(index, fetch::placed_folder(session, package)?);
         }
     }
@@ -254,7 +257,7 @@ fn say_where(session: &Session, requirements: &Requirements, lock: &mut Lockfile
 }
 
 /// The edits that change their file.
-fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
+fn changed(edits: &[FileEdit]) -> Result<Vec<&FileEdit>, CommandError> {
     let mut changed = Vec::new();
     for edit in edits {
         if fs::read_text_if_there(&edit.path)?.as_ref() != Some(&edit.text) {
@@ -266,8 +269,8 @@ fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
 
 /// The changes of packs.
 #[derive(Default)]
-pub(super) struct Made {
-    counts: Fetched,
+pub(super) struct PackChanges {
+    counts: FetchCounts,
     made: usize,
     removed: usize,
 }
@@ -278,13 +281,14 @@ pub(super) fn make_packs(
     requirements: &Requirements,
     resolved: &mut Resolved,
     also: &[WantedPack],
-) -> Result<Made, CommandError> {
+) -> Result<PackChanges, CommandError> {
     let packs = session.packs();
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
     // Packs from a checkout need neither store nor network, if they match the lock.
     let (state, is_news) = packs.recognize(|| named(&resolved.previous))?;
-    let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
+    let has_folders =
+        resolved.lock.packages.iter().any(|package| package.source.is_outside_folder());
     fetch::check_placed(session, &resolved.lock)?;
     // `is_known`: the digests of everything are known before anything is fetched. Then each pack can be built as soon
     // as its tree arrives. Otherwise the digests come first, because the plan compares them with the packs that are
@@ -294,11 +298,11 @@ pub(super) fn make_packs(
             .lock
             .packages
             .iter()
-            .all(|package| package.digest.is_some() || package.source.is_workspace());
+            .all(|package| package.digest.is_some() || package.source.is_workspace_folder());
     let is_known = is_known && !patched::is_unknown(&resolved.lock);
     // The usual run in a workspace that is up to date: one or two small files of each pack are read, nothing is hashed,
     // and neither the index nor the store's lock is needed.
-    if resolved.is_unchanged() && is_known {
+    if resolved.is_lock_current() && is_known {
         let wanted = packs_of(session, resolved, also)?;
         if is_news {
             fetch::check_recognized(session, &resolved.lock, &state)?;
@@ -311,8 +315,8 @@ pub(super) fn make_packs(
             }
             let reused = resolved.lock.packages.iter().filter(|one| one.digest.is_some()).count();
             let reused = reused - resolved.left_out.len();
-            let counts = Fetched { fetched: 0, reused };
-            return Ok(Made { counts, ..Made::default() });
+            let counts = FetchCounts { fetched: 0, reused };
+            return Ok(PackChanges { counts, ..PackChanges::default() });
         }
     }
     // Only now places are needed. The lock of the store keeps `mu cache prune` from removing a tree between its arrival
@@ -320,7 +324,7 @@ pub(super) fn make_packs(
     requirements.declare(session);
     let events = &session.events;
     let _store = session.use_store()?;
-    let is_known = is_known && !patched::is_missing(session, &resolved.lock);
+    let is_known = is_known && !patched::is_patch_result_missing(session, &resolved.lock);
     let names = |wanted: &WantedPack| generated_manifest(&wanted.id, Some(&wanted.version));
     // After the cache was cleaned, mu has no record of packs that are there. One with exactly the content that a
     // registry has published is nobody's own work, and may be replaced.
@@ -328,13 +332,13 @@ pub(super) fn make_packs(
         let id = PackageId::parse(&wanted.id).ok()?;
         version_in(session, &id, &packs.pack_path(&wanted.place), found)
     };
-    let mut counts = Fetched::default();
+    let mut counts = FetchCounts::default();
     // Twice at most: the second time only if a tree of the store turned out to be corrupt, which has removed it, so
     // that it is missing now and is fetched.
     for attempt in 0.. {
         if !is_known {
             counts = counts.and(fetch(session, resolved)?);
-            patched::apply(session, resolved)?;
+            patched::apply_patches(session, resolved)?;
         }
         // Requested before the rest is planned, so that the first answers have arrived when they are needed.
         let fetching = is_known.then(|| Fetching::begin(session, resolved));
@@ -367,15 +371,15 @@ pub(super) fn make_packs(
                 Ok(fetched) => counts = counts.and(fetched),
                 // Nothing but the staging folder exists so far.
                 Err(error) => {
-                    building.give_up();
+                    building.cancel();
                     return Err(error);
                 }
             }
         }
         events.progress(Stage::Installing, 0, made + removed);
         match building.finish(threads) {
-            Ok(()) => return Ok(Made { counts, made, removed }),
-            Err(PacksError::Store(StoreError::Corrupt { path }))
+            Ok(()) => return Ok(PackChanges { counts, made, removed }),
+            Err(PacksError::Store(TreeStoreError::Corrupt { path }))
                 if attempt == 0 && !session.store.is_read_only() =>
             {
                 // The store no longer has the tree; it is fetched and checked again.
@@ -398,7 +402,7 @@ fn fetch_and_build(
     lock: &Lockfile,
     fetching: Fetching<'_>,
     building: &Building<'_>,
-) -> Result<Fetched, CommandError> {
+) -> Result<FetchCounts, CommandError> {
     // The number of each locked package in the plan; `None` for packs that stay as they are.
     let numbers: Vec<Option<usize>> =
         (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
@@ -407,7 +411,7 @@ fn fetch_and_build(
         Some(number) if stored.checked.is_none() => {
             building.build(number, stored)?;
             // Nothing asks for its files again. Kept, the lists of all packages of a large lock would fill the memory.
-            session.store.forget(&stored.digest);
+            session.store.forget_tree(&stored.digest);
             Ok(())
         }
         _ => Ok(()),
@@ -422,7 +426,7 @@ fn packs_of(
     also: &[WantedPack],
 ) -> Result<Vec<WantedPack>, CommandError> {
     let lock = &resolved.lock;
-    let wanted = wanted(lock).filter(|(index, _)| !resolved.left_out.contains(index));
+    let wanted = needed_packs(lock).filter(|(index, _)| !resolved.left_out.contains(index));
     // What `mu build` made on this machine is installed, too.
     let built = |digest: &Digest| session.store.contains(digest);
     let mut all: Vec<WantedPack> = wanted
@@ -441,7 +445,7 @@ fn packs_of(
     }
     let packs = session.packs();
     let state = packs.state();
-    let kept: Vec<WantedPack> = kept(lock).collect();
+    let kept: Vec<WantedPack> = replaced_packs(lock).collect();
     let missing: Vec<WantedPack> = packs.missing(&state, &kept).into_iter().cloned().collect();
     all.extend(kept.into_iter().filter(|wanted| !missing.contains(wanted)));
     Ok(all)
@@ -464,7 +468,7 @@ fn lost(session: &Session, lock: &Lockfile, made: &[WantedPack]) -> BTreeSet<Str
 /// Where a listing has no digests, the version that the folder's own manifest names is fetched and compared. What cannot be looked up is
 /// no version.
 fn version_in(session: &Session, id: &PackageId, folder: &Path, found: &Digest) -> Option<String> {
-    let named = formats::load_head(folder).ok().flatten().and_then(|head| head.version);
+    let named = formats::load_package_head(folder).ok().flatten().and_then(|head| head.version);
     let releases = session.index().published(id).ok()?;
     (0..releases.len()).rev().find_map(|position| {
         let version = releases.version(position);
@@ -475,7 +479,7 @@ fn version_in(session: &Session, id: &PackageId, folder: &Path, found: &Digest) 
             Some(stated) => stated == *found,
             None => {
                 named.as_ref() == Some(&version)
-                    && fetch_release(session, id, &route, &release)
+                    && store_release(session, id, &route, &release)
                         .is_ok_and(|stored| stored.digest == *found)
             }
         };

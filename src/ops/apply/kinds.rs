@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mu_formats::{Aliases, FORMATS, Format, kcl};
+use mu_formats::{FORMATS, Format, HelmRepositoryAliases, kcl};
 use mu_provider::Release;
 
 use crate::formats;
@@ -13,7 +13,7 @@ use crate::lock::LockedPackage;
 use crate::manifest::edit::{Known, Section};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -35,7 +35,7 @@ pub(crate) fn check_kinds(
     // chart.
     for (index, manifest) in changed.iter() {
         let member = &session.workspace.members[index];
-        let Some(format) = formats::format_of(&member.manifest_path) else { continue };
+        let Some(format) = formats::format_of_manifest(&member.manifest_path) else { continue };
         let before = member.manifest.dependencies.iter().map(|one| &one.reference);
         let before: Vec<PackageId> = before.map(|one| id_in(session, member, one)).collect();
         for added in &manifest.dependencies {
@@ -52,7 +52,7 @@ pub(crate) fn check_kinds(
     }
     // Then, what KCL modules require from Git, whether the command has added it or a person has written it.
     for (index, member) in session.workspace.members.iter().enumerate() {
-        let format = formats::format_of(&member.manifest_path);
+        let format = formats::format_of_manifest(&member.manifest_path);
         let Some(format) = format.filter(|format| format.name == kcl::FORMAT.name) else {
             continue;
         };
@@ -92,8 +92,8 @@ pub(crate) fn describe(
     let changed = editing.changed.clone();
     for (index, manifest) in changed.iter() {
         let member = &session.workspace.members[index];
-        let format = formats::format_of(&member.manifest_path);
-        let dialect = format.map(|format| (format.dialect)(&Aliases::default()));
+        let format = formats::format_of_manifest(&member.manifest_path);
+        let dialect = format.map(|format| (format.dialect)(&HelmRepositoryAliases::default()));
         if !dialect.is_some_and(|dialect| dialect.is_described()) {
             continue;
         }
@@ -159,9 +159,9 @@ fn refused(
     let reference = reference.with_version(None);
     let (path, kind) = (member.manifest_path.display(), format.kind);
     let message = format!("`{path}` can require only {kind}s, and `{reference}` is {is}");
-    let get = format!("mu get {}", quoted(reference.as_str()));
+    let get = format!("mu get {}", quoted_for_shell(reference.as_str()));
     let command = match is_written {
-        true => format!("mu remove {} && {get}", quoted(reference.as_str())),
+        true => format!("mu remove {} && {get}", quoted_for_shell(reference.as_str())),
         false => get,
     };
     let hint = format!("`{command}` installs it without writing it into {}", format.manifest);
@@ -173,7 +173,7 @@ fn kind(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Option
     // Of several majors, the highest: it comes last.
     let mut all = resolved.lock.packages.iter().enumerate().filter(|(_, one)| one.id == *id);
     let (place, package) = all.next_back()?;
-    if package.source.is_workspace() {
+    if package.source.is_workspace_folder() {
         return Some(session.workspace.member(id)?.manifest.format.clone());
     }
     let known = resolved.releases.get(&place).map(|(_, release)| release.format.clone());
@@ -199,7 +199,7 @@ fn release_of(session: &Session, package: &LockedPackage) -> Option<(Position, A
     let releases = index.published(&package.id).ok()?;
     let position = match &package.commit {
         Some(commit) => releases.at_commit(commit),
-        None => releases.position(&package.parsed_version()?),
+        None => releases.position_of_version(&package.parsed_version()?),
     }?;
     let (_, release) = index.release_in_full(&package.id, Candidate::Release(position)).ok()?;
     Some((position, release))

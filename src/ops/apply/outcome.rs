@@ -13,18 +13,18 @@ use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
 use crate::ops::session::words::count;
 use crate::reference::{ArtifactDigest, PackageId, Version};
-use crate::select::{Installed, Lowered};
+use crate::select::{InstalledVersion, Lowered};
 
 /// How many packages were fetched, and how many were already there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchCounts {
     /// Packages that came from a registry, repository or folder.
     pub fetched: usize,
     /// Packages whose content was on this machine.
     pub reused: usize,
 }
 
-impl Fetched {
+impl FetchCounts {
     /// The sum of two runs over the same packages.
     pub(crate) fn and(self, later: Self) -> Self {
         Self { fetched: self.fetched + later.fetched, reused: later.reused }
@@ -52,7 +52,7 @@ pub struct Outcome {
     /// Packages that left the minor line of their app version.
     pub app_moves: Vec<AppMove>,
     /// What was fetched.
-    pub counts: Fetched,
+    pub counts: FetchCounts,
     /// Packs that were created or removed on disk.
     pub installed: usize,
     /// Manifests that were changed, or would be.
@@ -153,7 +153,7 @@ impl Change {
 
     /// The state before and after, for people: `main 4446f1b` and `06c436d` for a branch that moved, else
     /// versions.
-    pub fn shown(&self) -> (Option<String>, Option<String>) {
+    pub fn before_and_after(&self) -> (Option<String>, Option<String>) {
         let Some(git) = &self.git else { return (self.from.clone(), self.to.clone()) };
         let label = |version: &Option<String>, name: &Option<String>, commit: &Option<String>| {
             let version = version.as_ref()?;
@@ -206,7 +206,7 @@ impl Outcome {
         });
         Self {
             newly_replaced: new.map(|new| (new.id.clone(), new.by.clone())).collect(),
-            changes: changes(previous, &lock),
+            changes: lock_changes(previous, &lock),
             app_moves: app_moves(previous, &lock),
             lock,
             requirements: asked,
@@ -230,7 +230,7 @@ impl Outcome {
     }
 
     /// Reports changes relative to the supposed installation, instead of the lock.
-    pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Installed>) {
+    pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, InstalledVersion>) {
         for (id, installed) in installed {
             let Some(now) = self.lock.find(id).last() else { continue };
             let (from, to) = (installed.version.to_string(), now.version.clone());
@@ -290,7 +290,7 @@ fn app_moves(before: &Lockfile, after: &Lockfile) -> Vec<AppMove> {
 }
 
 /// The differences between two locks, by id.
-pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
+pub(crate) fn lock_changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     let mut changes = Vec::new();
     // Both locks are sorted by id. They are walked together, as two sorted lists are merged: the smaller id of both
     // fronts is next. Each round takes away at least one package, so this ends.
@@ -334,7 +334,7 @@ fn content(package: &LockedPackage) -> Option<String> {
 /// The branches, tags or commits of a package in a Git repository, if its versions do not show them.
 fn moved(from: Option<&LockedPackage>, to: Option<&LockedPackage>) -> Option<Moved> {
     let is_untold = |package: &LockedPackage| {
-        package.commit.is_some() && (package.reference.is_some() || !package.has_version())
+        package.commit.is_some() && (package.reference.is_some() || !package.is_versioned())
     };
     from.into_iter().chain(to).any(is_untold).then(|| Moved {
         from_ref: from.and_then(|from| from.reference.clone()),
@@ -356,9 +356,9 @@ fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
     left.version == right.version
         && left.commit == right.commit
         && left.artifact == right.artifact
-        && (left.archive == right.archive || !left.source.is_archive())
+        && (left.archive == right.archive || !left.source.is_url_archive())
         // Which registry or repository it comes from does not matter, because the content is the locked one.
-        && (left.source == right.source || !left.source.is_own() && !right.source.is_own())
+        && (left.source == right.source || !left.source.is_authored_folder() && !right.source.is_authored_folder())
         // A digest that is missing on one side was only not known yet: filling it in is no change.
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
 }

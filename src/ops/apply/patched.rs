@@ -11,10 +11,10 @@ use mu_provider::{Digest, ErrorKind, Mode, ProviderError, TreeWriter};
 use crate::formats;
 use crate::fs::{self, FileError};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::solve::patches::{self, patch_of, path_of};
+use crate::ops::solve::patches::{self, patch_of, patch_path};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::store::{StoreError, Stored};
+use crate::store::{Stored, TreeStoreError};
 use crate::workspace::PatchFile;
 
 /// Whether the result of a patch is not known yet.
@@ -23,7 +23,7 @@ pub(crate) fn is_unknown(lock: &Lockfile) -> bool {
 }
 
 /// Whether the result of a patch is not in the store.
-pub(crate) fn is_missing(session: &Session, lock: &Lockfile) -> bool {
+pub(crate) fn is_patch_result_missing(session: &Session, lock: &Lockfile) -> bool {
     let mut patched = lock.packages.iter().filter_map(|package| package.patched);
     patched.any(|digest| !session.store.contains(&digest))
 }
@@ -33,7 +33,10 @@ pub(crate) fn is_missing(session: &Session, lock: &Lockfile) -> bool {
 /// # Errors
 ///
 /// When one does not apply, is not the one that the lock names, or gives other content than the lock says.
-pub(crate) fn apply(session: &Session, resolved: &mut Resolved) -> Result<(), CommandError> {
+pub(crate) fn apply_patches(
+    session: &Session,
+    resolved: &mut Resolved,
+) -> Result<(), CommandError> {
     for index in 0..resolved.lock.packages.len() {
         let package = &resolved.lock.packages[index];
         let is_there = package.patched.is_some_and(|digest| session.store.contains(&digest));
@@ -61,22 +64,26 @@ fn one(session: &Session, package: &LockedPackage) -> Result<Stored, CommandErro
     // that everybody gets the same files, whatever their Git makes of it.
     let (text, digest) = patches::read(session, patch)?;
     if package.patch != Some(digest) {
-        let message =
-            format!("`{}` is not the patch that Mu.lock names", path_of(session, patch).display());
+        let message = format!(
+            "`{}` is not the patch that Mu.lock names",
+            patch_path(session, patch).display()
+        );
         return Err(CommandError::new(Code::LockOutdated, message)
             .hint("run `mu get` without --frozen, and commit Mu.lock"));
     }
     // `fetch` has brought it a moment ago.
     let original = package.digest.map(|digest| session.store.find(&digest)).transpose()?.flatten();
-    let original =
-        original.ok_or_else(|| StoreError::Corrupt { path: session.store.folder().to_owned() })?;
+    let original = original
+        .ok_or_else(|| TreeStoreError::Corrupt { path: session.store.folder().to_owned() })?;
     let changes = changes(session, package, patch, &text, &original)?;
     let filled = session.store.add(package.patched.as_ref(), |tree| {
         fill(session, tree, &original, &changes)?;
         Ok(original.called.to_string())
     });
     filled.map_err(|error| match error {
-        StoreError::Mismatch { expected, actual } => differs(package, patch, &expected, &actual),
+        TreeStoreError::Mismatch { expected, actual } => {
+            differs(package, patch, &expected, &actual)
+        }
         error => CommandError::from(error).while_doing(format!("cannot patch `{id}` {version}")),
     })
 }
@@ -100,7 +107,7 @@ pub(crate) fn changes(
     use mu_provider_git::patch::{PatchError, apply};
 
     let changes = apply(text, &|path| file_of(session, original, path)).map_err(|error| {
-        let path = path_of(session, patch);
+        let path = patch_path(session, patch);
         let LockedPackage { id, version, .. } = package;
         let message = format!("the patch `{}` does not apply to `{id}` {version}: {error}", path.display());
         let name = session.short_name(id);
@@ -123,7 +130,7 @@ pub(crate) fn changes(
     {
         let message = format!(
             "the patch `{}` changes the manifest `{path}` of `{}`; its dependencies would not follow",
-            path_of(session, patch).display(),
+            patch_path(session, patch).display(),
             package.id
         );
         let name = session.short_name(&package.id);

@@ -14,20 +14,22 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::{check_kinds, describe};
-use crate::ops::apply::rewrite::{List, rewrite};
-use crate::ops::apply::written::{Written, differences, note_newer, unchanged};
+use crate::ops::apply::rewrite::{List, write_requirements};
+use crate::ops::apply::written::{Written, differences, note_newer, unchanged_entries};
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::pins::{compatible_with, pin_of};
+use crate::ops::requirements::pins::{compatible_with_locked, pin_of};
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
-use crate::ops::solve::record::restate;
+use crate::ops::solve::record::restate_lock;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::{Change, Chosen, Installed, Lowered, Move, Origin, Update, beginning_at};
+use crate::select::{
+    Change, Chosen, InstalledVersion, Lowered, Move, Origin, Update, spec_beginning_at,
+};
 
 /// What a command is about to do.
 ///
@@ -64,7 +66,7 @@ pub(crate) struct Plan {
     /// What else was lowered or dropped.
     pub(crate) lowered: Vec<Lowered>,
     /// The supposed installation, if it differs from the lock.
-    pub(crate) installed: BTreeMap<PackageId, Installed>,
+    pub(crate) installed: BTreeMap<PackageId, InstalledVersion>,
     /// What [`Self::collect`] returned last, after so many changes of manifests.
     pub(crate) collected: Option<(usize, Rc<Requirements>)>,
     /// The last move, as the manifests have it now.
@@ -102,7 +104,7 @@ impl Plan {
     /// # Errors
     ///
     /// As [`names::collect`].
-    pub(crate) fn collect(
+    pub(crate) fn collect_planned(
         &mut self,
         session: &Session,
         extra: &[String],
@@ -114,7 +116,7 @@ impl Plan {
             Some(known) => known,
             None => {
                 let changed = &self.editing.changed;
-                let all = names::collect_changed(session, changed, extra.to_vec())?;
+                let all = names::collect_changed_looked_up(session, changed, extra.to_vec())?;
                 (changes, Rc::new(all))
             }
         };
@@ -135,7 +137,7 @@ impl Plan {
         if let Some(known) = &self.in_use {
             return Ok(Arc::clone(known));
         }
-        let requirements = self.collect(session, &self.extra.clone())?;
+        let requirements = self.collect_planned(session, &self.extra.clone())?;
         let known = match resolve(session, &requirements, Update::Nothing) {
             Ok(resolved) => resolved.lock,
             // Two people pinned the same package differently, and their branches were merged: such manifests have no
@@ -173,7 +175,7 @@ impl Plan {
         self.tidy(session, Move::Clear)?;
         // The move has to begin at the fewest requirements: a line that nothing needs any more would hold its package
         // back, or keep it.
-        self.step(session, &Update::Everything, None, Move::Everything)?;
+        self.move_versions(session, &Update::Everything, None, Move::Everything)?;
         Ok(())
     }
 
@@ -183,18 +185,19 @@ impl Plan {
     /// # Errors
     ///
     /// When bounds forbid the move, or a registry cannot be reached.
-    pub(crate) fn step(
+    pub(crate) fn move_versions(
         &mut self,
         session: &Session,
         update: &Update,
         wish: Option<&Asked>,
         to: Move<'_>,
     ) -> Result<Option<Rc<Change>>, CommandError> {
-        let mut requirements = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
+        let mut requirements =
+            Rc::unwrap_or_clone(self.collect_planned(session, &self.extra.clone())?);
         requirements.installed.clone_from(&self.installed);
         let change = planning::plan(session, &requirements, update, wish, to)?;
         let Some(change) = change else { return Ok(None) };
-        self.take(session, &requirements, change).map(Some)
+        self.add_move(session, &requirements, change).map(Some)
     }
 
     /// Adds the requirements after a move to the plan.
@@ -202,14 +205,15 @@ impl Plan {
     /// # Errors
     ///
     /// When a manifest cannot be changed.
-    pub(crate) fn take(
+    pub(crate) fn add_move(
         &mut self,
         session: &Session,
         requirements: &Requirements,
         change: Change,
     ) -> Result<Rc<Change>, CommandError> {
         // `settle` judges the manifests as `rewrite` has left them, so it comes second.
-        self.extra = rewrite(session, &mut self.editing, requirements, &change, |_| true)?;
+        self.extra =
+            write_requirements(session, &mut self.editing, requirements, &change, |_| true)?;
         self.lowered.extend(change.lowered.iter().cloned());
         let change = Rc::new(change);
         self.change = Some(Rc::clone(&change));
@@ -230,7 +234,7 @@ impl Plan {
     ) -> Result<Outcome, CommandError> {
         // What is asked: the manifests as the plan leaves them, and what holds for this run alone. `resolve` is handed
         // all of it as one value, so what the plan had of it is taken out.
-        let requirements = self.collect(session, &self.extra.clone())?;
+        let requirements = self.collect_planned(session, &self.extra.clone())?;
         self.collected = None;
         let mut requirements = Rc::unwrap_or_clone(requirements);
         requirements.discarded = std::mem::take(&mut self.discarded);
@@ -276,10 +280,10 @@ impl Plan {
         update: &Update,
         is_met: impl FnOnce(&Requirements) -> bool,
     ) -> Result<Requirements, CommandError> {
-        let written = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
+        let written = Rc::unwrap_or_clone(self.collect_planned(session, &self.extra.clone())?);
         let written = Requirements { discarded: before.discarded.clone(), ..written };
         match is_met(&written) {
-            true => restate(session, resolved, before, &written),
+            true => restate_lock(session, resolved, before, &written),
             false => *resolved = resolve(session, &written, update.clone())?,
         }
         Ok(written)
@@ -310,7 +314,7 @@ impl Plan {
         // Only for what the command chose itself (`mu add`, `mu upgrade`) it is news that there is something newer.
         // Entries that stay as they are take part, because that they stay is what the user wants explained.
         if let Some(open) = &self.says_newer {
-            written.extend(unchanged(session, &self.editing.changed, open, &written));
+            written.extend(unchanged_entries(session, &self.editing.changed, open, &written));
             note_newer(session, requirements, &resolved.lock, open, &mut written);
             written.retain(|one| one.is_change() || one.newer.is_some());
         }
@@ -332,7 +336,7 @@ impl Plan {
 fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<(), CommandError> {
     let moved = requirements.asked.iter().filter(|asked| asked.by.is_move());
     for Asked { requirement: Requirement { id, .. }, reference, .. } in moved {
-        let all = || resolved.lock.find(id).filter(|package| !package.source.is_workspace());
+        let all = || resolved.lock.find(id).filter(|package| !package.source.is_workspace_folder());
         let Some(alone) = all().find(|package| package.requested.is_empty()) else { continue };
         let listed = |asked: &mut dyn Iterator<Item = &Requested>| -> Vec<String> {
             asked.map(|one| format!("`{}` by `{}`", one.spec, one.by)).collect()
@@ -354,7 +358,7 @@ fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<()
         );
         let version = alone.parsed_version().as_ref().map(VersionSpec::compatible_with);
         let wanted = reference.with_version(version);
-        let required = quoted(wanted.as_str());
+        let required = quoted_for_shell(wanted.as_str());
         let mut error = CommandError::new(Code::NoSolution, message);
         if when.is_empty() {
             let get = format!("`mu get {required}` requires it instead of what `mu get` was given");
@@ -388,13 +392,13 @@ impl Adding {
     ) -> Result<(), CommandError> {
         let Self { member, section, dependencies } = self;
         for dependency in dependencies {
-            let id = session.id_of(&dependency.reference);
+            let id = session.id_of_argument(&dependency.reference);
             let package = lock.find(&id).last();
-            let version = package.and_then(|package| compatible_with(session, package));
+            let version = package.and_then(|package| compatible_with_locked(session, package));
             let reference = dependency.reference.with_version(version);
             let compatible = manifest::Requirement { reference, ..dependency.clone() };
             let exactly = package.map(|package| pin_of(session, package, false)).transpose()?;
-            let editor = editing.editor(session, member)?;
+            let editor = editing.member_editor(session, member)?;
             let takes = |one: &manifest::Requirement| editor.takes(section, one);
             // Some formats name only single versions of what is in Git.
             let exact = manifest::Requirement {
@@ -403,7 +407,7 @@ impl Adding {
             };
             let is_exact = !takes(&compatible) && takes(&exact);
             let dependency = if is_exact { exact } else { compatible };
-            editing.enter(session, member, section, dependency)?;
+            editing.write_dependency(session, member, section, dependency)?;
         }
         Ok(())
     }
@@ -417,7 +421,7 @@ impl Plan {
         }
         // `all` leads to what is in use, `own` to what the manifests say alone. The head of `rewrite` says why these
         // are two results.
-        let all = self.collect(session, &self.extra.clone())?;
+        let all = self.collect_planned(session, &self.extra.clone())?;
         let lock = session.lockfile()?.unwrap_or_default();
         let is_known = all.differences(session, &lock).is_empty();
         // The usual run ends here, without a selection: the lock knows these requirements, and proves that they are
@@ -425,7 +429,7 @@ impl Plan {
         if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
             return Ok(());
         }
-        let own = self.collect(session, &[])?;
+        let own = self.collect_planned(session, &[])?;
         let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
             // The lock has the result.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
@@ -450,7 +454,7 @@ impl Plan {
         before: &Requirements,
         moved: &Change,
     ) -> Result<(), CommandError> {
-        let own = self.collect(session, &[])?;
+        let own = self.collect_planned(session, &[])?;
         // Some line has to lend its requirer to the lines that are supposed below. Without any, nothing is required.
         let first = own.asked.first().or(before.asked.first());
         let Some(first) = first.filter(|_| !self.extra.is_empty()) else { return Ok(()) };
@@ -462,7 +466,7 @@ impl Plan {
         let chosen = chosen.filter(|one| matches!(one.origin, Origin::Release(_)));
         let all: Vec<(&Chosen, Asked)> = chosen
             .filter_map(|one| {
-                let spec = beginning_at(None, one.version.as_ref()?);
+                let spec = spec_beginning_at(None, one.version.as_ref()?);
                 Some((one, line(Requirement::new(one.id.clone(), spec))))
             })
             .collect();
@@ -514,13 +518,19 @@ impl Plan {
             // the loop ends.
             let in_manifests = |list: List| list.is_some();
             // What no manifest can say, the lock says.
-            self.extra.extend(rewrite(session, &mut self.editing, own, &change, in_manifests)?);
+            self.extra.extend(write_requirements(
+                session,
+                &mut self.editing,
+                own,
+                &change,
+                in_manifests,
+            )?);
             if self.extra.is_empty() {
                 break;
             }
             // With what `mu get` was given, some of the lines may not be needed. That result is what the next run
             // finds, so it decides.
-            let all = self.collect(session, &self.extra.clone())?;
+            let all = self.collect_planned(session, &self.extra.clone())?;
             let supposed = supposing(&all, lines);
             let whole = planning::plan(session, &supposed, &Update::Nothing, None, to)?;
             let Some(whole) = whole else { break };
@@ -528,7 +538,8 @@ impl Plan {
             change.indirect.retain(|one| whole.selection.find(&one.id).is_some());
             if change.indirect.len() == known {
                 let on_command_line = |list: List| list.is_none();
-                self.extra = rewrite(session, &mut self.editing, &all, &whole, on_command_line)?;
+                self.extra =
+                    write_requirements(session, &mut self.editing, &all, &whole, on_command_line)?;
                 change = whole;
                 break;
             }

@@ -14,11 +14,11 @@ use crate::index::Requirement;
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::names::{id_in, in_full};
+use crate::ops::requirements::names::{id_in, unambiguous_name};
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::select::{Asker, Change, Demanded, Majors, Selection};
+use crate::select::{Change, Demanded, Majors, RootOrPackage, Selection};
 use crate::workspace::Member;
 
 /// A list of requirements: of a manifest, or (`None`) of what `mu get` was given.
@@ -30,7 +30,7 @@ pub(crate) type List = Option<(usize, Section)>;
 /// # Errors
 ///
 /// When a manifest cannot be changed.
-pub(crate) fn rewrite(
+pub(crate) fn write_requirements(
     session: &Session,
     editing: &mut Editing,
     requirements: &Requirements,
@@ -40,10 +40,10 @@ pub(crate) fn rewrite(
     let mut extra = Vec::new();
     // Selection was asked with these groups as its roots, in this order, and answers in the same order: `change.asked[i][j]` is
     // what the line `own[i][j]` has to say now.
-    let own = requirements.grouped(false);
+    let own = requirements.by_requirer(false);
     // The indirect lines have no such pair. What must be listed comes as `change.indirect`, and goes to the line of that package
     // if there is one.
-    let listed: Vec<&Asked> = requirements.grouped(true).into_iter().flatten().collect();
+    let listed: Vec<&Asked> = requirements.by_requirer(true).into_iter().flatten().collect();
     // Packages whose new requirement went into the lock: their indirect lines stay as they are.
     let mut kept: BTreeSet<&PackageId> = BTreeSet::new();
     for (group, asked) in own.iter().zip(&change.asked) {
@@ -80,7 +80,8 @@ pub(crate) fn rewrite(
         let mut others = listed.iter().map(|asked| (asked.line, &asked.requirement));
         others.any(|(line, other)| {
             let begins = |version: &&Version| {
-                other.spec.begins_at(version) && requirement.spec.begins_at(version)
+                other.spec.has_lower_bound_at(version)
+                    && requirement.spec.has_lower_bound_at(version)
             };
             let is_same = other.spec == requirement.spec || versions.iter().any(begins);
             other.id == requirement.id && is_same && !is_written(line)
@@ -135,9 +136,9 @@ pub(crate) fn rewrite(
 /// Whether a line begins at a chosen version of its package that is not the one at which this requirement begins: another major.
 fn is_of_other(change: &Change, listed: &Asked, new: &Requirement) -> bool {
     let chosen = change.selection.packages.iter().filter(|chosen| chosen.id == new.id);
-    chosen
-        .filter_map(|chosen| chosen.version.as_ref())
-        .any(|version| listed.requirement.spec.begins_at(version) && !new.spec.begins_at(version))
+    chosen.filter_map(|chosen| chosen.version.as_ref()).any(|version| {
+        listed.requirement.spec.has_lower_bound_at(version) && !new.spec.has_lower_bound_at(version)
+    })
 }
 
 /// Adds an indirect requirement to the first of `lists` that can say it, or else to the lock.
@@ -158,7 +159,7 @@ fn add(
             continue;
         }
         let entry = indirect(session, editing, Some(member), requirement)?;
-        if editing.editor(session, member)?.takes(section, &entry) {
+        if editing.member_editor(session, member)?.takes(section, &entry) {
             editing.change(session, member, |editor| editor.add(section, &entry))?;
             return Ok(());
         }
@@ -175,7 +176,7 @@ fn indirect(
     requirement: &Requirement,
 ) -> Result<manifest::Requirement, CommandError> {
     let spec = match member {
-        Some(member) => editing.editor(session, member)?.least(&requirement.spec),
+        Some(member) => editing.member_editor(session, member)?.least(&requirement.spec),
         None => requirement.spec.clone(),
     };
     let member = member.map(|member| &session.workspace.members[member]);
@@ -199,7 +200,7 @@ fn is_sayable(
     if !chosen.is_some_and(|chosen| old.requirement.spec.accepts(chosen, true)) {
         return Ok(true);
     }
-    let mut editor = editing.editor(session, member)?;
+    let mut editor = editing.member_editor(session, member)?;
     let spec = editor.least(&new.spec);
     Ok(editor.set_start(section, &old.reference, Some(spec)).is_ok())
 }
@@ -255,11 +256,11 @@ fn leading(
     for chosen in &selection.packages {
         for demand in &chosen.requested {
             match &demand.by {
-                Asker::Package(by) => askers.entry(&chosen.id).or_default().push(by),
-                Asker::Root(by) if matches!(demand.what, Demanded::Capability(_)) => {
+                RootOrPackage::Package(by) => askers.entry(&chosen.id).or_default().push(by),
+                RootOrPackage::Root(by) if matches!(demand.what, Demanded::Capability(_)) => {
                     requiring.entry(&chosen.id).or_default().push(by);
                 }
-                Asker::Root(_) => {}
+                RootOrPackage::Root(_) => {}
             }
         }
     }
@@ -293,7 +294,7 @@ fn leading(
 
 /// How the manifest of `member`, or the lock, can name a package that nothing there names yet.
 fn reference_to(session: &Session, member: Option<&Member>, id: &PackageId) -> Reference {
-    let defaults = session.defaults();
+    let defaults = session.reference_defaults();
     let leads = |text: &str| {
         let reference = Reference::parse(text).ok()?;
         let from = &session.workspace.root;
@@ -302,7 +303,7 @@ fn reference_to(session: &Session, member: Option<&Member>, id: &PackageId) -> R
     };
     let written = session.index().written(id);
     let short = match member {
-        Some(member) => in_full(session, member, id),
+        Some(member) => unambiguous_name(session, member, id),
         None => session.short_name(id).into_owned(),
     };
     let texts = written.into_iter().chain([short, id.to_string()]);

@@ -17,7 +17,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, requirement};
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::session::words;
-use crate::ops::solve::ceiling::{asking, newest, obstacle};
+use crate::ops::solve::ceiling::{newest, obstacle, requirers_of_locked};
 use crate::ops::solve::resolve::request;
 use crate::reference::{Base, PackageId, VersionSpec};
 use crate::select::{Newer, Obstacle, Update};
@@ -59,7 +59,7 @@ impl Written {
     fn of(member: &Member, section: Section, entry: &Requirement, id: PackageId) -> Self {
         Self {
             package: member.manifest.name.to_string(),
-            manifest: formats::lists_dependencies(&member.manifest_path),
+            manifest: formats::dependencies_file(&member.manifest_path),
             dev: section == Section::DevDependencies,
             id,
             name: entry.reference.with_version(None).to_string(),
@@ -78,7 +78,7 @@ impl Written {
 }
 
 /// The entries on packages in `open` that are not among `written`, because they stay as they are.
-pub(crate) fn unchanged(
+pub(crate) fn unchanged_entries(
     session: &Session,
     changed: &ChangedManifests,
     open: &BTreeSet<PackageId>,
@@ -87,7 +87,7 @@ pub(crate) fn unchanged(
     let mut unchanged = Vec::new();
     for (index, member) in session.workspace.members.iter().enumerate() {
         let manifest = changed.manifest(&session.workspace, index);
-        let file = formats::lists_dependencies(&member.manifest_path);
+        let file = formats::dependencies_file(&member.manifest_path);
         for section in [Section::Dependencies, Section::DevDependencies] {
             for entry in section.of(manifest).iter().filter(|entry| !entry.indirect) {
                 let id = id_in(session, member, &entry.reference);
@@ -157,11 +157,11 @@ pub(crate) fn note_newer(
     for one in written.iter_mut().filter(|one| one.to.is_some()) {
         let Some(package) = lock.find(&one.id).last() else { continue };
         // A branch, a commit or a folder has no newer release.
-        let is_release = package.reference.is_none() && package.has_version();
-        let is_published = is_release && !package.source.is_own();
+        let is_release = package.reference.is_none() && package.is_versioned();
+        let is_published = is_release && !package.source.is_authored_folder();
         let Some(current) = package.parsed_version().filter(|_| is_published) else { continue };
         // If something cannot be looked up now, it was known a moment ago, or is not worth reporting.
-        let Ok(releases) = session.index().listed(&one.id) else { continue };
+        let Ok(releases) = session.index().listed_releases(&one.id) else { continue };
         let Some(newest) = newest(&releases, Some(&current)).filter(|newest| *newest > current)
         else {
             continue;
@@ -174,8 +174,10 @@ pub(crate) fn note_newer(
         // and the rules of the settings.
         let opened = opened(requirements, &one.id, &one.package);
         let request = request(session, &opened, lock, Update::Everything);
-        let others =
-            asking(package).into_iter().filter(|(by, _)| *by != one.package).collect::<Vec<_>>();
+        let others = requirers_of_locked(package)
+            .into_iter()
+            .filter(|(by, _)| *by != one.package)
+            .collect::<Vec<_>>();
         let obstacle = obstacle(session, &request, package, &others, &newest.to_string());
         match obstacle {
             Some(Newer { obstacle: Obstacle::Asked(asked), .. }) => {
@@ -184,7 +186,7 @@ pub(crate) fn note_newer(
                 one.held_back_by = asked.collect();
             }
             Some(newer) if matches!(newer.obstacle, Obstacle::Rule(_) | Obstacle::Passed(_)) => {
-                one.passed_over = Some(newer.in_short(&session.defaults().base));
+                one.passed_over = Some(newer.in_short(&session.reference_defaults().base));
             }
             _ => {}
         }
@@ -200,7 +202,7 @@ fn short(session: &Session, by: &str) -> String {
 fn opened(requirements: &Requirements, id: &PackageId, by: &str) -> Requirements {
     let mut opened = requirements.clone();
     let is_open = |asked: &&mut Asked| {
-        let is_own = asked.by == Requester::called(by) || asked.by == Requester::CommandLine;
+        let is_own = asked.by == Requester::from_name(by) || asked.by == Requester::CommandLine;
         asked.requirement.id == *id && is_own
     };
     for asked in opened.asked.iter_mut().filter(is_open) {

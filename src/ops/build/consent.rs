@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs;
 use crate::lock::LockedPackage;
-use crate::manifest::Build;
+use crate::manifest::BuildRecipe;
 use crate::manifest::source::printable;
 use crate::ops::apply::fetch::source_now;
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::session::words::lines;
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::{CONFIG_FILE, Registry, Untrusted};
+use crate::workspace::{CONFIG_FILE, ConfiguredRegistry, Untrusted};
 
 /// The folder in `~/.mu`, and the file in it.
 const FOLDER: &str = "trust";
@@ -54,7 +54,7 @@ impl Agreement {
         session: &Session,
         package: &LockedPackage,
         digest: &Digest,
-        build: &Build,
+        build: &BuildRecipe,
         confined: bool,
         dependencies: &[(&LockedPackage, Digest)],
     ) -> Self {
@@ -78,7 +78,7 @@ impl Agreement {
     /// What happens, for a person. What is foreign in it is escaped.
     fn shown(&self) -> String {
         let Self { id, version, digest, source, .. } = self;
-        let command = shown(&self.command);
+        let command = escaped_command(&self.command);
         let mut text =
             format!("the build of `{id}` {version} ({digest}) from `{source}` runs:\n  {command}");
         if !self.variables.is_empty() {
@@ -125,7 +125,7 @@ impl Agreement {
             ));
         }
         if self.command != before.command {
-            found.push(format!("it ran `{}`", shown(&before.command)));
+            found.push(format!("it ran `{}`", escaped_command(&before.command)));
         }
         for name in self.variables.iter().filter(|name| !before.variables.contains(name)) {
             found.push(format!("it now gets the variable {name}"));
@@ -135,7 +135,7 @@ impl Agreement {
         }
         if self.outputs != before.outputs {
             let outputs: Vec<String> = self.outputs.iter().map(InnerPath::to_string).collect();
-            found.push(format!("it now makes {}", shown(&outputs)));
+            found.push(format!("it now makes {}", escaped_command(&outputs)));
         }
         match (self.confined, before.confined) {
             (false, true) => found.push("it was confined, and is not now".to_owned()),
@@ -175,7 +175,7 @@ fn source(session: &Session, package: &LockedPackage) -> String {
 }
 
 /// Whether the settings name a package as one whose build may run, and it comes from where the user expects it.
-pub(super) fn is_named(session: &Session, package: &LockedPackage) -> bool {
+pub(super) fn is_build_permitted(session: &Session, package: &LockedPackage) -> bool {
     session.workspace.settings.untrusted(&package.id).is_none()
 }
 
@@ -194,7 +194,7 @@ pub(super) fn not_named(session: &Session, packages: &[&LockedPackage]) -> Comma
     for one in packages {
         match session.workspace.settings.untrusted(&one.id) {
             None | Some(Untrusted::Unnamed) => unnamed.push(one.id.as_str()),
-            Some(Untrusted::Led(Registry { prefix, url, .. })) => {
+            Some(Untrusted::Led(ConfiguredRegistry { prefix, url, .. })) => {
                 let place = url.as_ref().map(ToString::to_string).unwrap_or_default();
                 error = error.hint(format!(
                     "you trust `{}`, but this workspace leads `{prefix}` to `{place}`: if that is right, lead it there in `~/.mu/{CONFIG_FILE}`, too",
@@ -249,7 +249,7 @@ pub(super) fn ask(session: &Session, wanted: Agreement) -> Result<(), CommandErr
         session.events.note(&text);
     } else if !session.events.confirm(&format!("{text}\nRun it?")) {
         let Agreement { id, version, command, .. } = &wanted;
-        let command = shown(command);
+        let command = escaped_command(command);
         let message = match wanted.confined {
             true => format!(
                 "nobody has agreed to the build of `{id}` {version}, which runs `{command}`"
@@ -293,7 +293,7 @@ fn keep(session: &Session, path: &Path, new: Agreement) -> Result<(), fs::FileEr
 }
 
 /// A command as people read it: foreign, so escaped.
-pub(super) fn shown(command: &[String]) -> String {
+pub(super) fn escaped_command(command: &[String]) -> String {
     let word = |word: &String| {
         let word = printable(word);
         let is_plain = |c: char| c.is_alphanumeric() || "/.-_:@+=,%".contains(c);

@@ -9,7 +9,7 @@ use mu_provider::{Digest, FileDigest};
 use sha2::{Digest as _, Sha256};
 
 use crate::lock::LockedPackage;
-use crate::manifest::Build;
+use crate::manifest::BuildRecipe;
 use crate::ops::build::confine::{EPOCH, SYSTEM};
 use crate::ops::{Code, CommandError, Session};
 use crate::packs::hash_file;
@@ -19,10 +19,10 @@ use crate::packs::hash_file;
 /// # Errors
 ///
 /// When one that the manifest names is not set, or has a token of mu's.
-pub(super) fn environment(
+pub(super) fn build_environment(
     session: &Session,
     package: &LockedPackage,
-    build: &Build,
+    build: &BuildRecipe,
 ) -> Result<BTreeMap<String, String>, CommandError> {
     let mut all = BTreeMap::new();
     // Not even with consent: a token would be for everything that the user may do there.
@@ -74,10 +74,10 @@ fn path(session: &Session) -> String {
 /// # Errors
 ///
 /// When a program of `tools` is not there.
-pub(super) fn key(
+pub(super) fn build_key(
     digest: &Digest,
     dependencies: &BTreeMap<String, Digest>,
-    build: &Build,
+    build: &BuildRecipe,
     environment: &BTreeMap<String, String>,
     confined: bool,
 ) -> Result<String, CommandError> {

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Lockfile};
-use crate::manifest::{Build, JSON_NAME, Manifest, YAML_NAME};
+use crate::manifest::{BuildRecipe, JSON_NAME, Manifest, YAML_NAME};
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::apply::install::install;
 use crate::ops::build::confine::Unconfined;
@@ -84,7 +84,7 @@ pub struct BuildReport {
 struct Buildable<'lock> {
     package: &'lock LockedPackage,
     stored: Stored,
-    build: Build,
+    build: BuildRecipe,
 }
 
 /// Builds packages and what they depend on, and installs the results.
@@ -112,7 +112,7 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
     // Trust comes before everything else: nobody is asked about a build that the settings do not name. Untrusted ones
     // are left out and listed, unless they were named, or nothing else is left.
     let (named, others): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|one| consent::is_named(session, one.package));
+        found.into_iter().partition(|one| consent::is_build_permitted(session, one.package));
     found = named;
     if !others.is_empty() && (found.is_empty() || !request.packages.is_empty()) {
         let packages: Vec<&LockedPackage> = others.iter().map(|one| one.package).collect();
@@ -126,7 +126,7 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
     // Everything is asked, and what is missing is reported, before anything runs.
     for one in &found {
         let Buildable { package, stored, build } = one;
-        key::environment(session, package, build)?;
+        key::build_environment(session, package, build)?;
         Prepared::check_outputs(package, build)?;
         let seen: Vec<(&LockedPackage, Digest)> = dependencies(&lock, &package.id)
             .into_iter()
@@ -162,8 +162,8 @@ fn asked(
 ) -> Result<BTreeSet<PackageId>, CommandError> {
     let mut asked = BTreeSet::new();
     for text in texts {
-        let id = find_used(session, lock, &PackageName::alone(text, Purpose::Build)?)?;
-        if lock.find(&id).any(|package| package.source.is_workspace()) {
+        let id = find_used(session, lock, &PackageName::without_version(text, Purpose::Build)?)?;
+        if lock.find(&id).any(|package| package.source.is_workspace_folder()) {
             let message = format!(
                 "`{id}` is a package of this workspace, and `mu build` builds what it depends on"
             );
@@ -226,7 +226,7 @@ fn buildable<'lock>(
     let mut found = Vec::new();
     for index in lock.install_order() {
         let package = &lock.packages[index];
-        let is_fetched = !package.source.is_workspace() && !package.source.is_placed();
+        let is_fetched = !package.source.is_workspace_folder() && !package.source.is_placed_pack();
         if !is_fetched || !asked.contains(&package.id) {
             continue;
         }
@@ -247,7 +247,7 @@ fn buildable<'lock>(
 }
 
 /// The build in the manifest of a tree.
-fn build_of(stored: &Stored) -> Result<Option<Build>, CommandError> {
+fn build_of(stored: &Stored) -> Result<Option<BuildRecipe>, CommandError> {
     for name in [YAML_NAME, JSON_NAME] {
         let path = stored.folder.join(name);
         if let Some(text) = crate::fs::read_text_if_there(&path)? {
@@ -295,9 +295,9 @@ fn build_one(
         digests.insert(other.id.to_string(), digest);
         folders.insert(folder_of(&other.id), session.store.tree_path(&digest));
     }
-    let environment = key::environment(session, package, build)?;
+    let environment = key::build_environment(session, package, build)?;
     let confined = !request.no_sandbox;
-    let key = key::key(&stored.digest, &digests, build, &environment, confined)?;
+    let key = key::build_key(&stored.digest, &digests, build, &environment, confined)?;
     let work = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     let prepared = Prepared {
         session,
@@ -344,7 +344,7 @@ fn place(
             .hint("run `mu build` without --locked, and commit Mu.lock")
             .hint("`mu build --check` shows whether the builds are reproducible"));
     }
-    let requirements = names::collect(session, previous.extra.clone())?;
+    let requirements = names::collect_looked_up(session, previous.extra.clone())?;
     let resolved = Resolved { lock: Arc::new(lock), previous, ..Resolved::default() };
     install(session, &requirements, resolved, &[], false)?;
     Ok(())

@@ -14,10 +14,10 @@ use mu_provider_hub::archive::{Sink, unpack_tar};
 use crate::formats::manifest_names;
 use crate::fs::{self, Lock, Sharing};
 use crate::lock::LockedPackage;
-use crate::manifest::Build;
+use crate::manifest::BuildRecipe;
 use crate::ops::apply::fetch::add_entry;
-use crate::ops::build::confine::{self, Ended, Order, is_in};
-use crate::ops::build::consent::shown;
+use crate::ops::build::confine::{self, Ended, Order, is_in_output};
+use crate::ops::build::consent::escaped_command;
 use crate::ops::session::words::lines;
 use crate::ops::{Code, CommandError, Session};
 use crate::store::Stored;
@@ -35,7 +35,7 @@ const BYTES: u64 = 4 << 30;
 pub(super) struct Prepared<'run> {
     pub(super) session: &'run Session,
     pub(super) package: &'run LockedPackage,
-    pub(super) build: &'run Build,
+    pub(super) build: &'run BuildRecipe,
     /// The package itself.
     pub(super) stored: &'run Stored,
     /// What it depends on, by the place below the folder of packs.
@@ -46,7 +46,7 @@ pub(super) struct Prepared<'run> {
 }
 
 /// What a build made.
-pub(super) struct Made {
+pub(super) struct BuildResult {
     /// The digest of the package together with its outputs.
     pub(super) digest: Digest,
     /// Whether it was built before.
@@ -61,7 +61,7 @@ impl Prepared<'_> {
     /// # Errors
     ///
     /// When the program fails, does not make its outputs, or makes something else the second time.
-    pub(super) fn make(&self, check: bool) -> Result<Made, CommandError> {
+    pub(super) fn make(&self, check: bool) -> Result<BuildResult, CommandError> {
         //     CACHE/builds/KEY/
         //         lock      held while it is built
         //         log       what the program has printed
@@ -76,7 +76,7 @@ impl Prepared<'_> {
         })?;
         let (log, result) = (folder.join("log"), folder.join("result"));
         if let Some(digest) = self.known(&result)?.filter(|_| !check) {
-            return Ok(Made { digest, reused: true, log });
+            return Ok(BuildResult { digest, reused: true, log });
         }
         let digest = self.run(&folder)?;
         if check {
@@ -86,7 +86,7 @@ impl Prepared<'_> {
             }
         }
         fs::write_atomic(&result, digest.to_string().as_bytes())?;
-        Ok(Made { digest, reused: false, log })
+        Ok(BuildResult { digest, reused: false, log })
     }
 
     /// The result of an earlier build, if the store has it.
@@ -147,8 +147,9 @@ impl Prepared<'_> {
 
     /// Adds the package with its outputs, which come as a tar, to the store.
     fn keep(&self, outputs: impl Read) -> Result<Digest, CommandError> {
-        let is_output =
-            |path: &str| self.build.outputs.iter().any(|output| is_in(path, output.as_str()));
+        let is_output = |path: &str| {
+            self.build.outputs.iter().any(|output| is_in_output(path, output.as_str()))
+        };
         let mut missing = None;
         let added = self.session.store.add(None, |writer| {
             // The package may have an older result in the place of an output.
@@ -185,10 +186,10 @@ impl Prepared<'_> {
     /// Refuses outputs that a build must not have.
     pub(super) fn check_outputs(
         package: &LockedPackage,
-        build: &Build,
+        build: &BuildRecipe,
     ) -> Result<(), CommandError> {
         let is_output =
-            |name: &&str| build.outputs.iter().any(|output| is_in(name, output.as_str()));
+            |name: &&str| build.outputs.iter().any(|output| is_in_output(name, output.as_str()));
         let Some(name) = manifest_names().find(|name| is_output(name)) else { return Ok(()) };
         let message = format!(
             "the outputs of the build of `{}` {} contain `{name}`, and a build must not change the manifest",
@@ -200,7 +201,7 @@ impl Prepared<'_> {
     /// The error of a program that did not end well, with all that it said.
     fn failed(&self, ended: &Ended, log: &Path, (seconds, bytes): (u64, u64)) -> CommandError {
         let LockedPackage { id, version, .. } = self.package;
-        let command = shown(&self.build.command);
+        let command = escaped_command(&self.build.command);
         let how = match ended {
             Ended::Status(status) => format!("ended with status {status}"),
             Ended::Signal(signal) => format!("was ended by signal {signal}"),
@@ -276,7 +277,7 @@ impl<F: Fn(&str) -> bool> Arriving<'_, '_, F> {
         if !(self.is_output)(&text) {
             return Err(self.writer.refuse(path, "not one of the outputs"));
         }
-        self.open.retain(|output| !is_in(&text, output.as_str()));
+        self.open.retain(|output| !is_in_output(&text, output.as_str()));
         Ok(())
     }
 }

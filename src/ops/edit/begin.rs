@@ -24,7 +24,7 @@ use crate::ops::session::providers;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
-use crate::workspace::edits::{EDIT_FOLDER, Edit, Edits, State};
+use crate::workspace::edits::{EDIT_FOLDER, Edit, RecordedEdits, State};
 
 /// Where a clone is made.
 const NEW: OwnPath = InnerPath::own(".mu/edit/new");
@@ -53,19 +53,19 @@ pub struct BeginRequest {
 pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, CommandError> {
     let root = session.workspace.root.clone();
     let lock = session.lockfile()?.unwrap_or_default();
-    let name = PackageName::alone(&request.reference, Purpose::Edit)?;
+    let name = PackageName::without_version(&request.reference, Purpose::Edit)?;
     // Only a package that others publish can be edited, and that is in use here.
-    let written = session.id_of(name.reference());
+    let written = session.id_of_argument(name.reference());
     if own_place(session, &written).is_some() {
         return Err(own(session, &written));
     }
     let id = find_used(session, &lock, &name)?;
-    let package = lock.find(&id).last().filter(|package| !package.source.is_workspace());
+    let package = lock.find(&id).last().filter(|package| !package.source.is_workspace_folder());
     let Some(package) = package.filter(|_| session.places.member_of(&id).is_none()) else {
         return Err(own(session, &id));
     };
     // `mu edit` once more uses the edit that is there.
-    let mut edits = Edits::read(&root)?;
+    let mut edits = RecordedEdits::read(&root)?;
     if let Some(known) = known(session, &mut edits, &id)? {
         return seen(session, &known);
     }
@@ -111,7 +111,7 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
 fn make(
     session: &Session,
     request: &BeginRequest,
-    edits: &Edits,
+    edits: &RecordedEdits,
     package: &LockedPackage,
     (root, branch): (&Folder, BranchName),
 ) -> Result<Edit, CommandError> {
@@ -183,16 +183,16 @@ fn own_place(session: &Session, id: &PackageId) -> Option<String> {
 /// The edit of the package that there already is, which is used from now on. Forgets one whose folder is gone.
 fn known(
     session: &Session,
-    edits: &mut Edits,
+    edits: &mut RecordedEdits,
     id: &PackageId,
 ) -> Result<Option<Edit>, CommandError> {
     let root = &session.workspace.root;
     let is_it = |edit: &Edit| edit.id == id.as_str();
-    edits.edits.retain(|edit| !is_it(edit) || edit.state(root) != State::Missing);
+    edits.edits.retain(|edit| !is_it(edit) || edit.state_on_disk(root) != State::Missing);
     let there = edits
         .edits
         .iter_mut()
-        .find(|edit| is_it(edit) && matches!(edit.state(root), State::InUse | State::Kept));
+        .find(|edit| is_it(edit) && matches!(edit.state_on_disk(root), State::InUse | State::Kept));
     let Some(edit) = there else { return Ok(None) };
     edit.kept = false;
     let edit = edit.clone();
@@ -217,13 +217,13 @@ fn refuse_placed(session: &Session, id: &PackageId) -> Result<(), CommandError> 
 
 /// An edit in a clone of the same repository that is already here.
 fn beside(
-    edits: &Edits,
+    edits: &RecordedEdits,
     root: &Folder,
     origin: &Origin,
     package: &LockedPackage,
 ) -> Result<Option<Edit>, CommandError> {
     let is_same = |edit: &&Edit| {
-        edit.url.as_deref() == Some(&origin.url) && edit.state(root.path()) == State::InUse
+        edit.url.as_deref() == Some(&origin.url) && edit.state_on_disk(root.path()) == State::InUse
     };
     let Some(other) = edits.edits.iter().find(is_same) else { return Ok(None) };
     // Several packages of one repository are worked on in one clone, so that one commit can change them all.
@@ -276,7 +276,7 @@ fn target(
     //
     //     the package is the whole repository    aws/ec2, or with its base hub.mu.com/aws/ec2
     //     a folder of a repository, in Git       github.com/acme/mono, so that its folder `db` is github.com/acme/mono/db
-    let [in_base, by_name, ..] = session.places.search().places(id);
+    let [in_base, by_name, ..] = session.places.search().package_places(id);
     let [in_base, by_name] = [in_base, by_name].map(|place| relative(root, &place.folder));
     let is_named = origin.is_none_or(|origin| origin.is_named);
     let wanted: Vec<String> = match inside {
@@ -324,7 +324,7 @@ fn joined(clone: &InnerPath, inside: Option<&InnerPath>) -> InnerPath {
 
 /// `edit/LEAF-VERSION`, with nothing in it that a branch may not have.
 fn branch_for(leaf: &str, package: &LockedPackage) -> String {
-    let commit = package.commit.as_ref().filter(|_| !package.has_version());
+    let commit = package.commit.as_ref().filter(|_| !package.is_versioned());
     let version = commit.map_or(&*package.version, Commit::short);
     let is_fine = |character: char| character.is_ascii_alphanumeric() || "._-+".contains(character);
     let text = format!("{leaf}-{version}");
@@ -353,7 +353,7 @@ fn cloned(
 /// What makes the clones of a session, and asks their remotes.
 pub(super) fn copies(session: &Session) -> WorkingCopies {
     let (environment, offline) = (&session.environment, session.options.offline);
-    let options = providers::git(environment, offline, &session.http(), &session.folders);
+    let options = providers::git_options(environment, offline, &session.http(), &session.folders);
     WorkingCopies::new(&options)
 }
 
@@ -412,7 +412,8 @@ fn check_package(
     };
     // Another name in the manifest means another package: the repository was renamed, or the package has moved on.
     let called = &loaded.manifest.name;
-    let is_it = called.name().as_str() == id.name_str() || called.id(&session.defaults()) == *id;
+    let is_it =
+        called.name().as_str() == id.name_str() || called.id(&session.reference_defaults()) == *id;
     if is_named && loaded.path.ends_with(YAML_NAME) && !is_it {
         let message = format!("the package in `{place}` is called `{called}`, not `{name}`");
         return Err(CommandError::new(Code::NotFound, message).hint(hint));

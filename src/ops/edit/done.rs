@@ -15,12 +15,12 @@ use super::{Edited, find, package_of, seen};
 use crate::fs;
 use crate::manifest::{YAML_NAME, generated_manifest};
 use crate::ops::session::edits::git_around;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
 use crate::ops::session::locked::ambiguous;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::workspace::edits::{Edit, Edits, State, TRASH};
+use crate::workspace::edits::{Edit, RecordedEdits, State, TRASH};
 use crate::workspace::programs::local_git;
 
 /// How long a clone stays in the trash, in seconds.
@@ -63,12 +63,12 @@ pub struct Ended {
 ///
 /// [`Code::Conflict`] with all reasons if something would be lost; nothing has changed then. [`Code::Offline`] if the remotes
 /// may not be asked.
-pub fn done(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, CommandError> {
+pub fn end_edits(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, CommandError> {
     let root = &session.workspace.root;
-    let mut edits = Edits::read(root)?;
+    let mut edits = RecordedEdits::read(root)?;
     let mut meant: Vec<usize> = match request.all {
         true => (0..edits.edits.len())
-            .filter(|at| edits.edits[*at].state(root) != State::InTrash)
+            .filter(|at| edits.edits[*at].state_on_disk(root) != State::InTrash)
             .collect(),
         false => request
             .references
@@ -90,7 +90,7 @@ pub fn done(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, Comm
     for &at in &meant {
         ended.push(end(session, &mut edits, at, &ended, request)?);
     }
-    edits.edits.retain(|edit| edit.state(root) != State::Missing);
+    edits.edits.retain(|edit| edit.state_on_disk(root) != State::Missing);
     edits.write(root)?;
     Ok(ended)
 }
@@ -98,7 +98,7 @@ pub fn done(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, Comm
 /// Refuses to end edits if anything in their clones would be lost, for all reasons at once.
 fn check(
     session: &Session,
-    edits: &Edits,
+    edits: &RecordedEdits,
     meant: &[usize],
     is_forced: bool,
 ) -> Result<(), CommandError> {
@@ -111,13 +111,16 @@ fn check(
     for edit in meant.iter().map(|at| &edits.edits[*at]) {
         // A clone that other edits use as well does not go alone.
         let others = edits.edits.iter().enumerate().filter(|(at, other)| {
-            !meant.contains(at) && other.clone == edit.clone && other.state(root) != State::InTrash
+            !meant.contains(at)
+                && other.clone == edit.clone
+                && other.state_on_disk(root) != State::InTrash
         });
         for (_, other) in others {
             reasons.push(format!("{}: `{}` is edited in the same clone", edit.clone, other.id));
             together.push(other);
         }
-        if is_forced || clones.contains(&&edit.clone) || edit.state(root) == State::Missing {
+        if is_forced || clones.contains(&&edit.clone) || edit.state_on_disk(root) == State::Missing
+        {
             continue;
         }
         clones.push(&edit.clone);
@@ -140,7 +143,8 @@ fn check(
     let mut error = CommandError::new(code, message);
     if !together.is_empty() {
         let named = meant.iter().map(|at| &edits.edits[*at]).chain(together);
-        let mut names: Vec<String> = named.map(|edit| quoted(&edit.id.to_string())).collect();
+        let mut names: Vec<String> =
+            named.map(|edit| quoted_for_shell(&edit.id.to_string())).collect();
         names.sort();
         names.dedup();
         let force = if is_forced { "--force " } else { "" };
@@ -213,7 +217,7 @@ fn worded(clone: &str, unsaved: &Unsaved) -> String {
 /// Ends one edit; its clone may have gone into the trash with an earlier one.
 fn end(
     session: &Session,
-    edits: &mut Edits,
+    edits: &mut RecordedEdits,
     at: usize,
     before: &[Ended],
     request: &DoneRequest,
@@ -242,7 +246,7 @@ fn end(
         edits.write(&root)?;
         return Ok(Ended { trash: with.trash.clone(), ..ended });
     }
-    if edit.state(&root) == State::Missing {
+    if edit.state_on_disk(&root) == State::Missing {
         return Ok(Ended { ways: Vec::new(), ..ended });
     }
     let name = name_in_trash(&opened, &ended.id, session.environment.now)?;
@@ -319,8 +323,8 @@ fn ways(
     let reference = format!("{marked}{folder}#{branch}");
     let name = session.short_name(id);
     vec![
-        format!("wait for a released version, then `mu update {}`", quoted(&name)),
-        format!("`mu add {}` depends on the branch", quoted(&reference)),
+        format!("wait for a released version, then `mu update {}`", quoted_for_shell(&name)),
+        format!("`mu add {}` depends on the branch", quoted_for_shell(&reference)),
         format!(
             "`overrides: {{{}: \"{reference}\"}}` in `.mu/workspace.yaml` uses the branch everywhere",
             edit.id
@@ -335,10 +339,10 @@ fn ways(
 /// When one cannot be removed.
 pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandError> {
     let root = &session.workspace.root;
-    let mut edits = Edits::read(root)?;
+    let mut edits = RecordedEdits::read(root)?;
     let is_old = |edit: &Edit| {
         let age = edit.trashed.map(|trashed| session.environment.now - trashed);
-        edit.state(root) == State::InTrash && age.is_some_and(|age| age > KEPT)
+        edit.state_on_disk(root) == State::InTrash && age.is_some_and(|age| age > KEPT)
     };
     let old: Vec<Edit> = edits.edits.iter().filter(|edit| is_old(edit)).cloned().collect();
     // Several edits of one clone are one folder in the trash.
@@ -364,8 +368,8 @@ pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandErr
 /// When there is none, or something else is in its place now.
 pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandError> {
     let root = &session.workspace.root;
-    let mut edits = Edits::read(root)?;
-    let in_trash = |edit: &&Edit| edit.state(root) == State::InTrash;
+    let mut edits = RecordedEdits::read(root)?;
+    let in_trash = |edit: &&Edit| edit.state_on_disk(root) == State::InTrash;
     let is_exact =
         |edit: &&Edit| edit.trash.as_ref().is_some_and(|trash| *trash == *name) || edit.id == name;
     let ends_so = |edit: &&Edit| edit.id.ends_with(&format!("/{name}"));

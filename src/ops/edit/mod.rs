@@ -1,6 +1,6 @@
 //! `edit`: makes a package that the workspace uses editable, as a clone of its repository, and ends that again.
 //!
-//! [`begin`] clones and places, [`done`] ends an edit if nothing would be lost, [`restore`] takes one out of the trash. No
+//! [`begin`] clones and places, [`end_edits`] ends an edit if nothing would be lost, [`restore`] takes one out of the trash. No
 //! committed file changes: what is edited is in `.mu/edits.json` and in Git's own file of patterns. Installing what is used
 //! then is the caller's part.
 
@@ -10,7 +10,7 @@ mod origin;
 
 pub use self::begin::{BeginRequest, begin};
 pub use self::done::restore;
-pub use self::done::{DoneRequest, Ended, done, prune_trash};
+pub use self::done::{DoneRequest, Ended, end_edits, prune_trash};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::ops::session::locked::ambiguous;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::workspace::edits::{Edit, Edits, State};
+use crate::workspace::edits::{Edit, RecordedEdits, State};
 use crate::workspace::programs::local_git;
 
 /// One edit, and its state.
@@ -69,14 +69,14 @@ pub enum Is {
 ///
 /// When they cannot be read.
 pub fn list(session: &Session) -> Result<Vec<Edited>, CommandError> {
-    let edits = Edits::read(&session.workspace.root)?;
+    let edits = RecordedEdits::read(&session.workspace.root)?;
     edits.edits.iter().map(|edit| seen(session, edit)).collect()
 }
 
 /// An edit and its state.
 fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
     let root = &session.workspace.root;
-    let state = edit.state(root);
+    let state = edit.state_on_disk(root);
     let folder = root.join(&edit.folder);
     let is_there = matches!(state, State::InUse | State::Kept);
     let local = local_git(&session.environment);
@@ -113,14 +113,14 @@ fn package_of(edit: &Edit) -> Result<PackageId, CommandError> {
 }
 
 /// The place in `edits` of the one that a reference means: by its id, or by the end of its name if no other ends so.
-fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandError> {
-    let name = PackageName::alone(text, Purpose::Done)?;
+fn find(session: &Session, edits: &RecordedEdits, text: &str) -> Result<usize, CommandError> {
+    let name = PackageName::without_version(text, Purpose::Done)?;
     let reference = name.reference();
-    let id = session.id_of(reference);
+    let id = session.id_of_argument(reference);
     let name = reference.name().as_str();
     let root = &session.workspace.root;
     // An edit in the trash has ended.
-    let known = |edit: &Edit| edit.state(root) != State::InTrash;
+    let known = |edit: &Edit| edit.state_on_disk(root) != State::InTrash;
     let exact = edits.edits.iter().position(|edit| known(edit) && edit.id == id.as_str());
     if let Some(exact) = exact {
         return Ok(exact);

@@ -6,8 +6,8 @@ use mu_provider_git::TagName;
 use crate::formats;
 use crate::index::Candidate;
 use crate::lock::LockedPackage;
-use crate::ops::apply::fetch::{bring_locked, place_of};
-use crate::ops::session::error::quoted;
+use crate::ops::apply::fetch::{bring_locked, location_in_settings};
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Session};
 use mu_formats::Reading;
 
@@ -62,7 +62,9 @@ impl Origin {
                 (url, folder, package.commit.clone())
             }
             // No registry has it, and its owner changes it where it is.
-            (None, None) if package.source.is_folder() => return Err(in_folder(session, package)),
+            (None, None) if package.source.is_outside_folder() => {
+                return Err(in_folder(session, package));
+            }
             (None, None) => {
                 // It comes from a registry, where its author says which repository it was made from.
                 let (repository, commit) = said(session, package)?;
@@ -72,7 +74,7 @@ impl Origin {
                     return Err(unknown(session, package));
                 }
                 // The package says so, and not the user.
-                named_by = Some(place_of(session, package)?.root);
+                named_by = Some(location_in_settings(session, package)?.root);
                 (url, folder.unwrap_or_default(), commit)
             }
         };
@@ -112,7 +114,7 @@ fn git_place(
     if !provider.is_ok_and(|provider| provider.facts().is_repository) {
         return Ok(None);
     }
-    let location = place_of(session, package)?;
+    let location = location_in_settings(session, package)?;
     let folder = location.folder.or_else(|| package.folder.clone()).unwrap_or_default();
     Ok(Some((location.root, folder)))
 }
@@ -125,7 +127,7 @@ fn said(
     let index = session.index();
     let listed = package.parsed_version().and_then(|version| {
         let releases = index.published(&package.id).ok()?;
-        let position = releases.position(&version)?;
+        let position = releases.position_of_version(&version)?;
         let candidate = Candidate::Release(position);
         Some(index.release_in_full(&package.id, candidate).ok()?.1)
     });
@@ -168,7 +170,7 @@ fn in_folder(session: &Session, package: &LockedPackage) -> CommandError {
 }
 
 fn unknown(session: &Session, package: &LockedPackage) -> CommandError {
-    let name = quoted(&session.short_name(&package.id));
+    let name = quoted_for_shell(&session.short_name(&package.id));
     let message = format!(
         "`{}` {} does not say in which repository its source is",
         session.short_name(&package.id),

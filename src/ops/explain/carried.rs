@@ -16,7 +16,7 @@ use crate::fs;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::names::id_in;
-use crate::ops::session::installed_packs::wanted;
+use crate::ops::session::installed_packs::needed_packs;
 use crate::reference::{PackageId, Version};
 
 /// How many charts may be inside each other.
@@ -41,17 +41,17 @@ impl fmt::Display for Inside {
 }
 
 /// Versions inside of charts by the packages in Mu.lock that they are of.
-pub(crate) type Carried = BTreeMap<PackageId, BTreeSet<Inside>>;
+pub(crate) type CarriedVersions = BTreeMap<PackageId, BTreeSet<Inside>>;
 
 /// What Helm uses for the charts of the workspace otherwise than Mu.lock says.
-pub(crate) fn carried(session: &Session, lock: &Lockfile) -> Carried {
-    let mut carried = Carried::new();
+pub(crate) fn carried(session: &Session, lock: &Lockfile) -> CarriedVersions {
+    let mut carried = CarriedVersions::new();
     let charts = session.workspace.members.iter().filter(|member| {
-        let format = formats::format_of(&member.manifest_path);
+        let format = formats::format_of_manifest(&member.manifest_path);
         format.is_some_and(|format| format.name == helm::FORMAT.name)
     });
     let packs = session.packs();
-    let places: BTreeMap<usize, _> = wanted(lock).collect();
+    let places: BTreeMap<usize, _> = needed_packs(lock).collect();
     for member in charts {
         for needed in &member.manifest.dependencies {
             let id = lock.used_for(&id_in(session, member, &needed.reference)).clone();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::index::Universe as _;
 use crate::ops::Session;
 use crate::ops::explain::ways_out::{Remedy, line_in};
-use crate::ops::session::age::date;
+use crate::ops::session::age::date_text;
 use crate::reference::{PackageId, Version};
 use crate::select::{Clash, Conflict, Fact, Rejection, Requirer};
 use crate::workspace::{Cutoff, Key, ReleaseAge};
@@ -154,7 +154,7 @@ impl<'a> ConflictDetails<'a> {
 }
 
 /// Describes the versions of a package that are too new: a line, if there are any.
-pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
+pub(super) fn too_new_notes(session: &Session, clash: &Clash) -> Vec<String> {
     let young = clash.rejected.iter().filter(|(rejection, _)| *rejection == Rejection::TooNew);
     young.filter_map(|(_, versions)| note(session, clash, &versions.runs.first()?.first)).collect()
 }
@@ -162,16 +162,17 @@ pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
 /// Describes `oldest`, the first too new version that the rule will allow.
 fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
     let releases = session.index().releases(&clash.id).ok()?;
-    let published = releases.published(releases.position(&Version::parse(oldest).ok()?)?)?;
+    let published =
+        releases.published(releases.position_of_version(&Version::parse(oldest).ok()?)?)?;
     let now = session.environment.now;
     let age = session.workspace.settings.release_age(now);
     let rule = match (session.options.published_before, age) {
         (Some(moment), _) => {
-            format!("; `--exclude-newer` excludes versions newer than {}", date(moment))
+            format!("; `--exclude-newer` excludes versions newer than {}", date_text(moment))
         }
         (None, Some(ReleaseAge { cutoff, named_by })) => {
             let effect = match cutoff {
-                Cutoff::Age(age) => format!("allows it from {} on", date(published + age)),
+                Cutoff::Age(age) => format!("allows it from {} on", date_text(published + age)),
                 Cutoff::Moment(_) => "excludes newer versions".to_owned(),
             };
             format!("; `minimumReleaseAge: {cutoff}` ({}) {effect}", file(session, named_by))

@@ -4,23 +4,24 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use crate::index::LeftOut;
-use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest, unreadable_version};
+use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest_ids, unreadable_version};
 use crate::manifest::source::printable;
 use crate::ops::explain::details;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
-use crate::ops::explain::other_places::{installed, only_pack, stripped};
+use crate::ops::explain::other_places::{only_pack, report_installed, stripped};
 use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::explain::unserved;
 use crate::ops::explain::ways_out::{self, Remedy};
-use crate::ops::requirements::steps::Step;
-use crate::ops::requirements::{ADD, Asked, Requirements};
-use crate::ops::session::error::{code_of, place, quoted};
+use crate::ops::requirements::steps::CommandChange;
+use crate::ops::requirements::{ADD_REQUIRER, Asked, Requirements};
+use crate::ops::session::error::{code_of, place, quoted_for_shell};
 use crate::ops::session::source::source_of;
 use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, Defaults, PackageId};
 use crate::select::{
-    CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished, WayOut,
+    CapabilityClash, Conflict, Fact, Failure, Requirer, SelectionRequest, Strategy, Unfinished,
+    WayOut,
 };
 
 /// The error of a failed selection, with what helps against it; `leads_out` tries what the commands of a way out change in manifests.
@@ -32,13 +33,13 @@ use crate::select::{
 /// 3. the ways out, each of which was tried; the cheapest comes first;
 /// 4. what the settings can say of the runtime;
 /// 5. only if there is nothing else: where to look for versions, and what the command itself left out.
-pub(crate) fn failed(
+pub(crate) fn selection_error(
     session: &Session,
     requirements: &Requirements,
     strategy: &dyn Strategy,
-    request: &Request,
+    request: &SelectionRequest,
     mut failure: Failure,
-    leads_out: &dyn Fn(&WayOut, &[Step]) -> bool,
+    leads_out: &dyn Fn(&WayOut, &[CommandChange]) -> bool,
 ) -> CommandError {
     if let Failure::Conflict(conflict) = &mut failure {
         // Before ways out are looked for: names that are similar, for example, come from the session.
@@ -47,7 +48,7 @@ pub(crate) fn failed(
     let ways_out = strategy.ways_out(session.index(), request, &failure);
     let remedies = ways_out::remedies(session, requirements, &ways_out, leads_out);
     match failure {
-        Failure::Unavailable(error) => unavailable(session, error),
+        Failure::Unavailable(error) => unavailable_error(session, error),
         Failure::Unfinished(unfinished) => too_hard(session, requirements, &unfinished, remedies),
         Failure::Conflict(mut conflict) => {
             // After them, because they find requirements by who has them, and this gives some another name.
@@ -65,7 +66,7 @@ pub(crate) fn failed(
                 let id = &clash.id;
                 let own = session.workspace.member(id).map(|member| misplaced(session, member));
                 let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
-                let hints = hints.chain(installed(session, id)).chain(stripped(session, id));
+                let hints = hints.chain(report_installed(session, id)).chain(stripped(session, id));
                 let hints = hints.chain(unserved::no_place(session, id));
                 error = hints.fold(error, CommandError::hint);
             }
@@ -73,7 +74,7 @@ pub(crate) fn failed(
             error = packs.fold(error, CommandError::hint);
             // 2. Which command changes what is required.
             if !missing && remedies.is_empty() && moves_own(requirements) {
-                let file = session.workspace.manifest_name();
+                let file = session.workspace.common_manifest_name();
                 let hint = format!(
                     "`mu add 'PKG#VERSION'` changes the requirement in {file}, `mu upgrade` raises it"
                 );
@@ -101,13 +102,17 @@ pub(crate) fn failed(
                 error = error.hint(absent(session, &clash.id));
             }
             if let [clash] = &conflict.clashes[..]
-                && clash.asked.iter().flatten().any(|asked| ArtifactDigest::is_one(asked))
+                && clash
+                    .asked
+                    .iter()
+                    .flatten()
+                    .any(|asked| ArtifactDigest::is_artifact_digest(asked))
                 && error.hints.is_empty()
             {
                 // Its id alone may not say that it is in an OCI registry.
                 let name = session.index().written(&clash.id);
                 let name = name.map_or_else(|| session.short_name(&clash.id), Cow::Owned);
-                let name = quoted(&name);
+                let name = quoted_for_shell(&name);
                 error =
                     error.hint(format!("`mu versions {name}` lists the versions that there are"));
             }
@@ -192,14 +197,14 @@ const MOST_FOLDERS: usize = 8;
 fn complete(session: &Session, conflict: &mut Conflict) {
     let is_missing = is_missing(conflict);
     for clash in &mut conflict.clashes {
-        clash.notes.extend(details::notes(session, clash));
+        clash.notes.extend(details::too_new_notes(session, clash));
         if clash.tried.is_some() {
             let lock = session.lockfile().ok().flatten().unwrap_or_default();
             let locked = lock.packages.iter().map(|package| package.id.clone());
             let members = session.workspace.members.iter().map(|member| member.id.clone());
             // What the registry found similar, what is in the workspace and what is locked are weighed together.
             let known = std::mem::take(&mut clash.similar).into_iter().chain(members).chain(locked);
-            clash.similar = nearest(&clash.id, known);
+            clash.similar = nearest_ids(&clash.id, known);
         } else if is_missing {
             // It may have no version at all.
             let route = session.index().route(&clash.id);
@@ -250,7 +255,7 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
         let Some(place) = conflict.facts.iter().position(is_it) else { continue };
         let Fact::Requires { asked, .. } = &mut conflict.facts[place] else { continue };
         asked.retain(|one| *one != wording);
-        let by = Requirer::Roots(vec![ADD.to_owned()]);
+        let by = Requirer::Roots(vec![ADD_REQUIRER.to_owned()]);
         let id = new.requirement.id.clone();
         let fact = Fact::Requires { by, id, asked: vec![wording] };
         // If the manifest's own wording is in the same fact, that stays, and the command's comes behind it.
@@ -277,7 +282,7 @@ fn indent(lines: &[&str]) -> String {
 }
 
 /// The error of something that could not be looked up.
-pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError {
+pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> CommandError {
     let (code, mut hints) = match cause(&error) {
         Cause::TooMany(message) => {
             return CommandError::new(Code::NoSolution, message)
@@ -315,7 +320,7 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
     match code {
         Code::Network if !session.options.offline => {
             hints.extend(own_packages::warning(session, &error.id));
-            hints.extend(installed(session, &error.id));
+            hints.extend(report_installed(session, &error.id));
             if is_nowhere(session, &error.id) {
                 hints.extend(at_another_base(&error.id));
             }
@@ -389,7 +394,7 @@ fn repository(session: &Session, id: &PackageId) -> Option<String> {
 /// What to do about a package that is not where mu looked, if nothing more is known.
 pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     let route = session.index().route(id).ok();
-    if route.is_some_and(|route| source_of(session, &route).is_archive()) {
+    if route.is_some_and(|route| source_of(session, &route).is_url_archive()) {
         let base = id.base();
         return format!(
             "`{}` answered that this file does not exist: check the URL",
@@ -399,7 +404,7 @@ pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     if repository(session, id).is_some() {
         return hidden(id);
     }
-    format!("`mu search {}` looks for packages by words", quoted(id.name().leaf()))
+    format!("`mu search {}` looks for packages by words", quoted_for_shell(id.name().leaf()))
 }
 
 /// How to use another version than one that cannot be read.
@@ -430,7 +435,7 @@ fn no_repository(session: &Session, id: &PackageId) -> Option<String> {
     Some(if folder.is_dir() {
         format!(
             "`{path}` is a folder without a Git repository: `git init` makes one, and `mu add {}` uses the folder as it is",
-            quoted(path)
+            quoted_for_shell(path)
         )
     } else if folder.exists() {
         format!("`{path}` is a file, not a Git repository")

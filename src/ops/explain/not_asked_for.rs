@@ -1,14 +1,14 @@
 //! What still requires a package, and the error about one that nothing requires.
 
 use crate::lock::LockedPackage;
-use crate::ops::{Code, CommandError, Scope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Session};
 use crate::reference::PackageId;
 
 /// More requirements than this are not listed.
 const LISTED: usize = 8;
 
 /// What still requires a package, as a sentence.
-pub(crate) fn needed(package: &LockedPackage) -> Option<String> {
+pub(crate) fn still_required_by(package: &LockedPackage) -> Option<String> {
     let by: Vec<String> =
         package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
     match &by[..] {
@@ -28,7 +28,7 @@ pub(crate) fn not_asked_for(
     let error = CommandError::new(Code::NotFound, format!("nothing here requires `{text}`"));
     let locked = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = locked.find(id).next() {
-        return match needed(package) {
+        return match still_required_by(package) {
             Some(needed) => error.hint(format!("it is installed because {needed}")),
             None => error,
         };
@@ -57,7 +57,7 @@ pub(crate) fn required_here(session: &Session, text: &str, extra: &[String]) -> 
     }
     let root = session.workspace.root.display();
     match (&known[..], &members[..]) {
-        ([], []) if session.scope == Scope::Global => {
+        ([], []) if session.scope == OperationScope::Global => {
             "no global packages are installed; `mu get --global REF` installs one".to_owned()
         }
         ([], []) => format!("there is no Mu.yaml in `{root}` or below it, and no Mu.lock"),

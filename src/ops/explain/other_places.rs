@@ -13,7 +13,7 @@ use crate::search::{Candidate, Query, State};
 
 /// Reports locked packages that are in folders of the workspace, but not used from there.
 pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
-    let installed = lock.packages.iter().filter(|package| !package.source.is_workspace());
+    let installed = lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
     let warnings = installed.filter_map(|package| {
         let candidate = session.places.search().left_out(&package.id)?;
         Some(not_taken(&package.id, &candidate))
@@ -23,7 +23,7 @@ pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
 
 /// Reports a package that no registry has, but that is at places of the search path, except those that the
 /// lock installed there.
-pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
+pub(crate) fn report_installed(session: &Session, id: &PackageId) -> Vec<String> {
     let lock = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = lock.find(id).next() {
         let place = &package.source.place;
@@ -52,7 +52,7 @@ pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
 pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
     let here = PacksHere::new(session);
     let name = session.short_name(id);
-    if let Some((folder, release)) = here.placed(id) {
+    if let Some((folder, release)) = here.placed_pack(id) {
         return Some(format!(
             "`{}` holds `{name}` {}, where somebody has put it, and while it is there no other version is used: \
              remove it, or require that version",
@@ -61,8 +61,8 @@ pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
         ));
     }
     let [first, ..] = &here.of_user_and_runtime(id)[..] else { return None };
-    let place = here.source(id, &first.version)?.place;
-    session.index().is_pack(id).then(|| {
+    let place = here.pack_source(id, &first.version)?.place;
+    session.index().has_pack_versions(id).then(|| {
         format!(
             "no registry has `{name}`; the packs of this machine have {} in `{place}`",
             first.version

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::index::conflicting;
 use crate::lock::Lockfile;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::names::{id_in, in_full, written_id};
+use crate::ops::requirements::names::{id_in, unambiguous_name, written_id};
 use crate::ops::session::source::relative;
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
@@ -41,8 +41,8 @@ pub(crate) fn warnings(
                 "`{}` requires `{}`, which points to the folder `{}` of the package `{own}`: write `{}`",
                 member.manifest.name,
                 asked.reference,
-                shown(&found.place),
-                in_full(session, member, own),
+                folder_for_people(&found.place),
+                unambiguous_name(session, member, own),
             ));
         }
     }
@@ -54,9 +54,10 @@ pub(crate) fn warnings(
     let overrides = &session.workspace.settings.overrides;
     for member in &session.workspace.members {
         let id = &member.id;
-        let is_elsewhere = requirements.local(session, id).is_none() && !overrides.contains_key(id);
+        let is_elsewhere =
+            requirements.local_package(session, id).is_none() && !overrides.contains_key(id);
         // What only provides a capability is used wherever it is.
-        let is_fetched = || lock.find(id).any(|package| !package.source.is_workspace());
+        let is_fetched = || lock.find(id).any(|package| !package.source.is_workspace_folder());
         if is_elsewhere && (is_fetched() || asked().any(|asked| asked == id)) {
             warnings.push(misplaced(session, member));
         }
@@ -94,7 +95,7 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
     Some(format!(
         "`{}` points to the folder `{}`, whose package is named `{name}`; if you did not mean that package, move it to where its name points",
         session.short_name(id),
-        shown(&found.place),
+        folder_for_people(&found.place),
     ))
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     let (workspace, id, place) = (&session.workspace, &member.id, &member.place);
     // The first two places are in the workspace. This is the one without a folder for the base, where a person would
     // put the package.
-    let [_, right, ..] = session.places.search().places(id);
+    let [_, right, ..] = session.places.search().package_places(id);
     let right = relative(&workspace.root, &right.folder);
     let parent = id.name_str().strip_suffix(&**place).and_then(|parent| parent.strip_suffix('/'));
     let name = session.short_name(id);
@@ -119,14 +120,14 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     let otherwise = key.map(|key| format!(", or set `{key}` in `{MU_FOLDER}/{WORKSPACE_FILE}`"));
     format!(
         "the workspace has `{name}` in `{}`, but packages are found by their path, and references to it point to `{right}`: move it there{}",
-        shown(place),
+        folder_for_people(place),
         otherwise.unwrap_or_default(),
     )
 }
 
 /// A folder of the workspace for people. If a folder is named like a host, it must not look like the name of
 /// a package.
-pub(crate) fn shown(place: &str) -> Cow<'_, str> {
+pub(crate) fn folder_for_people(place: &str) -> Cow<'_, str> {
     match place.split_once('/') {
         _ if place.is_empty() => Cow::Borrowed("."),
         Some((first, _)) if first.contains('.') => Cow::Owned(format!("./{place}")),
@@ -188,7 +189,7 @@ pub(crate) fn check(session: &Session, changed: &ChangedManifests) -> Result<(),
             }
             lines.push(format!("  {} conflicts with {}", name(by), name(with)));
             let message = format!("no versions fit together\n{}", lines.join("\n"));
-            let file = shown(&members[by].place);
+            let file = folder_for_people(&members[by].place);
             return Err(CommandError::new(Code::NoSolution, message).hint(format!(
                 "remove one of the dependencies, or the entry under `conflicts` of the package in `{file}`"
             )));

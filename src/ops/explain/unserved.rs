@@ -9,14 +9,14 @@ use crate::manifest::source::{nearest, printable};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::Clash;
-use crate::workspace::{Registry, error_at_registry};
+use crate::workspace::{ConfiguredRegistry, error_at_registry};
 
 /// The protocols that registries and references may have, in addition to the names of providers.
 const PROTOCOLS: [&str; 9] =
     ["https", "http", "file", "ssh", "git", "git+https", "git+http", "git+ssh", "git+file"];
 
 /// What is wrong with the protocol or provider of a registry, and what to do.
-pub(crate) fn registry(registry: &Registry, name: &str, known: &str) -> (String, String) {
+pub(crate) fn registry(registry: &ConfiguredRegistry, name: &str, known: &str) -> (String, String) {
     // A registry either names its provider, or its URL's protocol says which one it is. So the mistake is in one of the
     // two.
     let known: Vec<&str> = known.split(", ").collect();

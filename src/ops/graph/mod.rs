@@ -90,7 +90,7 @@ impl Graph {
         if !lock.extra.is_empty() {
             add(Requester::CommandLine.to_string(), None, None, true);
         }
-        for package in lock.packages.iter().filter(|package| package.source.is_workspace()) {
+        for package in lock.packages.iter().filter(|package| package.source.is_workspace_folder()) {
             let is_it = |member: &Member| member.place == package.source.place;
             // A folder of the workspace is locked under the name that references have for it, which may not be its own.
             // Both names lead to the one node.
@@ -101,7 +101,8 @@ impl Graph {
             }
         }
         // A folder is called as Mu.lock calls it.
-        for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
+        for package in lock.packages.iter().filter(|package| !package.source.is_workspace_folder())
+        {
             let version = Some(version_of(package));
             let folder = session.shown.folder(&package.id);
             let name = folder.unwrap_or_else(|| package.id.to_string());
@@ -120,7 +121,7 @@ impl Graph {
         by_id: &HashMap<PackageId, Vec<Node>>,
     ) {
         // Roots come first, as they were collected.
-        let members = session.workspace.members.iter().map(Requester::of);
+        let members = session.workspace.members.iter().map(Requester::from_member);
         let roots = members.chain([Requester::CommandLine]).zip(self.roots());
         let roots: BTreeMap<Requester, Node> = roots.collect();
         // What the workspace requires is taken from its manifests, which may be newer than the lock; what packages
@@ -131,7 +132,7 @@ impl Graph {
             let id = &asked.requirement.id;
             // A package of the workspace wins over a locked one, and what is replaced is drawn as its replacement: `^1
             // as acme/old`.
-            let local = requirements.local(session, id).and_then(|local| {
+            let local = requirements.local_package(session, id).and_then(|local| {
                 let members = &session.workspace.members;
                 members.iter().position(|member| member.folder == local.folder)
             });
@@ -170,7 +171,7 @@ impl Graph {
                     .and_then(|id| by_id.get(&id)?.last().copied());
                 // A member's requirements are there from its manifest already.
                 if let Some(from) =
-                    from.filter(|_| !roots.contains_key(&Requester::called(&requested.by)))
+                    from.filter(|_| !roots.contains_key(&Requester::from_name(&requested.by)))
                 {
                     edges.insert((from, to, spec));
                 }

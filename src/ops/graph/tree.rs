@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ops::explain::carried::{Carried, Inside, carried};
+use crate::ops::explain::carried::{CarriedVersions, Inside, carried};
 use crate::ops::graph::{Edge, Graph, Node};
 use crate::ops::session::locked::find_used;
 use crate::ops::session::member::target;
@@ -59,12 +59,16 @@ pub enum Roots {
 /// # Errors
 ///
 /// When the lock cannot be read, or what `roots` names is not in use.
-pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>, CommandError> {
+pub fn dependency_trees(
+    session: &Session,
+    roots: &Roots,
+    depth: usize,
+) -> Result<Vec<Tree>, CommandError> {
     let (graph, lock) = Graph::load(session)?;
     let in_use = |text: &str, purpose: Purpose| -> Result<Vec<Node>, CommandError> {
-        let name = PackageName::alone(text, purpose)?;
+        let name = PackageName::without_version(text, purpose)?;
         // A package of exactly this name, or else one in use that the name can stand for.
-        let own = graph.find(&session.id_of(name.reference()));
+        let own = graph.find(&session.id_of_argument(name.reference()));
         match own.is_empty() {
             true => Ok(graph.nodes_of(session, &find_used(session, &lock, &name)?)),
             false => Ok(own),
@@ -95,12 +99,12 @@ struct Walk<'graph> {
     depth: usize,
     seen: HashSet<Node>,
     path: Vec<Node>,
-    carried: Carried,
+    carried: CarriedVersions,
 }
 
 impl<'graph> Walk<'graph> {
     fn new(graph: &'graph Graph, edges: &'graph [Vec<Edge>], depth: usize) -> Self {
-        let (seen, path, carried) = (HashSet::new(), Vec::new(), Carried::new());
+        let (seen, path, carried) = (HashSet::new(), Vec::new(), CarriedVersions::new());
         Self { graph, edges, depth, seen, path, carried }
     }
 

@@ -15,7 +15,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::session::error::in_one_line;
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::{PackageName, Purpose};
-use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::ceiling::{ask_ceiling, requirers_of_locked};
 use crate::ops::solve::resolve::request;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
@@ -143,7 +143,7 @@ pub enum Reason {
 /// When the reference cannot be read or names nothing that is locked, or the workspace's own requirements cannot be read.
 pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
     let (graph, lock) = Graph::load(session)?;
-    let id = find_used(session, &lock, &PackageName::alone(text, Purpose::Why)?)?;
+    let id = find_used(session, &lock, &PackageName::without_version(text, Purpose::Why)?)?;
     // Several nodes, if several versions of it are in use.
     let (mut nodes, mut are_all_paths) = (Vec::new(), true);
     for node in graph.nodes_of(session, &id) {
@@ -191,19 +191,19 @@ fn reasons(
             unknown: None,
             package: package.clone(),
         };
-        if package.source.is_own() {
+        if package.source.is_authored_folder() {
             return reasons;
         }
         // Everything below needs a registry. What cannot be looked up leaves the rest of the answer as the lock has it, with the
         // reason beside it: `mu why` works offline, too.
-        let asking = asking(package);
-        let found = look(session, &request, requirements.strategy(), |ceiling| {
+        let asking = requirers_of_locked(package);
+        let found = ask_ceiling(session, &request, requirements.choosing_strategy(), |ceiling| {
             let mut lowest = Vec::new();
             for requested in &package.requested {
                 // An override is not a requirement: it is what counts instead of them.
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
                 lowest.push(match requirement.filter(|_| !Requester::is_override(requested)) {
-                    Some(requirement) => ceiling.lowest(&requirement)?,
+                    Some(requirement) => ceiling.lowest_version(&requirement)?,
                     None => None,
                 });
             }
@@ -237,8 +237,9 @@ fn reasons(
 fn withdrawn(session: &Session, package: &LockedPackage) -> (Option<String>, Option<String>) {
     let releases = session.index().releases(&package.id);
     let found = releases.ok().zip(package.parsed_version());
-    let details = found
-        .and_then(|(releases, version)| releases.details(releases.position(&version)?).cloned());
+    let details = found.and_then(|(releases, version)| {
+        releases.details(releases.position_of_version(&version)?).cloned()
+    });
     details.map(|details| (details.yanked, details.deprecated)).unwrap_or_default()
 }
 
@@ -260,7 +261,7 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer) -> Obstructed {
     };
     let explanation = match moves {
         Some(line) => vec![line],
-        None => newer.explain(&session.defaults().base),
+        None => newer.explain(&session.reference_defaults().base),
     };
     let (versions, newest) = (versions.to_string(), newer.newest.clone());
     Obstructed { versions, newest, reason, explanation }

@@ -7,13 +7,13 @@ use mu_provider::Release;
 
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Revision, Universe as _};
-use crate::ops::apply::fetch::fetch_release;
-use crate::ops::explain::failure::{self, unavailable};
+use crate::ops::apply::fetch::store_release;
+use crate::ops::explain::failure::{self, unavailable_error};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::here::Here;
 use crate::ops::lookup::listing::Listing;
 
-use crate::ops::apply::element::find_package;
+use crate::ops::apply::element::find_element_package;
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::package_here;
@@ -56,7 +56,7 @@ pub(super) fn choose(
         name.as_tag().is_some() || matches!(name, VersionSpec::Tip | VersionSpec::Commit(_));
     if releases.has_revisions() && is_name {
         let found = session.index().revision(releases, name);
-        if let Some(revision) = found.map_err(|error| unavailable(session, error))? {
+        if let Some(revision) = found.map_err(|error| unavailable_error(session, error))? {
             return Ok(revision);
         }
     }
@@ -80,12 +80,12 @@ pub(super) fn fetched(
     session: &Session,
     text: &str,
 ) -> Result<(PackageId, Arc<Release>, Stored), CommandError> {
-    let Published { reference, id, releases } = published(session, text)?;
+    let PublishedPackage { reference, id, releases } = published(session, text)?;
     let listing = Listing { session, id: &id, releases: &releases, here: Here::default() };
     let chosen = choose(&listing, reference.version())?;
     let found = session.index().release(&id, candidate_of(&chosen));
-    let (route, release) = found.map_err(|error| unavailable(session, error))?;
-    let stored = fetch_release(session, &id, &route, &release)?;
+    let (route, release) = found.map_err(|error| unavailable_error(session, error))?;
+    let stored = store_release(session, &id, &route, &release)?;
     Ok((id, release, stored))
 }
 
@@ -113,7 +113,7 @@ fn missing(
 }
 
 /// A package, and its versions in its registry.
-pub(super) struct Published {
+pub(super) struct PublishedPackage {
     pub(super) reference: Reference,
     pub(super) id: PackageId,
     pub(super) releases: Arc<Releases>,
@@ -124,27 +124,27 @@ pub(super) struct Published {
 /// # Errors
 ///
 /// When the reference cannot be read, or the registry cannot be reached or has no such package.
-pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
+pub(super) fn published(session: &Session, text: &str) -> Result<PublishedPackage, CommandError> {
     let mut notes = Vec::new();
     // What a word means here comes first (the lock, the manifest around the current folder), then what the registry has
     // by that name.
     let reference = package_here(session, Reference::parse(text)?);
     if reference.protocol().is_none() && reference.local().is_none() {
-        declare_as_here(session, &session.id_of(&reference))?;
+        declare_as_here(session, &session.id_of_argument(&reference))?;
     }
     let reference = match reference.local() {
         Some(folder) => {
             local_folder(session, folder)?;
             reference
         }
-        None => find_package(session, None, &reference, &mut notes)?,
+        None => find_element_package(session, None, &reference, &mut notes)?,
     };
-    let id = session.id_of(&reference);
+    let id = session.id_of_argument(&reference);
     let index = session.index();
     index.declare(&id, &reference, &session.environment.current);
-    let releases = index.published(&id).map_err(|error| unavailable(session, error))?;
+    let releases = index.published(&id).map_err(|error| unavailable_error(session, error))?;
     match releases.tried() {
-        None => Ok(Published { reference, id, releases }),
+        None => Ok(PublishedPackage { reference, id, releases }),
         Some(tried) => {
             let error = absent(session, &id, tried);
             Err(notes.into_iter().fold(error, CommandError::hint))
@@ -171,12 +171,12 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let mut error = CommandError::new(Code::NotFound, message)
         .with_details(serde_json::json!({ "id": id.to_string(), "tried": tried }));
     if let Some(member) = session.places.member_of(id) {
-        let place = own_packages::shown(&member.place);
+        let place = own_packages::folder_for_people(&member.place);
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
     let similar = session.index().similar(id);
     let similar = similar.into_iter().map(|other| format!("did you mean `{other}`?"));
-    let hints = other_places::installed(session, id).into_iter();
+    let hints = other_places::report_installed(session, id).into_iter();
     let hints = hints.chain(other_places::stripped(session, id)).chain(similar);
     hints.fold(error, CommandError::hint).hint(failure::absent(session, id))
 }

@@ -5,7 +5,7 @@
 use crate::index::releases::{Details, Position, Releases};
 use crate::manifest::API_VERSION;
 use crate::ops::requirements::supposition::supposed_mu;
-use crate::ops::solve::narrowed::Revision;
+use crate::ops::solve::narrowed::RevisionPrefix;
 use crate::ops::{Code, CommandError};
 use crate::reference::{AppVersioning, Version, VersionSpec};
 
@@ -34,7 +34,7 @@ pub struct VersionFilter {
 pub(super) struct Sieve<'filter> {
     filter: &'filter VersionFilter,
     version: Option<VersionSpec>,
-    revision: Option<Revision>,
+    revision: Option<RevisionPrefix>,
     mu_version: Option<Version>,
 }
 
@@ -56,7 +56,7 @@ impl VersionFilter {
         let version = version
             .map_err(|error| CommandError::new(Code::Usage, format!("--version: {error}")))?;
         let mu_version = supposed_mu(self.mu_version.as_deref())?;
-        let revision = self.revision.as_deref().map(Revision::parse).transpose()?;
+        let revision = self.revision.as_deref().map(RevisionPrefix::parse).transpose()?;
         Ok(Sieve { filter: self, version, revision, mu_version })
     }
 }

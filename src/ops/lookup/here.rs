@@ -12,14 +12,14 @@ use crate::ops::session::age::{Age, AgeRule};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{Rejection, incompatibilities};
-use crate::workspace::Exclusion;
+use crate::workspace::ExclusionSetting;
 
 /// A mu, and the runtime that it installs for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Here {
     runtime: BTreeMap<String, String>,
     mu_version: Option<Version>,
-    exclude: Vec<Exclusion>,
+    exclude: Vec<ExclusionSetting>,
     ages: AgeRule,
 }
 
@@ -46,7 +46,7 @@ impl Here {
     /// Whether anything is known that may keep versions of `id` from being used here.
     pub(super) fn may_refuse(&self, id: &PackageId) -> bool {
         !self.runtime.is_empty()
-            || self.ages.latest().is_some()
+            || self.ages.latest_publication().is_some()
             || self.exclude.iter().any(|exclusion| exclusion.id == *id)
     }
 
@@ -74,7 +74,7 @@ impl Here {
             Rejection::Broken(reason) => reason,
             rejection => rejection.of_one(),
         });
-        excluded.into_iter().chain(incompatible).chain(self.ages.reason(age)).collect()
+        excluded.into_iter().chain(incompatible).chain(self.ages.passed_over_reason(age)).collect()
     }
 
     /// The newest version that can be used here: no prerelease, not yanked, and not the one at `except`.
@@ -96,7 +96,7 @@ impl Here {
             }
             let details = listing.details(position, true)?;
             let is_yanked = details.as_ref().is_some_and(|details| details.yanked.is_some());
-            let age = listing.age(position)?;
+            let age = listing.version_age(position)?;
             if !is_yanked && self.reasons(listing.id, &version, details.as_ref(), age).is_empty() {
                 return Ok(Some(position));
             }

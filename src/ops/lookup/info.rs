@@ -17,12 +17,12 @@ use crate::index::releases::{Details, Position};
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::lock::{Lockfile, Source};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::ops::explain::failure::unavailable;
-use crate::ops::lookup::chosen::{Published, published};
+use crate::ops::explain::failure::unavailable_error;
+use crate::ops::lookup::chosen::{PublishedPackage, published};
 use crate::ops::lookup::chosen::{candidate_of, choose, fetched};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::here::Here;
-use crate::ops::lookup::listing::{ListedVersion, Listing, of_manifest};
+use crate::ops::lookup::listing::{ListedVersion, Listing, details_from_manifest};
 use crate::ops::session::age::Age;
 use crate::ops::session::locked::exports_here;
 use crate::ops::session::source::source_of;
@@ -50,7 +50,7 @@ pub struct Info {
     /// Keys in its manifest that its format does not have.
     pub unknown: Vec<String>,
     /// Its author's description of it.
-    pub about: About,
+    pub about: VersionDescription,
     /// How many versions the package has.
     pub total: usize,
     /// How many versions were withdrawn.
@@ -82,7 +82,7 @@ pub struct Exports {
 
 /// The author's description of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct VersionDescription {
     /// What it is, in a sentence.
     pub description: Option<String>,
     /// The licence, usually an SPDX expression.
@@ -121,11 +121,11 @@ pub struct About {
 pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, CommandError> {
     let filter = VersionFilter { runtime: runtime.to_vec(), ..VersionFilter::default() };
     let here = Here::new(session, &filter)?;
-    let Published { reference, id, releases } = published(session, text)?;
+    let PublishedPackage { reference, id, releases } = published(session, text)?;
     let listing = Listing { session, id: &id, releases: &releases, here };
     let chosen = choose(&listing, reference.version())?;
     let candidate = candidate_of(&chosen);
-    let failed = |error: Unavailable| unavailable(session, error);
+    let failed = |error: Unavailable| unavailable_error(session, error);
     let (route, release) = session.index().release_in_full(&id, candidate).map_err(failed)?;
     // From here on, what is known of one version comes from three sources: its index line (`release`), its manifest, if
     // its place shows one, and what the listing says of all versions (`releases`).
@@ -134,7 +134,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     let version = match &chosen {
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,
         Revision::Untagged(untagged) => {
-            let details = manifest.as_ref().map(of_manifest).unwrap_or_default();
+            let details = manifest.as_ref().map(details_from_manifest).unwrap_or_default();
             let version =
                 untagged.version.clone().unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
             // Who names a commit has it, however young it is.
@@ -142,7 +142,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
             ListedVersion {
                 version: version.to_string(),
                 commit: Some(untagged.commit.to_string())
-                    .filter(|commit| !ArtifactDigest::is_one(commit)),
+                    .filter(|commit| !ArtifactDigest::is_artifact_digest(commit)),
                 usable: reasons.is_empty(),
                 reasons,
                 app_version: details.app_version,
@@ -161,7 +161,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         Revision::Untagged(_) => listing.here.newest(&listing, None)?,
     };
     let lock = session.lockfile()?.unwrap_or_default();
-    let locked = lock.find(&id).filter(|package| !package.source.is_workspace());
+    let locked = lock.find(&id).filter(|package| !package.source.is_workspace_folder());
     let is_yanked = |&position: &Position| {
         releases.details(position).is_some_and(|details| details.yanked.is_some())
     };
@@ -244,7 +244,7 @@ fn listed(
 ) -> Result<ListedVersion, CommandError> {
     let releases = listing.releases;
     let details: Option<Details> =
-        releases.details(position).cloned().or_else(|| manifest.map(of_manifest));
+        releases.details(position).cloned().or_else(|| manifest.map(details_from_manifest));
     let details = details.or_else(|| {
         let candidate = Candidate::Release(position);
         let declared = listing.session.index().declared(releases.id(), candidate).ok().flatten();
@@ -264,7 +264,7 @@ fn manifest(
     match session.index().manifest(id, candidate) {
         Ok(manifest) => Ok(manifest),
         Err(error) => {
-            let error = unavailable(session, error);
+            let error = unavailable_error(session, error);
             if error.code != Code::Manifest {
                 return Err(error);
             }
@@ -275,14 +275,14 @@ fn manifest(
 }
 
 /// The data of an index line.
-fn of_release(release: &Release) -> About {
+fn of_release(release: &Release) -> VersionDescription {
     let name = |maintainer: &Maintainer| match maintainer {
         Maintainer::Text(text) => text.clone(),
         Maintainer::Person { name, email: Some(email) } => format!("{name} <{email}>"),
         Maintainer::Person { name, email: None } => name.clone(),
     };
     let dependencies = release.dependencies.iter().flatten();
-    About {
+    VersionDescription {
         description: release.description.clone(),
         license: release.license.clone(),
         website: release.website.clone(),
@@ -300,14 +300,14 @@ fn of_release(release: &Release) -> About {
 }
 
 /// The data of a manifest, with the texts for people that only the line has; or that of the line alone.
-fn about(manifest: Option<&Manifest>, line: &Release) -> About {
+fn about(manifest: Option<&Manifest>, line: &Release) -> VersionDescription {
     let line = of_release(line);
     let Some(manifest) = manifest else { return line };
     let own = of_release(&manifest.to_release());
     // An index line has no pages of people.
     let maintainers: Vec<String> = manifest.maintainers.iter().map(ToString::to_string).collect();
     let both = |own: Vec<String>, line| if own.is_empty() { line } else { own };
-    About {
+    VersionDescription {
         description: own.description.or(line.description),
         license: own.license.or(line.license),
         website: own.website.or(line.website),
@@ -324,7 +324,7 @@ const NAMES: [&str; 5] = ["readme.md", "readme.markdown", "readme.txt", "readme.
 
 /// The readme of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readme {
+pub struct PackageReadme {
     /// The package.
     pub id: PackageId,
     /// Its version.
@@ -340,7 +340,7 @@ pub struct Readme {
 /// # Errors
 ///
 /// As [`info`], and when the package cannot be fetched or has no readme.
-pub fn readme(session: &Session, text: &str) -> Result<Readme, CommandError> {
+pub fn fetch_readme(session: &Session, text: &str) -> Result<PackageReadme, CommandError> {
     let _store = session.use_store()?;
     let (id, release, stored) = fetched(session, text)?;
     session.save_index();
@@ -350,7 +350,7 @@ pub fn readme(session: &Session, text: &str) -> Result<Readme, CommandError> {
         return Err(CommandError::new(Code::NotFound, message));
     };
     let text = fs::read_text(&stored.folder.join(&file))?;
-    Ok(Readme { id, version, file, text })
+    Ok(PackageReadme { id, version, file, text })
 }
 
 /// The file of a tree that is its readme.

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::releases::{Details, Position, Releases};
-use crate::index::{Candidate, Level, Universe as _};
+use crate::index::{Candidate, GraphLevel, Universe as _};
 use crate::manifest::Manifest;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::lookup::filter::Sieve;
 use crate::ops::lookup::here::Here;
 use crate::ops::session::age::Age;
@@ -112,9 +112,9 @@ impl Listing<'_> {
         // Whether app versions are words or numbers depends on all of them.
         let asked = if sieve.asks_for_details() { &all } else { positions };
         // All at once, since each manifest may be a request of its own.
-        if self.releases.is_repository() || self.asks(sieve) {
+        if self.releases.has_commits() || self.asks(sieve) {
             let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
-            self.session.index().expect(Level::Requirements(&expected.collect::<Vec<_>>()));
+            self.session.index().expect(GraphLevel::Requirements(&expected.collect::<Vec<_>>()));
         }
         let known: Vec<(Position, Option<Details>)> = asked
             .iter()
@@ -162,7 +162,7 @@ impl Listing<'_> {
         // From what is most exact to what is least: the manifest, what its place says without one, and at last only the
         // manifest format that the line has.
         let known = shown.and_then(|manifest| match manifest {
-            Some(manifest) => Ok(Some(of_manifest(&manifest))),
+            Some(manifest) => Ok(Some(details_from_manifest(&manifest))),
             None if asks => Ok(index.declared(self.id, candidate)?.map(Arc::unwrap_or_clone)),
             None => Ok(None),
         });
@@ -177,7 +177,7 @@ impl Listing<'_> {
             (known, _) => Ok(known),
         });
         found.or_else(|error| {
-            let error = unavailable(self.session, error);
+            let error = unavailable_error(self.session, error);
             if error.code != crate::ops::Code::Manifest {
                 return Err(error);
             }
@@ -198,7 +198,7 @@ impl Listing<'_> {
     }
 
     /// What is known of the age of a version, as rules about that see it.
-    pub(super) fn age(&self, position: Position) -> Result<Age, CommandError> {
+    pub(super) fn version_age(&self, position: Position) -> Result<Age, CommandError> {
         let is_exempt =
             self.releases.is_ageless || self.is_locked(&self.releases.version(position))?;
         Ok(match self.releases.published(position) {
@@ -221,9 +221,9 @@ impl Listing<'_> {
             .session
             .index()
             .release(self.id, Candidate::Release(position))
-            .map_err(|error| unavailable(self.session, error))?;
+            .map_err(|error| unavailable_error(self.session, error))?;
         let locked = self.is_locked(&version)?;
-        let reasons = self.here.reasons(self.id, &version, details, self.age(position)?);
+        let reasons = self.here.reasons(self.id, &version, details, self.version_age(position)?);
         let details = details.cloned().unwrap_or_default();
         Ok(ListedVersion {
             version: version.to_string(),
@@ -246,7 +246,7 @@ impl Listing<'_> {
 }
 
 /// The part of a manifest that an index line would have and that is shown.
-pub(super) fn of_manifest(manifest: &Manifest) -> Details {
+pub(super) fn details_from_manifest(manifest: &Manifest) -> Details {
     let constraints = manifest.constraints.iter();
     Details {
         app_version: manifest.app_version.clone(),

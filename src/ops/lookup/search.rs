@@ -10,7 +10,7 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable, Unavailable};
 use crate::lock::Source;
 use crate::manifest::Capability;
-use crate::ops::explain::failure::{at_default_base, unavailable};
+use crate::ops::explain::failure::{at_default_base, unavailable_error};
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::here::Here;
 use crate::ops::lookup::listing::Listing;
@@ -169,7 +169,7 @@ fn with_newest(
     package: FoundPackage,
     capability: &str,
 ) -> Result<Option<FoundPackage>, CommandError> {
-    let failed = |error| unavailable(session, error);
+    let failed = |error| unavailable_error(session, error);
     let releases = session.index().published(&package.id).map_err(failed)?;
     let apps = releases.app_versioning();
     let provides = |position: &Position| {
@@ -232,7 +232,7 @@ fn usable(route: Result<Route, RouteError>) -> Result<Option<Route>, CommandErro
 /// # Errors
 ///
 /// When no registry answers.
-pub fn capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError> {
+pub fn registry_capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError> {
     let mut found = BTreeSet::new();
     let (mut has_answer, mut failed) = (false, None);
     for place in session.index().registries() {
@@ -418,7 +418,7 @@ fn filtered(
     };
     let found = packages.into_iter().filter_map(newest).collect();
     if failures.len() == ids.len() && !ids.is_empty() {
-        return Err(unavailable(session, failures.swap_remove(0)));
+        return Err(unavailable_error(session, failures.swap_remove(0)));
     }
     for failure in failures {
         session.events.warning(&with_causes(&failure));
@@ -452,14 +452,19 @@ fn usability(
     package: &FoundPackage,
 ) -> Result<Option<Usability>, CommandError> {
     let id = &package.id;
-    let releases = session.index().published(id).map_err(|error| unavailable(session, error))?;
+    let releases =
+        session.index().published(id).map_err(|error| unavailable_error(session, error))?;
     let mut positions = (0..releases.len()).rev();
     let is_it = |position: &Position| releases.version(*position).to_string() == package.latest;
     let Some(position) = positions.find(is_it) else { return Ok(None) };
     let listing = Listing { session, id, releases: &releases, here: here.clone() };
     let details = listing.details(position, false)?;
-    let reasons =
-        here.reasons(id, &releases.version(position), details.as_ref(), listing.age(position)?);
+    let reasons = here.reasons(
+        id,
+        &releases.version(position),
+        details.as_ref(),
+        listing.version_age(position)?,
+    );
     let newest = if reasons.is_empty() { None } else { here.newest(&listing, Some(position))? };
     let newest_usable = newest.map(|position| releases.version(position).to_string());
     Ok(Some(Usability { reasons, newest_usable }))

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::index::LeftOut;
 use crate::index::releases::Position;
 use crate::lock::Source;
-use crate::ops::explain::failure::unavailable;
-use crate::ops::lookup::chosen::{Published, published};
+use crate::ops::explain::failure::unavailable_error;
+use crate::ops::lookup::chosen::{PublishedPackage, published};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::here::Here;
 pub use crate::ops::lookup::listing::ListedVersion;
@@ -50,7 +50,7 @@ pub fn versions(
     filter: &VersionFilter,
 ) -> Result<VersionList, CommandError> {
     let sieve = filter.read()?;
-    let Published { reference, id, releases } = published(session, text)?;
+    let PublishedPackage { reference, id, releases } = published(session, text)?;
     let here = Here::new(session, filter)?;
     let listing = Listing { session, id: &id, releases: &releases, here };
     let wanted = reference.version();
@@ -61,7 +61,7 @@ pub fn versions(
     // Conditions on versions first, which cost nothing: the others may need each version's manifest.
     let positions: Vec<Position> = (0..releases.len()).filter(is_wanted).collect();
     let shown = listing.through(&sieve, &positions)?;
-    let failed = |error| unavailable(session, error);
+    let failed = |error| unavailable_error(session, error);
     let source = match releases.len() {
         0 => None,
         _ => Some(source_of(session, &*session.index().route(&id).map_err(failed)?)),
@@ -78,6 +78,6 @@ pub fn versions(
         total: releases.len() as usize,
         left_out,
         packages,
-        is_repository: releases.is_repository(),
+        is_repository: releases.has_commits(),
     })
 }

@@ -9,17 +9,17 @@ use url::Url;
 
 use crate::lock::Lockfile;
 use crate::manifest::{self, ManifestError, error_at_dependency, error_at_readme};
-use crate::ops::publication::lines::{full_version, yanked};
-use crate::ops::publication::target::Target;
-use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
-use crate::ops::requirements::pins::{compatible_with, pin_of};
+use crate::ops::publication::lines::{line_version, yank_reason};
+use crate::ops::publication::target::PublicationTarget;
+use crate::ops::requirements::names::{Meant, id_in, meant, unambiguous_name, written_id};
+use crate::ops::requirements::pins::{compatible_with_locked, pin_of};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::solve::names::is_published;
 use crate::ops::solve::patches::patch_of;
 use crate::ops::solve::resolve::resolve_from;
-use crate::ops::{Code, CommandError, Scope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Session};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
 use crate::select::Update;
 use crate::workspace::Member;
@@ -29,7 +29,7 @@ pub(super) type Siblings = BTreeMap<PackageId, Version>;
 
 /// The place that `--to` names, for the packages of the base of `member`, and those that are named by it.
 pub(super) struct There<'a> {
-    pub(super) target: Option<&'a Target>,
+    pub(super) target: Option<&'a PublicationTarget>,
     pub(super) member: &'a Member,
 }
 
@@ -44,8 +44,8 @@ impl There<'_> {
     fn versions(&self, name: &str) -> Result<Vec<Version>, CommandError> {
         let Some(target) = self.target else { return Ok(Vec::new()) };
         let lines = target.lines(name)?;
-        let lines = lines.iter().filter(|line| yanked(line).is_none());
-        Ok(lines.filter_map(|line| Version::parse(&full_version(line)).ok()).collect())
+        let lines = lines.iter().filter(|line| yank_reason(line).is_none());
+        Ok(lines.filter_map(|line| Version::parse(&line_version(line)).ok()).collect())
     }
 }
 
@@ -184,11 +184,11 @@ fn unbounded(
             let package = match session.workspace.members.len() {
                 1 => String::new(),
                 _ if member.place.is_empty() => "-p . ".to_owned(),
-                _ => format!("-p {} ", quoted(&member.place)),
+                _ => format!("-p {} ", quoted_for_shell(&member.place)),
             };
             error.hint(format!(
                 "write `{bounded}` there, or run `mu add {package}{}`",
-                quoted(bounded.as_str())
+                quoted_for_shell(bounded.as_str())
             ))
         }
         None => error.hint(format!(
@@ -206,7 +206,7 @@ fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
     let lock = session.lockfile().ok().flatten()?;
     let package = lock.find(id).last()?;
     let pinned = || pin_of(session, package, true).ok();
-    compatible_with(session, package).or_else(pinned)
+    compatible_with_locked(session, package).or_else(pinned)
 }
 
 /// Refuses to publish a package with a base in its name into a hub that, according to the settings, serves
@@ -263,7 +263,7 @@ pub(super) fn moved_to(session: &Session, text: &str) -> Result<PackageId, Comma
     if reference.version_text().is_some() {
         return refuse("a package takes the place of another, not a version of it");
     }
-    Ok(reference.id(&session.defaults()))
+    Ok(reference.id(&session.reference_defaults()))
 }
 
 /// Overrides apply only in this workspace: others do not get what was tested with them.
@@ -322,7 +322,7 @@ fn leads_elsewhere(
     format!(
         "the dependency `{}` means `{here}` here, but another package for others; write `{}` to be exact",
         reference.with_version(None),
-        in_full(session, member, here),
+        unambiguous_name(session, member, here),
     )
 }
 
@@ -347,7 +347,7 @@ pub(super) fn dependencies(
             without_packs: true,
             ..session.options.clone()
         },
-        Scope::Global,
+        OperationScope::Global,
         std::sync::Arc::new(crate::ops::NoEvents),
     )?;
     let mut extra = Vec::new();
@@ -414,7 +414,7 @@ pub(super) fn dependencies(
     let mut requirements = Requirements::collect(&outside, extra)?;
     // A conflict is one of the package's requirements, and not of the command line.
     for asked in &mut requirements.asked {
-        asked.by = Requester::of(member);
+        asked.by = Requester::from_member(member);
     }
     // From nothing, as for whoever installs the package first.
     let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());

@@ -10,7 +10,7 @@ use mu_provider::Commit;
 #[cfg(feature = "git")]
 use crate::formats;
 use crate::ops::publication::packing::Packed;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Session};
 #[cfg(feature = "git")]
 use crate::workspace::programs::{local_git, programs};
@@ -24,7 +24,7 @@ const SHOWN: usize = 5;
 ///
 /// When a packed file is not committed as it is, or a sparse checkout leaves a file out, unless `allow_dirty` is set, or the repository cannot be
 /// read.
-pub(super) fn commit(
+pub(super) fn packed_commit(
     session: &Session,
     folder: &Path,
     packed: &Packed,
@@ -62,7 +62,7 @@ pub(super) fn commit(
     );
     let first = absent.first().and_then(|path| path.rsplit_once('/'));
     let within = first.map_or_else(|| folder.to_owned(), |(within, _)| folder.join(within));
-    let within = quoted(&within.display().to_string());
+    let within = quoted_for_shell(&within.display().to_string());
     Err(CommandError::new(Code::Conflict, message)
         .hint(format!(
             "`git sparse-checkout add {within}` brings them; `--allow-dirty` publishes without them"
@@ -73,7 +73,7 @@ pub(super) fn commit(
 /// The first files of a list, and how many more there are.
 fn some_of(files: &[String]) -> String {
     let mut names: Vec<String> =
-        files.iter().take(SHOWN).map(|path| format!("`{}`", quoted(path))).collect();
+        files.iter().take(SHOWN).map(|path| format!("`{}`", quoted_for_shell(path))).collect();
     if files.len() > SHOWN {
         names.push(format!("{} more", files.len() - SHOWN));
     }

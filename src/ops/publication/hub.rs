@@ -9,7 +9,7 @@ use mu_hub::{Hub, HubError, Place, Report};
 pub use mu_hub::{Can, Serving, Token};
 
 use crate::env::Environment;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError};
 use crate::workspace::Cutoff;
 
@@ -18,7 +18,7 @@ const STAGING: &str = "hub-staging";
 
 /// A token to create.
 #[derive(Debug, Clone)]
-pub struct NewToken {
+pub struct TokenToCreate {
     /// Its name.
     pub name: String,
     /// The namespaces that it is for.
@@ -34,7 +34,7 @@ pub struct NewToken {
 /// # Errors
 ///
 /// When the text names no such place.
-pub fn place(environment: &Environment, text: &str) -> Result<Place, CommandError> {
+pub fn hub_place(environment: &Environment, text: &str) -> Result<Place, CommandError> {
     let variables = environment.variables.iter();
     let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
     let place = Place::parse(text, &environment.current, variables)?;
@@ -51,8 +51,8 @@ pub(crate) fn staging(environment: &Environment) -> PathBuf {
 /// # Errors
 ///
 /// When the place is not valid, or cannot be written.
-pub fn init(environment: &Environment, text: &str) -> Result<bool, CommandError> {
-    let (_, is_new) = Hub::init(&place(environment, text)?)?;
+pub fn create_hub(environment: &Environment, text: &str) -> Result<bool, CommandError> {
+    let (_, is_new) = Hub::init(&hub_place(environment, text)?)?;
     Ok(is_new)
 }
 
@@ -68,7 +68,7 @@ pub fn check(
     repair: bool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, CommandError> {
-    let hub = Hub::open(&place(environment, text)?)?;
+    let hub = Hub::open(&hub_place(environment, text)?)?;
     Ok(hub.check(repair, progress)?)
 }
 
@@ -80,7 +80,7 @@ pub type Serve = fn(&Place, Serving, &mut dyn FnMut(SocketAddr)) -> Result<(), H
 /// # Errors
 ///
 /// When there is no hub, the address is in use, or the TLS files are not valid.
-pub fn serve(
+pub fn serve_hub(
     environment: &Environment,
     text: &str,
     mut serving: Serving,
@@ -89,7 +89,7 @@ pub fn serve(
 ) -> Result<(), CommandError> {
     let absolute = |path: PathBuf| environment.current.join(path);
     serving.tls = serving.tls.map(|(chain, key)| (absolute(chain), absolute(key)));
-    Ok(serve(&place(environment, text)?, serving, started)?)
+    Ok(serve(&hub_place(environment, text)?, serving, started)?)
 }
 
 /// Creates a token and returns it.
@@ -97,10 +97,10 @@ pub fn serve(
 /// # Errors
 ///
 /// When there is no hub, a token with that name exists, or the place cannot be written.
-pub fn add_token(
+pub fn create_hub_token(
     environment: &Environment,
     text: &str,
-    new: NewToken,
+    new: TokenToCreate,
 ) -> Result<String, CommandError> {
     let now = environment.now;
     let at = |moment: i64| {
@@ -122,7 +122,7 @@ pub fn add_token(
         created: at(now)?,
         expires,
     };
-    Ok(Hub::open(&place(environment, text)?)?.add_token(&new)?)
+    Ok(Hub::open(&hub_place(environment, text)?)?.add_token(&new)?)
 }
 
 /// The tokens of a hub.
@@ -130,8 +130,8 @@ pub fn add_token(
 /// # Errors
 ///
 /// When there is no hub, or it cannot be read.
-pub fn tokens(environment: &Environment, text: &str) -> Result<Vec<Token>, CommandError> {
-    Ok(Hub::open(&place(environment, text)?)?.tokens()?)
+pub fn hub_tokens(environment: &Environment, text: &str) -> Result<Vec<Token>, CommandError> {
+    Ok(Hub::open(&hub_place(environment, text)?)?.tokens()?)
 }
 
 /// Revokes a token.
@@ -139,13 +139,17 @@ pub fn tokens(environment: &Environment, text: &str) -> Result<Vec<Token>, Comma
 /// # Errors
 ///
 /// When there is no such token, or the place cannot be written.
-pub fn revoke_token(environment: &Environment, text: &str, name: &str) -> Result<(), CommandError> {
-    if Hub::open(&place(environment, text)?)?.revoke_token(name)? {
+pub fn revoke_hub_token(
+    environment: &Environment,
+    text: &str,
+    name: &str,
+) -> Result<(), CommandError> {
+    if Hub::open(&hub_place(environment, text)?)?.revoke_token(name)? {
         return Ok(());
     }
     let message = format!("the hub at `{text}` has no token `{name}`");
     Err(CommandError::new(Code::NotFound, message)
-        .hint(format!("`mu hub token list {}` lists its tokens", quoted(text))))
+        .hint(format!("`mu hub token list {}` lists its tokens", quoted_for_shell(text))))
 }
 
 impl From<HubError> for CommandError {

@@ -41,17 +41,17 @@ impl Mark<'_> {
         match self {
             Self::Yanked(reason) => {
                 let reason = reason.map(|reason| Yanked::Reason(reason.to_owned()));
-                yanked(line) == reason.and_then(|reason| reason.reason())
+                yank_reason(line) == reason.and_then(|reason| reason.reason())
             }
-            Self::Tag(tag) => tags(line).contains(tag),
-            Self::NoTag(tag) => !tags(line).contains(tag),
+            Self::Tag(tag) => version_tags(line).contains(tag),
+            Self::NoTag(tag) => !version_tags(line).contains(tag),
             Self::Moved(to) => line.get("movedTo").and_then(Value::as_str) == to,
         }
     }
 }
 
 /// The version that a line is about, as references name it.
-pub(super) fn full_version(line: &Map<String, Value>) -> String {
+pub(super) fn line_version(line: &Map<String, Value>) -> String {
     let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("versioning") {
         "composite" => format!("{}-{}", text("appVersion"), text("version")),
@@ -61,7 +61,7 @@ pub(super) fn full_version(line: &Map<String, Value>) -> String {
 
 /// Whether a line is about this version. With lenient versions, `1.28` and `1.28.0` are the same.
 pub(super) fn is_version(line: &IndexLine, version: &str) -> bool {
-    let own = full_version(line);
+    let own = line_version(line);
     let is_lenient = line.get("versions").is_some_and(|versions| versions == "lenient");
     let number = |text: &str| Version::parse_lenient(text).ok();
     own == version || is_lenient && number(&own).is_some() && number(&own) == number(version)
@@ -70,8 +70,8 @@ pub(super) fn is_version(line: &IndexLine, version: &str) -> bool {
 /// The line with the same version and the same archive; if the place's index has no archives, with the same
 /// content.
 pub(super) fn copy_of<'l>(line: &IndexLine, there: &'l [IndexLine]) -> Option<&'l IndexLine> {
-    let version = full_version(line);
-    let copy = there.iter().find(|copy| full_version(copy) == version)?;
+    let version = line_version(line);
+    let copy = there.iter().find(|copy| line_version(copy) == version)?;
     let key = if copy.contains_key("archive") { "archive" } else { "digest" };
     copy.get(key).filter(|same| line.get(key) == Some(same)).map(|_| copy)
 }
@@ -79,7 +79,7 @@ pub(super) fn copy_of<'l>(line: &IndexLine, there: &'l [IndexLine]) -> Option<&'
 /// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a withdrawal must be one line
 /// of text, and `movedTo` a package. Returns why it was not acceptable.
 pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<HubError> {
-    if let Some(reason) = yanked(line) {
+    if let Some(reason) = yank_reason(line) {
         let reason = if reason.is_empty() { NO_REASON } else { &*reason };
         line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
     }
@@ -94,7 +94,7 @@ pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<HubError> {
 /// # Errors
 ///
 /// When it is not there.
-pub(super) fn existing(
+pub(super) fn existing_line(
     lines: Vec<IndexLine>,
     place: &impl Display,
     name: &str,
@@ -108,13 +108,13 @@ pub(super) fn existing(
 }
 
 /// Why a version was withdrawn, if it was.
-pub(crate) fn yanked(line: &IndexLine) -> Option<String> {
+pub(crate) fn yank_reason(line: &IndexLine) -> Option<String> {
     let yanked = line.get("yanked").cloned().unwrap_or_default();
     serde_json::from_value(yanked).ok().and_then(|yanked: Yanked| yanked.reason())
 }
 
 /// The tags of a version.
-pub(crate) fn tags(line: &IndexLine) -> BTreeSet<&str> {
+pub(crate) fn version_tags(line: &IndexLine) -> BTreeSet<&str> {
     let tags = line.get("tags").and_then(Value::as_array);
     tags.into_iter().flatten().filter_map(Value::as_str).collect()
 }

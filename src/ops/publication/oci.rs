@@ -9,9 +9,9 @@ use mu_formats::{Archived, Artifact, FORMATS, Format};
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
 use mu_provider::{Lead, Location, Release, SafeUrl, place_without_secrets};
-use mu_provider_hub::archive::{ArchiveError, Layout, digest_of_tar};
+use mu_provider_hub::archive::{ArchiveError, ArchiveLayout, digest_of_tar};
 use mu_provider_hub::pick_from;
-use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer, wire};
+use mu_provider_oci::{ForeignArtifact, OciProvider, PushOutcome, Writer, wire};
 use serde_json::{Map, Value};
 
 use crate::index::Route;
@@ -115,7 +115,8 @@ impl OciRegistry {
     ) -> Result<Published, CommandError> {
         let Upload { name, version, line, archive, provenance, .. } = upload;
         let package = format!("{name} {version}");
-        let layout = if artifact.in_folder { Layout::InFolder } else { Layout::Layer };
+        let layout =
+            if artifact.in_folder { ArchiveLayout::InFolder } else { ArchiveLayout::Layer };
         // An artifact says more than its archive does: the digest of the tar inside, which the config of an image has,
         // and what the format has in certain files.
         let read = digest_of_tar(archive).map_err(ArchiveError::Io).and_then(|tar| {
@@ -154,13 +155,13 @@ impl OciRegistry {
             line.shift_remove(key);
         }
         let pushed_as = self.writer(name)?.push_foreign(&foreign, &line)?;
-        if pushed_as == Pushed::Without {
+        if pushed_as == PushOutcome::Without {
             self.events.warning(&format!(
                 "{package} is already in `{}` without its provenance, and stays as it is",
                 self.root
             ));
         }
-        if let (Some(lacks), Pushed::New) = (pushed.lacks, &pushed_as) {
+        if let (Some(lacks), PushOutcome::New) = (pushed.lacks, &pushed_as) {
             self.events.warning(&format!(
                 "{package} comes from a hub, which has of a {} its files alone: {lacks} is not copied",
                 format.kind
@@ -230,10 +231,14 @@ fn made_by_a_tool(line: &Map<String, Value>) -> Option<(&'static Format, &'stati
 }
 
 /// What became of a version, or that `package` is there with other content than what was `offered`.
-fn published(pushed: Pushed, package: String, offered: String) -> Result<Published, CommandError> {
+fn published(
+    pushed: PushOutcome,
+    package: String,
+    offered: String,
+) -> Result<Published, CommandError> {
     match pushed {
-        Pushed::New => Ok(Published::New),
-        Pushed::Same | Pushed::Without => Ok(Published::Same),
-        Pushed::Differs(present) => Err(HubError::Exists { package, present, offered }.into()),
+        PushOutcome::New => Ok(Published::New),
+        PushOutcome::Same | PushOutcome::Without => Ok(Published::Same),
+        PushOutcome::Differs(present) => Err(HubError::Exists { package, present, offered }.into()),
     }
 }

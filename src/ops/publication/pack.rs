@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::contents::GZIP;
-pub use crate::ops::publication::packing::{Archive, Packed};
-use crate::ops::publication::packing::{Making, file_name, make, refuse_foreign};
+use crate::ops::publication::packing::{Making, archive_file_name, make, refuse_foreign};
+pub use crate::ops::publication::packing::{Packed, PackedArchive};
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 
@@ -34,7 +34,7 @@ pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandE
     let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
     refuse_foreign(&session.workspace.members[index])?;
     let lock = session.lockfile()?.unwrap_or_default();
-    let file_name = file_name(&session.workspace.members[index].manifest)?;
+    let file_name = archive_file_name(&session.workspace.members[index].manifest)?;
     let path = output(session, request.output.as_deref(), &file_name);
     if !request.dry_run {
         replaces_nothing_else(&path)?;

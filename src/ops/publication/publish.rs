@@ -11,14 +11,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::lock::{Lockfile, in_order};
+use crate::lock::{Lockfile, ordered_by_needs};
 use crate::ops::publication::check::{self, Siblings, There};
 use crate::ops::publication::checkout;
-use crate::ops::publication::lines::{Mark, full_version};
+use crate::ops::publication::lines::{Mark, line_version};
 use crate::ops::publication::packing::{self, Making, Packed};
-use crate::ops::publication::target::{Target, Upload};
+use crate::ops::publication::target::{PublicationTarget, Upload};
 use crate::ops::requirements::names::id_in;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session, Stage};
@@ -86,7 +86,9 @@ pub fn publish(
 ) -> Result<Vec<Publishing>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let members = if request.all && !session.workspace.members.is_empty() {
-        in_order(0..session.workspace.members.len(), |index| own_dependencies(session, index))
+        ordered_by_needs(0..session.workspace.members.len(), |index| {
+            own_dependencies(session, index)
+        })
     } else {
         vec![member::target(session, request.package.as_deref(), "mu publish PACKAGE")?]
     };
@@ -133,7 +135,7 @@ fn one(
         check::base(session, member, to)?;
     }
     let version = member.manifest.version.as_ref().map(ToString::to_string).unwrap_or_default();
-    let (target, name) = Target::find(session, request.to.as_deref(), &id)?;
+    let (target, name) = PublicationTarget::find(session, request.to.as_deref(), &id)?;
     let place = target.name.clone();
     let (force, pinned) = (request.force, request.pinned);
     let making = Making { force, pinned, not: None, may_lack_versions: true };
@@ -168,7 +170,7 @@ fn one(
         check_dependencies(session, request, index, siblings, &target)?;
     }
     // Only the archive says which files have to be committed, so this comes after packing.
-    let commit = checkout::commit(session, &member.folder, &packed, request.allow_dirty)?;
+    let commit = checkout::packed_commit(session, &member.folder, &packed, request.allow_dirty)?;
     // Warnings are told once nothing can be refused any more.
     doubts.extend(older(&target, &name, member)?);
     doubts.extend(ordered_by_text(member));
@@ -204,7 +206,7 @@ fn check_dependencies(
     request: &PublishRequest,
     index: usize,
     siblings: &Siblings,
-    target: &Target,
+    target: &PublicationTarget,
 ) -> Result<(), CommandError> {
     let member = &session.workspace.members[index];
     let there = There { target: request.to.is_some().then_some(target), member };
@@ -218,21 +220,25 @@ fn check_dependencies(
             "if they are in the hub that you publish to, configure it for packages of that base: \
              `mu registry add {} {}`",
             member.id.base(),
-            quoted(to)
+            quoted_for_shell(to)
         )),
         _ => error,
     })
 }
 
 /// Warns if a newer version than that of `member` is already published.
-fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>, CommandError> {
+fn older(
+    target: &PublicationTarget,
+    name: &str,
+    member: &Member,
+) -> Result<Option<String>, CommandError> {
     let Some(version) = &member.manifest.version else { return Ok(None) };
     let lines = target.lines(name)?;
     let is_composite = version.app().is_some();
     // Versions with an app version and versions without one are not compared.
     let read = if is_composite { Version::parse_composite } else { Version::parse };
     let alike = lines.iter().filter(|line| line.contains_key("versioning") == is_composite);
-    let published = alike.filter_map(|line| read(&full_version(line)).ok());
+    let published = alike.filter_map(|line| read(&line_version(line)).ok());
     let newest = published.filter(|published| !published.is_prerelease()).max();
     Ok(newest.filter(|newest| newest > version).map(|newest| {
         format!("`{name}` {version} is older than {newest}, which is already published")
@@ -296,7 +302,7 @@ fn is_same(line: &Map<String, Value>, packed: &Packed) -> bool {
 fn taken(line: &Map<String, Value>, packed: &Packed) -> CommandError {
     let said = |key: &str| line.get(key).and_then(Value::as_str);
     mu_hub::HubError::Exists {
-        package: format!("{} {}", packed.manifest.name, full_version(line)),
+        package: format!("{} {}", packed.manifest.name, line_version(line)),
         present: said("digest").or(said("archive")).unwrap_or("no digest").to_owned(),
         offered: packed.archive.tree.digest().to_string(),
     }

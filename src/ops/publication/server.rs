@@ -11,7 +11,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Value, json};
 
-use crate::ops::publication::lines::{IndexLine, Mark, existing};
+use crate::ops::publication::lines::{IndexLine, Mark, existing_line};
 use crate::ops::publication::target::Upload;
 use crate::ops::{Code, CommandError, Session};
 
@@ -130,7 +130,7 @@ impl Server {
     /// # Errors
     ///
     /// When the server refuses it, or has another one.
-    pub(super) fn add_provenance(
+    pub(super) fn upload_provenance(
         &self,
         name: &str,
         version: &str,
@@ -189,7 +189,7 @@ impl Server {
         let mut was_so = None;
         for _ in 0..ATTEMPTS {
             let Index { lines, e_tag } = self.index(name)?;
-            let line = existing(lines, &self.root, name, version)?;
+            let line = existing_line(lines, &self.root, name, version)?;
             // How it was before the first attempt. A second one may meet what the first one did, if its answer was
             // lost.
             let was_so = *was_so.get_or_insert_with(|| mark.is_on(&line));

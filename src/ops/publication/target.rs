@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mu_hub::{Hub, HubError, Publication, Published, Sending, Tags};
+use mu_hub::{Hub, HubError, Publication, Published, Tags, UploadReporter};
 use mu_provider::http::RequestEvent;
 use mu_provider::{Release, SafeUrl, place_without_secrets};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use crate::index::Route;
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
-use crate::ops::publication::lines::{IndexLine, Mark, existing, is_version, yanked};
+use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version, yank_reason};
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::{OciRegistry, artifact_of};
 use crate::ops::publication::server::Server;
@@ -22,7 +22,7 @@ use crate::reference::PackageId;
 const NO_REQUEST: u64 = u64::MAX;
 
 /// A hub that accepts changes.
-pub(crate) struct Target {
+pub(crate) struct PublicationTarget {
     kind: Kind,
     events: Arc<dyn Events>,
     /// Its name in answers.
@@ -58,10 +58,10 @@ pub(crate) struct Upload {
 /// Whether a release was found by the digest that it is pinned to.
 #[cfg(feature = "oci")]
 fn is_pinned(release: &Release) -> bool {
-    release.reference.as_deref().is_some_and(crate::reference::ArtifactDigest::is_one)
+    release.reference.as_deref().is_some_and(crate::reference::ArtifactDigest::is_artifact_digest)
 }
 
-impl Target {
+impl PublicationTarget {
     /// The hub at `to`, or else the one of the base of `id`. Also returns the name of the package there.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Target {
     ) -> Result<(Self, String), CommandError> {
         let name = id.name_str().to_owned();
         if let Some(to) = to {
-            let named = Self::at(session, to, false).map_err(|error| match error.code {
+            let named = Self::hub_at(session, to, false).map_err(|error| match error.code {
                 Code::Network if error.hints.is_empty() => error.hint(
                     "check the address, and that the server runs: `mu hub serve FOLDER` starts one",
                 ),
@@ -106,10 +106,10 @@ impl Target {
                     return Err(CommandError::new(Code::Usage, message)
                         .hint("publish elsewhere with `--to PLACE`, or push a tag if it is a Git repository"));
                 }
-                Ok((Self::at(session, &url, insecure)?, rest.to_owned()))
+                Ok((Self::hub_at(session, &url, insecure)?, rest.to_owned()))
             }
             None => {
-                let hub = Self::at(session, &format!("https://{}", id.base()), false);
+                let hub = Self::hub_at(session, &format!("https://{}", id.base()), false);
                 let is_default = id.base() == session.workspace.settings.base;
                 let hub = hub.map_err(|error| match is_default {
                     true => at_default_base(session, error).hint("`--to PLACE` names another hub"),
@@ -125,7 +125,11 @@ impl Target {
     /// # Errors
     ///
     /// As [`Target::find`].
-    pub(crate) fn at(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
+    pub(crate) fn hub_at(
+        session: &Session,
+        to: &str,
+        insecure: bool,
+    ) -> Result<Self, CommandError> {
         let kind = match to.split_once("://").map(|(scheme, _)| scheme) {
             Some("http" | "https") => {
                 let url = SafeUrl::parse(to).map_err(|error| {
@@ -138,10 +142,10 @@ impl Target {
             Some("oci") => Kind::Oci(Box::new(OciRegistry::open(session, to, insecure)?)),
             _ => {
                 let events = Arc::clone(&session.events);
-                let sending: Sending = Arc::new(move |done, total| {
+                let sending: UploadReporter = Arc::new(move |done, total| {
                     events.request(&RequestEvent::Sending { number: NO_REQUEST, done, total });
                 });
-                let place = hub::place(&session.environment, to).map_err(|error| {
+                let place = hub::hub_place(&session.environment, to).map_err(|error| {
                     error.hint("packages are published to servers (`https://HOST/`) and OCI registries (`oci://HOST/PREFIX`), too")
                 })?;
                 let opened = Hub::open(&place.telling(sending));
@@ -241,7 +245,7 @@ impl Target {
                 let kept = hub.add_provenance(name, version, provenance.into());
                 kept.map(drop).map_err(CommandError::from)
             }
-            Kind::Server(server) => server.add_provenance(name, version, provenance),
+            Kind::Server(server) => server.upload_provenance(name, version, provenance),
             // It is part of the artifact, which never changes.
             #[cfg(feature = "oci")]
             Kind::Oci(_) => Ok(()),
@@ -349,12 +353,16 @@ impl Target {
     /// # Errors
     ///
     /// When there is no such version, or the hub cannot be read.
-    pub(crate) fn is_yanked(&self, name: &str, version: &str) -> Result<bool, CommandError> {
-        Ok(yanked(&self.existing(name, version)?).is_some())
+    pub(crate) fn is_version_yanked(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<bool, CommandError> {
+        Ok(yank_reason(&self.existing(name, version)?).is_some())
     }
 
     fn existing(&self, name: &str, version: &str) -> Result<IndexLine, CommandError> {
-        Ok(existing(self.lines(name)?, &self.name, name, version)?)
+        Ok(existing_line(self.lines(name)?, &self.name, name, version)?)
     }
 }
 

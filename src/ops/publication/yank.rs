@@ -10,8 +10,8 @@ use crate::ops::publication::lines::Mark;
 
 use crate::ops::{Code, CommandError, Session};
 
-use crate::ops::explain::failure::unavailable;
-use crate::ops::publication::target::Target;
+use crate::ops::explain::failure::unavailable_error;
+use crate::ops::publication::target::PublicationTarget;
 use crate::reference::{PackageId, Protocol, Reference, Version, VersionSpec};
 
 /// The version to withdraw.
@@ -34,20 +34,20 @@ pub struct YankRequest {
 /// # Errors
 ///
 /// When there is no such version, or the hub refuses.
-pub fn yank(session: &Session, request: &YankRequest) -> Result<Marked, CommandError> {
+pub fn yank(session: &Session, request: &YankRequest) -> Result<MarkedVersion, CommandError> {
     let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
     let given = request.reason.as_deref().filter(|reason| !reason.is_empty());
     let reason = (!request.undo).then(|| given.unwrap_or(NO_REASON));
     // Without a reason, the one of an earlier withdrawal stays.
-    if !request.undo && given.is_none() && target.is_yanked(&name, &version)? {
-        return Ok(Marked { name, version, place: target.name, changed: false });
+    if !request.undo && given.is_none() && target.is_version_yanked(&name, &version)? {
+        return Ok(MarkedVersion { name, version, place: target.name, changed: false });
     }
-    Marked::new((target, name, version), Mark::Yanked(reason), request.dry_run)
+    MarkedVersion::new((target, name, version), Mark::Yanked(reason), request.dry_run)
 }
 
 /// A published version that was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marked {
+pub struct MarkedVersion {
     /// The package's name at the hub.
     pub name: String,
     /// The version.
@@ -58,10 +58,10 @@ pub struct Marked {
     pub changed: bool,
 }
 
-impl Marked {
+impl MarkedVersion {
     /// Changes the version that is named so at `target`, unless this is a dry run.
     pub(super) fn new(
-        (target, name, version): (Target, String, String),
+        (target, name, version): (PublicationTarget, String, String),
         mark: Mark<'_>,
         dry_run: bool,
     ) -> Result<Self, CommandError> {
@@ -82,7 +82,7 @@ pub(super) fn named(
     session: &Session,
     text: &str,
     to: Option<&str>,
-) -> Result<(Target, String, String), CommandError> {
+) -> Result<(PublicationTarget, String, String), CommandError> {
     let reference = Reference::parse(text)?;
     let written = reference.version_text().unwrap_or_default();
     let version = match reference.version() {
@@ -98,12 +98,12 @@ pub(super) fn named(
                 .hint("write the version after the name, such as `acme/web#1.2.0`"));
         }
     };
-    let id = reference.id(&session.defaults());
+    let id = reference.id(&session.reference_defaults());
     session.index().declare(&id, &reference, &session.environment.current);
     let stated = if to.is_none() { stated(session, &reference, &id)? } else { None };
     let (target, name) = match stated {
         Some(found) => found,
-        None => Target::find(session, to, &id)?,
+        None => PublicationTarget::find(session, to, &id)?,
     };
     session.index().outdate(&id);
     Ok((target, name, version))
@@ -119,12 +119,12 @@ fn stated(
     session: &Session,
     reference: &Reference,
     id: &PackageId,
-) -> Result<Option<(Target, String)>, CommandError> {
+) -> Result<Option<(PublicationTarget, String)>, CommandError> {
     if session.index().is_placed(id, reference) {
         return Ok(None);
     }
     let in_hub = |place: String, name: &str| {
-        Ok(Some((Target::at(session, &place, false)?, name.to_owned())))
+        Ok(Some((PublicationTarget::hub_at(session, &place, false)?, name.to_owned())))
     };
     match reference.protocol() {
         None | Some(Protocol::Https) if reference.local().is_none() => Ok(None),
@@ -132,7 +132,8 @@ fn stated(
         Some(Protocol::Oci) => in_hub(format!("oci://{}", id.base()), id.name_str()),
         Some(Protocol::Plugin(scheme)) if mu_provider::is_bucket_scheme(scheme) => {
             // The hub is in the first folder that has one.
-            let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
+            let route =
+                session.index().route(id).map_err(|error| unavailable_error(session, error))?;
             in_hub(route.location.root.to_string(), &route.location.path)
         }
         _ => Err(unchangeable(session, reference, id)),
@@ -169,9 +170,9 @@ pub struct TagRequest {
 /// # Errors
 ///
 /// When there is no such version, or the hub refuses.
-pub fn tag(session: &Session, request: &TagRequest) -> Result<Marked, CommandError> {
+pub fn tag(session: &Session, request: &TagRequest) -> Result<MarkedVersion, CommandError> {
     let named = named(session, &request.reference, request.to.as_deref())?;
     let tag = &*request.tag;
     let mark = if request.undo { Mark::NoTag(tag) } else { Mark::Tag(tag) };
-    Marked::new(named, mark, request.dry_run)
+    MarkedVersion::new(named, mark, request.dry_run)
 }

@@ -9,14 +9,14 @@ use crate::formats;
 use crate::manifest::edit::{EditError, Editor, Section};
 use crate::manifest::{Manifest, Requirement};
 use crate::ops::requirements::names::id_in;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
 
 /// A file and its new content, to be written after everything else has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct FileEdit {
     /// The file.
     pub path: PathBuf,
     /// Its new text.
@@ -27,7 +27,7 @@ pub struct Edit {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Editing {
     /// The edits, to be written at the end.
-    pub(crate) edits: Vec<Edit>,
+    pub(crate) edits: Vec<FileEdit>,
     /// The manifests that were changed.
     pub(crate) changed: ChangedManifests,
     /// How often a manifest was changed: what was collected before the last change is outdated.
@@ -46,19 +46,19 @@ impl Editing {
         index: usize,
         change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
     ) -> Result<bool, CommandError> {
-        let mut editor = self.editor(session, index)?;
+        let mut editor = self.member_editor(session, index)?;
         if !change(&mut editor)? {
             return Ok(false);
         }
         // The new text is read like any manifest: what cannot be read again is an error here, and is never written.
         let text = editor.into_text();
-        let path = formats::lists_dependencies(&session.workspace.members[index].manifest_path);
+        let path = formats::dependencies_file(&session.workspace.members[index].manifest_path);
         let manifest = formats::parse_own(&path, &text, session.short_names())?;
         self.set(index, manifest);
         match self.edits.iter_mut().find(|edit| edit.path == path) {
             // Several changes of one file become one edit, each on the text that the one before left.
             Some(edit) => edit.text = text,
-            None => self.edits.push(Edit { path, text }),
+            None => self.edits.push(FileEdit { path, text }),
         }
         Ok(true)
     }
@@ -68,9 +68,13 @@ impl Editing {
     /// # Errors
     ///
     /// When the file cannot be read.
-    pub(crate) fn editor(&self, session: &Session, index: usize) -> Result<Editor, CommandError> {
+    pub(crate) fn member_editor(
+        &self,
+        session: &Session,
+        index: usize,
+    ) -> Result<Editor, CommandError> {
         let member = &session.workspace.members[index];
-        let path = formats::lists_dependencies(&member.manifest_path);
+        let path = formats::dependencies_file(&member.manifest_path);
         let text = match self.edits.iter().find(|edit| edit.path == path) {
             Some(edit) => edit.text.clone(),
             None => formats::dependencies_text(&path)?,
@@ -91,7 +95,7 @@ impl Editing {
         number: usize,
         version: Option<VersionSpec>,
     ) -> Result<(), CommandError> {
-        let editor = self.editor(session, index)?;
+        let editor = self.member_editor(session, index)?;
         let mut manifest = self.changed.manifest(&session.workspace, index).clone();
         // The text is not touched. `number` is the place in the list, since several entries may name the same package.
         let entries = match section {
@@ -111,7 +115,7 @@ impl Editing {
     /// # Errors
     ///
     /// When the manifest cannot be changed.
-    pub(crate) fn enter(
+    pub(crate) fn write_dependency(
         &mut self,
         session: &Session,
         member: usize,
@@ -130,7 +134,7 @@ impl Editing {
         // `acme/web`.
         if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
             dependency.reference = known.with_version(dependency.reference.version().cloned());
-        } else if formats::format_of(&own.manifest_path).is_some() {
+        } else if formats::format_of_manifest(&own.manifest_path).is_some() {
             dependency.reference = with_protocol(session, &new, dependency.reference);
         }
         // An indirect entry does not count: it becomes a direct one where the command wants it.
@@ -158,7 +162,7 @@ impl Editing {
         mut dependency: Requirement,
     ) -> Result<(), CommandError> {
         let own = &session.workspace.members[member];
-        let format = formats::format_of(&own.manifest_path);
+        let format = formats::format_of_manifest(&own.manifest_path);
         let manifest = self.changed.manifest(&session.workspace, member);
         let listed = || manifest.dependencies.iter().chain(&manifest.dev_dependencies);
         // A chart lists a package under as many aliases as it wants; elsewhere, each package is listed once.
@@ -180,7 +184,7 @@ impl Editing {
                     );
                     return Err(CommandError::new(Code::Conflict, message).hint(format!(
                         "`mu remove {}` takes that out first",
-                        quoted(id.as_str())
+                        quoted_for_shell(id.as_str())
                     )));
                 }
                 let mut entries = section.of(manifest).iter();
@@ -311,9 +315,12 @@ pub(crate) fn refuse_several(
     let [first, _, ..] = &dependents[..] else { return Ok(()) };
     let message =
         format!("`{text}` is a dependency of several packages: `{}`", dependents.join("`, `"));
-    let text = quoted(text);
+    let text = quoted_for_shell(text);
     Err(CommandError::new(Code::Usage, message)
-        .hint(format!("`mu remove {text} -p {}` removes it from one of them", quoted(first)))
+        .hint(format!(
+            "`mu remove {text} -p {}` removes it from one of them",
+            quoted_for_shell(first)
+        ))
         .hint(format!("`mu remove {text} --all` removes it from all")))
 }
 

@@ -60,7 +60,7 @@ pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> 
 }
 
 /// The references of `extra` without those of `id`.
-pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
+pub fn references_without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
     let from = session.lock_folder();
     extra
         .iter()

@@ -21,7 +21,7 @@ use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 pub(crate) use crate::ops::requirements::extra::{narrowing, requirement};
-pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
+pub use crate::ops::requirements::extra::{parse_extra, print_extra, references_without};
 use crate::ops::requirements::names::id_in;
 pub(crate) use crate::ops::requirements::overtaken::check_chosen;
 use crate::ops::requirements::requester::Requester;
@@ -29,11 +29,13 @@ use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::{Change, Installed, Local, OwnCapabilities, Root, Strategy, strategy_named};
-use crate::workspace::{Exclusion, Member, Resolution};
+use crate::select::{
+    Change, InstalledVersion, Local, OwnCapabilities, RootRequirer, Strategy, strategy_named,
+};
+use crate::workspace::{ExclusionSetting, Member, Resolution};
 
 /// The requirer, in messages, of what `mu add REF` was given, if the manifest already requires that package.
-pub const ADD: &str = "mu add";
+pub const ADD_REQUIRER: &str = "mu add";
 
 /// One requirement of a root.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,13 +105,13 @@ pub struct Requirements {
     /// What the workspace's packages replace, by the first package that does.
     pub replaced: BTreeMap<PackageId, (PackageId, Local)>,
     /// Versions never to choose.
-    pub exclude: Vec<Exclusion>,
+    pub exclude: Vec<ExclusionSetting>,
     /// Facts of the runtime.
     pub runtime: BTreeMap<String, String>,
     /// The version of mu that is supposed; `None` is this one's.
     pub mu_version: Option<Version>,
     /// The installed versions, if they differ from the lock: upgrades start there.
-    pub installed: BTreeMap<PackageId, Installed>,
+    pub installed: BTreeMap<PackageId, InstalledVersion>,
     /// The strategy that chooses.
     pub resolution: Resolution,
     /// The move that led to these requirements, if one did.
@@ -145,7 +147,7 @@ impl Requirements {
         };
         // The order is that of messages, and of the groups in [`Self::grouped`], which moves answer in.
         for (index, member) in session.workspace.members.iter().enumerate() {
-            let by = Requester::of(member);
+            let by = Requester::from_member(member);
             for section in [Section::Dependencies, Section::DevDependencies] {
                 for dependency in section.of(changed.manifest(&session.workspace, index)) {
                     let id = id_in(session, member, &dependency.reference);
@@ -177,7 +179,7 @@ impl Requirements {
     }
 
     /// The strategy that chooses.
-    pub fn strategy(&self) -> &'static dyn Strategy {
+    pub fn choosing_strategy(&self) -> &'static dyn Strategy {
         strategy_named(self.resolution)
     }
 
@@ -192,7 +194,7 @@ impl Requirements {
             let is_folder = asked.line.is_some() && asked.reference.local().is_some();
             asked.requirement.id != *id || is_folder
         });
-        self.extra = without(session, &self.extra, id);
+        self.extra = references_without(session, &self.extra, id);
         let asked = &self.asked;
         self.by_folder.retain(|id, _| {
             let is_it = |asked: &Asked| asked.requirement.id == *id;
@@ -209,7 +211,7 @@ impl Requirements {
         dependency: &manifest::Requirement,
     ) {
         let current = &session.environment.current;
-        let id = session.id_of(&dependency.reference);
+        let id = session.id_of_argument(&dependency.reference);
         self.ask(session, id, by, None, dependency, current);
     }
 
@@ -240,15 +242,15 @@ impl Requirements {
     }
 
     /// The form for selection: a root for each requirer, then one for each indirect list, and how many are indirect.
-    pub fn roots(&self) -> (Vec<Root>, usize) {
+    pub fn selection_roots(&self) -> (Vec<RootRequirer>, usize) {
         let roots = |indirect: bool| {
-            self.grouped(indirect).into_iter().map(|group| Root {
+            self.by_requirer(indirect).into_iter().map(|group| RootRequirer {
                 by: group[0].by.to_string(),
                 requirements: group.iter().map(|asked| asked.requirement.clone()).collect(),
             })
         };
         // The lists of indirect dependencies are the last roots, as `Request::indirect` counts them.
-        let mut all: Vec<Root> = roots(false).collect();
+        let mut all: Vec<RootRequirer> = roots(false).collect();
         let own = all.len();
         all.extend(roots(true));
         let indirect = all.len() - own;
@@ -256,7 +258,7 @@ impl Requirements {
     }
 
     /// The direct requirements, or the indirect ones, by requirer.
-    pub fn grouped(&self, indirect: bool) -> Vec<Vec<&Asked>> {
+    pub fn by_requirer(&self, indirect: bool) -> Vec<Vec<&Asked>> {
         let mut groups: Vec<Vec<&Asked>> = Vec::new();
         for asked in self.asked.iter().filter(|asked| asked.indirect == indirect) {
             match groups.iter_mut().find(|group| group[0].by == asked.by) {
@@ -290,7 +292,7 @@ impl Requirements {
 
     fn apart(&self, session: &Session) -> Vec<(&PackageId, Vec<&VersionSpec>)> {
         let is_chart = |member: &Member| {
-            let format = formats::format_of(&member.manifest_path);
+            let format = formats::format_of_manifest(&member.manifest_path);
             format.is_some_and(|format| format.name == helm::FORMAT.name)
         };
         let charts: Vec<bool> = session.workspace.members.iter().map(is_chart).collect();
@@ -309,7 +311,7 @@ impl Requirements {
     }
 
     /// The package of the workspace that `id` resolves to, if any.
-    pub fn local<'session>(
+    pub fn local_package<'session>(
         &self,
         session: &'session Session,
         id: &PackageId,
@@ -332,7 +334,7 @@ impl Requirements {
             .iter()
             .map(|asked| (asked.requirement.id.clone(), asked.requested()))
             .collect();
-        let members = session.workspace.members.iter().map(Requester::of);
+        let members = session.workspace.members.iter().map(Requester::from_member);
         let roots: BTreeSet<Requester> =
             members.chain([Requester::CommandLine, Requester::Override]).collect();
         let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
@@ -346,7 +348,7 @@ impl Requirements {
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
         let mut provided: BTreeSet<Requested> = BTreeSet::new();
         for (id, requested) in lock.all_requested() {
-            let is_package = !roots.contains(&Requester::called(&requested.by))
+            let is_package = !roots.contains(&Requester::from_name(&requested.by))
                 && PackageId::parse(&requested.by).is_ok_and(|by| packages.contains(&by));
             if !is_package && requested.capability().is_some() {
                 provided.insert(requested.clone());
@@ -380,11 +382,11 @@ impl Requirements {
         // Then all that a lock cannot keep although every requirement is in it.
         differences.extend(overtaken::repeated(session, lock, &|| self.listed_apart(session)));
         for package in &lock.packages {
-            let is_workspace = package.source.is_workspace();
+            let is_workspace = package.source.is_workspace_folder();
             // What provides a capability is used wherever it is in the workspace.
             let is_provider = || self.own.provides.values().any(|by| by.contains(&package.id));
-            let is_local =
-                self.local(session, &package.id).is_some() || (is_workspace && is_provider());
+            let is_local = self.local_package(session, &package.id).is_some()
+                || (is_workspace && is_provider());
             if is_local != is_workspace {
                 let now = if is_local { "now" } else { "no longer" };
                 differences.push(format!("{} is {now} in the workspace", package.id));
@@ -395,7 +397,7 @@ impl Requirements {
         differences.extend(overtaken::aliased(session, lock));
         differences.extend(overtaken::replacements(session, &self.replaced, lock));
         differences.extend(overtaken::opposed(session, &self.own, lock));
-        differences.extend(overtaken::stated(session, &self.own, lock));
+        differences.extend(overtaken::unfit_stated_capabilities(session, &self.own, lock));
         differences
     }
 
@@ -458,7 +460,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
         let required = member.manifest.requires.iter().map(ToString::to_string);
         for capability in required.filter(|name| !given.contains(name)) {
             let required = own.requires.entry(capability).or_default();
-            required.insert(Requester::of(member).to_string(), member.id.clone());
+            required.insert(Requester::from_member(member).to_string(), member.id.clone());
         }
     }
     own
@@ -475,5 +477,5 @@ pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
 /// The id of a reference outside of manifests, relative to the folder `from`.
 fn id_from(session: &Session, reference: &Reference, from: &Path) -> PackageId {
     let (places, workspace) = (&session.places, &session.workspace);
-    places.own_name(places.id_of(reference, &session.defaults(), from, workspace))
+    places.own_name(places.id_of(reference, &session.reference_defaults(), from, workspace))
 }

@@ -39,7 +39,7 @@ pub(crate) fn meant(member: &Member, reference: &Reference) -> Meant {
 pub(crate) fn id_in(session: &Session, member: &Member, reference: &Reference) -> PackageId {
     if reference.local().is_some() {
         let (places, workspace) = (&session.places, &session.workspace);
-        return places.id_of(reference, &session.defaults(), &member.folder, workspace);
+        return places.id_of(reference, &session.reference_defaults(), &member.folder, workspace);
     }
     session.places.own_name(written_id(session, member, reference))
 }
@@ -48,7 +48,9 @@ pub(crate) fn id_in(session: &Session, member: &Member, reference: &Reference) -
 pub(crate) fn written_id(session: &Session, member: &Member, reference: &Reference) -> PackageId {
     let Meant { first, otherwise } = meant(member, reference);
     match otherwise {
-        Some(otherwise) if is_there(session, member, &first, &otherwise) == Some(false) => {
+        Some(otherwise)
+            if is_known_to_exist(session, member, &first, &otherwise) == Some(false) =>
+        {
             otherwise
         }
         _ => first,
@@ -58,10 +60,10 @@ pub(crate) fn written_id(session: &Session, member: &Member, reference: &Referen
 /// A reference of the command line as the manifest of `member` means it: formats may have a place for packages that are named
 /// by one word alone.
 pub(crate) fn as_in(session: &Session, member: &Member, reference: &Reference) -> Reference {
-    let format = formats::format_of(&member.manifest_path);
+    let format = formats::format_of_manifest(&member.manifest_path);
     let place = format.and_then(|format| format.place_of_word);
     let is_word = reference.is_single_name() && reference.protocol().is_none();
-    let is_own = || session.places.member_of(&session.id_of(reference)).is_some();
+    let is_own = || session.places.member_of(&session.id_of_argument(reference)).is_some();
     let Some(place) = place.filter(|_| is_word && !is_own()) else { return reference.clone() };
     let full = Reference::parse(&place(reference.name().as_str()));
     full.map_or_else(|_| reference.clone(), |full| full.with_version(reference.version().cloned()))
@@ -82,7 +84,7 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
         }
     }
     let Some(lock) = session.lockfile().ok().flatten() else { return reference };
-    let own = session.id_of(&reference);
+    let own = session.id_of_argument(&reference);
     let is_locked = lock.find(&own).next().is_some() || lock.replacement(&own).is_some();
     if session.places.member_of(&own).is_some() || is_locked {
         return reference;
@@ -94,7 +96,7 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
         .collect();
     let ends_so = || {
         let leaf = reference.name().as_str();
-        let others = lock.packages.iter().filter(|package| !package.source.is_workspace());
+        let others = lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
         let ids = others.map(|package| &package.id);
         BTreeSet::from_iter(ids.filter(|id| id.name().leaf() == leaf).cloned())
     };
@@ -118,7 +120,7 @@ fn end_here(session: &Session, reference: &Reference) -> Option<Reference> {
     }
     let lock = session.lockfile().ok().flatten()?;
     // What the name means by itself comes first, if that is in use.
-    let own = session.id_of(reference);
+    let own = session.id_of_argument(reference);
     if session.places.member_of(&own).is_some() || lock.replacement(&own).is_some() {
         return None;
     }
@@ -138,7 +140,7 @@ fn element_here(session: &Session, reference: &Reference) -> Option<Reference> {
         return None;
     }
     let lock = session.lockfile().ok().flatten()?;
-    let own = session.id_of(reference);
+    let own = session.id_of_argument(reference);
     if session.places.member_of(&own).is_some() || lock.find(&own).next().is_some() {
         return None;
     }
@@ -154,7 +156,7 @@ fn in_use(session: &Session, id: &PackageId, named: &Reference) -> Reference {
 }
 
 /// Whether the package `first` exists, without which `otherwise` is meant; `None` if that is not known yet.
-pub(crate) fn is_there(
+pub(crate) fn is_known_to_exist(
     session: &Session,
     member: &Member,
     first: &PackageId,
@@ -175,7 +177,7 @@ pub(crate) fn is_there(
     }
     // The package in its folder may be named otherwise, and is locked by its own name.
     let otherwise = session.places.own_name(otherwise.clone());
-    is_asked_by(&lock, &otherwise, Requester::of(member).as_str()).then_some(false)
+    is_asked_by(&lock, &otherwise, Requester::from_member(member).as_str()).then_some(false)
 }
 
 fn is_asked_by(lock: &Lockfile, id: &PackageId, by: &str) -> bool {
@@ -186,8 +188,8 @@ fn is_asked_by(lock: &Lockfile, id: &PackageId, by: &str) -> bool {
 
 /// The unambiguous name of a package in the manifest of `member`: with the base if that is not the
 /// workspace's, or if a name of one segment would mean the namespace of `member` first.
-pub(crate) fn in_full(session: &Session, member: &Member, id: &PackageId) -> String {
-    let base = session.defaults().base;
+pub(crate) fn unambiguous_name(session: &Session, member: &Member, id: &PackageId) -> String {
+    let base = session.reference_defaults().base;
     let is_near = id.base() == base && member.id.base() == base;
     let is_whole = id.name_str().contains('/') || member.defaults.namespace.is_none();
     let text = if is_near && is_whole { id.name_str() } else { id.as_str() };

@@ -104,7 +104,7 @@ pub(super) fn replacements(
     // First the replacements in the lock that do not hold any more, then those of the workspace that it lacks, and at
     // last locked packages that others in the lock may now replace.
     for ReplacedPackage { id, by, .. } in &lock.replaced {
-        let is_own = lock.find(by).any(|package| package.source.is_workspace());
+        let is_own = lock.find(by).any(|package| package.source.is_workspace_folder());
         let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
             || settings.overrides.contains_key(id)
             || session.places.member_of(id).is_some()
@@ -146,12 +146,12 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
         // One that only this machine has is there once something needs it.
         let is_there = |id: &PackageId| {
             let mut locked = lock.find(id);
-            own.packages.contains(id) || locked.any(|package| package.source.is_workspace())
+            own.packages.contains(id) || locked.any(|package| package.source.is_workspace_folder())
         };
         own.provides.get(name).is_some_and(|by| by.iter().any(is_there))
             || PackageId::parse(name).is_ok_and(|id| is_there(&id))
     };
-    let others = || lock.packages.iter().filter(|package| !package.source.is_workspace());
+    let others = || lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
     let mut differences = Vec::new();
     for (name, by) in &own.conflicts {
         for other in others().filter(|other| is_called(other, name)) {
@@ -175,7 +175,11 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
 }
 
 /// Where the capabilities of locked packages do not fit what the settings say of them, one line each.
-pub(super) fn stated(session: &Session, own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
+pub(super) fn unfit_stated_capabilities(
+    session: &Session,
+    own: &OwnCapabilities,
+    lock: &Lockfile,
+) -> Vec<String> {
     let settings = &session.workspace.settings;
     let of = |package: &LockedPackage| settings.provided.get(&package.id).into_iter().flatten();
     let mut providers: BTreeMap<&str, BTreeSet<&PackageId>> = BTreeMap::new();

@@ -13,7 +13,7 @@ use crate::reference::{PackageId, Reference, VersionSpec};
 pub(crate) const MARK: &str = "pinned from";
 
 /// The text of the comment if no version was written.
-pub(crate) const NOTHING: &str = "no version";
+pub(crate) const NO_VERSION_TEXT: &str = "no version";
 
 /// The locked package that a reference means. Of several majors, it is the highest that the reference accepts.
 pub(crate) fn locked_for<'lock>(
@@ -34,7 +34,7 @@ pub(crate) fn pin_of(
     package: &LockedPackage,
     commits: bool,
 ) -> Result<VersionSpec, CommandError> {
-    let is_archive = package.source.is_archive() || package.artifact.is_some();
+    let is_archive = package.source.is_url_archive() || package.artifact.is_some();
     if let (true, Some(digest)) = (is_archive, package.revision()) {
         return Ok(VersionSpec::parse(&digest)?);
     }
@@ -52,11 +52,11 @@ pub(crate) fn pin_of(
 /// a URL, nor a commit whose version only its manifest knows. If its repository cannot be asked, a commit is none.
 pub(crate) fn is_release(session: &Session, package: &LockedPackage) -> bool {
     // What is at the URL of an archive may be any version later.
-    if package.reference.is_some() || package.source.is_archive() {
+    if package.reference.is_some() || package.source.is_url_archive() {
         return false;
     }
     let Some(commit) = &package.commit else { return true };
-    let Some(version) = package.parsed_version().filter(|_| package.has_version()) else {
+    let Some(version) = package.parsed_version().filter(|_| package.is_versioned()) else {
         return false;
     };
     // Only what names a commit leads to one that is no release.
@@ -73,13 +73,16 @@ pub(crate) fn is_release(session: &Session, package: &LockedPackage) -> bool {
     if let Ok(all) = Requirements::collect(session, extra.unwrap_or_default()) {
         all.declare(session);
     }
-    let Ok(releases) = session.index().listed(&package.id) else { return false };
-    let listed = releases.position(&version);
+    let Ok(releases) = session.index().listed_releases(&package.id) else { return false };
+    let listed = releases.position_of_version(&version);
     listed.is_some_and(|at| releases.commit(at).is_none_or(|known| **known == *commit.as_str()))
 }
 
 /// Requires a locked package in its version and compatible ones; `None` if it is no release.
-pub(crate) fn compatible_with(session: &Session, package: &LockedPackage) -> Option<VersionSpec> {
+pub(crate) fn compatible_with_locked(
+    session: &Session,
+    package: &LockedPackage,
+) -> Option<VersionSpec> {
     let version = package.parsed_version().filter(|_| is_release(session, package))?;
     Some(VersionSpec::compatible_with(&version))
 }

@@ -42,13 +42,13 @@ const OVERRIDES: &str = "overrides";
 
 impl Requester {
     /// A package of the workspace: by the name in its manifest, or by its id if that name is taken.
-    pub fn of(member: &Member) -> Self {
+    pub fn from_member(member: &Member) -> Self {
         let name = member.manifest.name.as_str();
         Self::Member(if name == OVERRIDES { member.id.to_string() } else { name.to_owned() })
     }
 
     /// The requirer with this name in locks and messages; any other name is a package.
-    pub fn called(text: &str) -> Self {
+    pub fn from_name(text: &str) -> Self {
         let known = TEXTS.iter().find(|(_, known)| *known == text);
         known.map_or_else(|| Self::Member(text.to_owned()), |(requester, _)| requester.clone())
     }

@@ -5,14 +5,14 @@
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::requirements::editing::{Editing, refuse_several};
-use crate::ops::requirements::{print_extra, without};
+use crate::ops::requirements::{print_extra, references_without};
 use crate::ops::session::member;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 
 /// One change of one command.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum CommandChange {
     /// `mu add` of one reference: the package as the command names it and the list of its manifest, the entry, and the channel and app
     /// version as flags, where an empty one removes a key.
     Add((Option<String>, Section), manifest::Requirement, [Option<String>; 2]),
@@ -22,13 +22,13 @@ pub(crate) enum Step {
     Remove(Option<usize>, PackageId),
 }
 
-impl Step {
+impl CommandChange {
     /// Makes the change in memory.
     ///
     /// # Errors
     ///
     /// When the command would refuse it, or cannot make it in the text of the file.
-    pub(crate) fn take(
+    pub(crate) fn make_change(
         &self,
         session: &Session,
         editing: &mut Editing,
@@ -42,10 +42,10 @@ impl Step {
                 if is_narrowed {
                     editing.narrow(session, (member, *section), dependency, narrowing)?;
                 }
-                editing.enter(session, member, *section, dependency.clone())
+                editing.write_dependency(session, member, *section, dependency.clone())
             }
             Self::Get(id, dependency) => {
-                *extra = without(session, extra, id);
+                *extra = references_without(session, extra, id);
                 extra.push(print_extra(dependency));
                 Ok(())
             }
@@ -58,7 +58,7 @@ impl Step {
                 let text = session.short_name(id);
                 refuse_several(session, &editing.changed, &targets, &text, id)?;
                 editing.leave(session, &targets, &text, id)?;
-                *extra = without(session, extra, id);
+                *extra = references_without(session, extra, id);
                 Ok(())
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::fs;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::Installed;
+use crate::select::InstalledVersion;
 use crate::workspace::Resolution;
 
 /// What to suppose.
@@ -81,10 +81,10 @@ pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, Command
 /// # Errors
 ///
 /// When one is not a reference with one version, or a file cannot be read.
-pub(crate) fn installed(
+pub(crate) fn supposed_installations(
     session: &Session,
     texts: &[String],
-) -> Result<BTreeMap<PackageId, Installed>, CommandError> {
+) -> Result<BTreeMap<PackageId, InstalledVersion>, CommandError> {
     let mut all = BTreeMap::new();
     for text in texts {
         let file = session.environment.current.join(text);
@@ -112,7 +112,7 @@ fn one(
     session: &Session,
     text: &str,
     place: Option<&str>,
-) -> Result<(PackageId, Installed), CommandError> {
+) -> Result<(PackageId, InstalledVersion), CommandError> {
     // Versions never contain `@`; in a repository's URL, `@` follows the user.
     let channel = text.split_once('#').and_then(|(_, version)| version.split_once('@'));
     let channel = channel.map(|(_, channel)| channel.to_owned());
@@ -134,8 +134,8 @@ fn one(
             CommandError::new(Code::Usage, message).hint("such as `--installed 'aws/ec2#1.0.6'`")
         );
     };
-    let id = session.id_of(&reference);
+    let id = session.id_of_argument(&reference);
     let alone = reference.with_version(None);
     session.index().declare(&id, &alone, &session.environment.current);
-    Ok((id, Installed { version, channel, is_next_wanted: false }))
+    Ok((id, InstalledVersion { version, channel, is_next_wanted: false }))
 }

@@ -22,13 +22,13 @@ pub(crate) struct Candidate {
 
 impl Credentials for Candidate {
     fn find(&self, asked: &AskedServer) -> Option<Credential> {
-        let is_it = asked.host_and_port() == self.host;
+        let is_it = asked.host_and_unusual_port() == self.host;
         is_it.then(|| Credential::token(asked, self.token.clone()))
     }
 }
 
 /// What servers say of a password or token.
-pub(crate) enum Said {
+pub(crate) enum ServerVerdict {
     /// One accepts it.
     Accepted(Account),
     /// No server asks for it where mu looked, or none is there that could be asked.
@@ -38,7 +38,7 @@ pub(crate) enum Said {
 /// The providers with other passwords and tokens than those of the user, without plugins.
 pub(crate) fn providers_with(session: &Session, credentials: Arc<dyn Credentials>) -> Providers {
     let (offline, http) = (session.options.offline, client(session, credentials));
-    providers::all(&session.environment, offline, &http, &session.folders)
+    providers::all_providers(&session.environment, offline, &http, &session.folders)
 }
 
 /// Asks the servers behind `prefix`, a base or the start of ids, by these providers.
@@ -50,7 +50,7 @@ pub(crate) fn ask(
     session: &Session,
     providers: &Providers,
     prefix: &str,
-) -> Result<Said, CommandError> {
+) -> Result<ServerVerdict, CommandError> {
     // Who accepts it is the answer. Else, a refusal says more than a server that cannot be reached; and this counts
     // only if no other one has answered.
     let (mut refused, mut unreachable) = (None, None);
@@ -61,7 +61,7 @@ pub(crate) fn ask(
         }
         let Ok(provider) = providers.get(&name) else { continue };
         match ask_one(session, &provider, &location) {
-            Ok(Some(account)) => return Ok(Said::Accepted(account)),
+            Ok(Some(account)) => return Ok(ServerVerdict::Accepted(account)),
             Ok(None) => is_answered = true,
             Err(error) => match error.kind() {
                 ErrorKind::Auth => {
@@ -77,7 +77,7 @@ pub(crate) fn ask(
     }
     match refused.or(unreachable.filter(|_| !is_answered)) {
         Some(error) => Err(error.into()),
-        None => Ok(Said::Nothing),
+        None => Ok(ServerVerdict::Nothing),
     }
 }
 

@@ -42,15 +42,15 @@ impl Session {
 
 impl AgeRule {
     /// The latest time of publication that it allows, in seconds since 1970; `None` if it allows all.
-    pub(crate) fn latest(&self) -> Option<i64> {
-        let latest = self.excluded_newer.or_else(|| Some(self.cutoff?.moment(self.now)));
+    pub(crate) fn latest_publication(&self) -> Option<i64> {
+        let latest = self.excluded_newer.or_else(|| Some(self.cutoff?.cutoff_time(self.now)));
         // `--exclude-newer` can lift the rule of the settings: then its moment is beyond all times.
         latest.filter(|moment| *moment < i64::MAX)
     }
 
     /// Why publication times are needed; `is_shown` says that the answer shows them.
-    pub(crate) fn dates(&self, is_shown: bool) -> Dates {
-        match self.latest() {
+    pub(crate) fn needed_dates(&self, is_shown: bool) -> Dates {
+        match self.latest_publication() {
             _ if is_shown => Dates::Shown,
             Some(_) => Dates::Needed,
             None => Dates::Ignored,
@@ -58,8 +58,8 @@ impl AgeRule {
     }
 
     /// Why a version is passed over; `None` if it is not.
-    pub(crate) fn reason(&self, age: Age) -> Option<String> {
-        let latest = self.latest()?;
+    pub(crate) fn passed_over_reason(&self, age: Age) -> Option<String> {
+        let latest = self.latest_publication()?;
         let rule = Key::minimum_release_age;
         let key = if self.excluded_newer.is_some() { "--exclude-newer" } else { rule };
         match age {
@@ -69,16 +69,16 @@ impl AgeRule {
             Age::Since(published) => Some(match (self.excluded_newer, self.cutoff) {
                 // With an age, a version becomes old enough one day. A fixed moment stays.
                 (None, Some(Cutoff::Age(age))) => {
-                    format!("too new until {} ({key})", date(published.saturating_add(age)))
+                    format!("too new until {} ({key})", date_text(published.saturating_add(age)))
                 }
-                _ => format!("newer than {} ({key})", date(latest)),
+                _ => format!("newer than {} ({key})", date_text(latest)),
             }),
         }
     }
 }
 
 /// The date of a time, with the hour if it is not midnight.
-pub(crate) fn date(moment: i64) -> String {
+pub(crate) fn date_text(moment: i64) -> String {
     let text = Cutoff::Moment(moment).to_string();
     text.strip_suffix("T00:00:00Z")
         .map_or_else(|| text.replace('T', " ").replace('Z', " UTC"), str::to_owned)

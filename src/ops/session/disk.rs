@@ -10,7 +10,7 @@ use super::error::{Code, CommandError};
 use crate::fs::{self, FileError};
 use crate::manifest::source::nearest;
 use crate::ops::Session;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 
 /// More folders than this are not listed.
 const LISTED: usize = 8;
@@ -23,14 +23,14 @@ const LISTED: usize = 8;
 pub(crate) fn local_folder(session: &Session, path: &str) -> Result<PathBuf, CommandError> {
     let folder = crate::env::absolute(&session.environment.current, path.as_ref());
     if !folder.is_dir() {
-        return Err(no_folder(&folder));
+        return Err(not_a_folder(&folder));
     }
     session.folders.name(&folder);
     Ok(folder)
 }
 
 /// The error of a path that should be a folder, but is not.
-pub(crate) fn no_folder(folder: &Path) -> CommandError {
+pub(crate) fn not_a_folder(folder: &Path) -> CommandError {
     let shown = folder.display();
     if folder.is_file() {
         let error = CommandError::new(Code::NotFound, format!("`{shown}` is a file, not a folder"));
@@ -130,7 +130,7 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
             error.hint("this file system is read-only: work in a copy on another one")
         }
         Some(ErrorKind::PermissionDenied) if let Some(path) = path => {
-            let path = quoted(&path.to_string_lossy());
+            let path = quoted_for_shell(&path.to_string_lossy());
             let hint = format!(
                 "the user that runs mu lacks this permission: `ls -ld {path}` shows who has it"
             );

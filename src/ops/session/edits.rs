@@ -21,11 +21,11 @@ use std::path::Path;
 use mu_provider::threads;
 
 use super::Session;
-use super::view::{Edited, View};
+use super::view::{EditedPackage, View};
 use crate::contents::rules::Rules;
 use crate::lock::Lockfile;
 use crate::manifest::Manifest;
-use crate::ops::{Code, CommandError, Options, Places, Scope};
+use crate::ops::{Code, CommandError, OperationScope, Options, WorkspacePlaces};
 use crate::reference::PackageId;
 use crate::workspace::{MU_FOLDER, Member, edits, repository_around};
 
@@ -61,17 +61,17 @@ impl Session {
         let folders: Vec<_> =
             self.edited.iter().map(|edited| edited.member.folder.clone()).collect();
         self.workspace.set_aside(&|member| folders.contains(&member.folder));
-        self.places = Places::new(&self.workspace, &self.environment);
+        self.places = WorkspacePlaces::new(&self.workspace, &self.environment);
     }
 
     /// Whether `name`, or without one the current folder, means a package that only this machine uses.
     fn is_about_edit(&self, name: Option<&str>) -> bool {
         let current = &self.environment.current;
-        self.edited.iter().any(|Edited { id, member, .. }| match name {
+        self.edited.iter().any(|EditedPackage { id, member, .. }| match name {
             Some(name) => {
                 let folder = crate::env::absolute(current, Path::new(name));
                 let reference = crate::reference::Reference::parse(name).ok();
-                let meant = reference.map(|reference| reference.id(&self.defaults()));
+                let meant = reference.map(|reference| reference.id(&self.reference_defaults()));
                 meant.is_some_and(|meant| meant == *id || meant == member.id)
                     || member.folder == folder
                     || member.place == name
@@ -191,11 +191,11 @@ impl Session {
 }
 
 /// The packages that only this machine uses.
-fn find(session: &Session) -> Vec<Edited> {
+fn find(session: &Session) -> Vec<EditedPackage> {
     let workspace = &session.workspace;
     // The root alone can take no locked package's place: most workspaces end here.
     let is_root_alone = workspace.members.iter().all(|member| member.found_at().is_empty());
-    if session.scope == Scope::Global || workspace.edits.is_empty() && is_root_alone {
+    if session.scope == OperationScope::Global || workspace.edits.is_empty() && is_root_alone {
         return Vec::new();
     }
     // The code that needs it reports why it cannot be read.
@@ -219,7 +219,7 @@ fn find(session: &Session) -> Vec<Edited> {
     if standing.values().any(|standing| *standing == Standing::Ignored) {
         // Now that Git was asked anyway: packages beside an edit are nobody else's either.
         let is_teams = |member: &Member| {
-            lock.find(&member.id).any(|package| package.source.is_workspace())
+            lock.find(&member.id).any(|package| package.source.is_workspace_folder())
                 || member.place.is_empty()
                 || edit_of(member).is_some()
         };
@@ -244,7 +244,7 @@ fn find(session: &Session) -> Vec<Edited> {
         let id = made.and_then(edits::Edit::package).or_else(|| shadowed.cloned());
         let locked = shadowed.and_then(|id| lock.find(id).last());
         let base = edit.map(|edit| edit.commit.clone());
-        Some(Edited {
+        Some(EditedPackage {
             is_used: id.is_some(),
             id: id.unwrap_or_else(|| member.id.clone()),
             member: member.clone(),
@@ -259,7 +259,7 @@ fn find(session: &Session) -> Vec<Edited> {
 fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, PackageId> {
     let mut shadowing = BTreeMap::new();
     // First, folders that references find before a locked package.
-    let locked = lock.packages.iter().filter(|package| !package.source.is_workspace());
+    let locked = lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
     for package in locked {
         if let Some(local) = session.places.member_of(&package.id) {
             shadowing.insert(&*local.folder, package.id.clone());
@@ -343,11 +343,11 @@ fn standings<'m>(session: &Session, members: &[&'m Member]) -> BTreeMap<&'m Path
                 return Ok(BTreeMap::new());
             };
             let standing = |member: &&'m Member| {
-                let standing = match around.standing(&member.folder).map_err(unreadable)? {
+                let standing = match around.folder_standing(&member.folder).map_err(unreadable)? {
                     None => Standing::Unknown,
-                    Some(mu_provider_git::Standing::Tracked) => Standing::Tracked,
-                    Some(mu_provider_git::Standing::Ignored) => Standing::Ignored,
-                    Some(mu_provider_git::Standing::Untracked) => Standing::Untracked,
+                    Some(mu_provider_git::FolderStanding::Tracked) => Standing::Tracked,
+                    Some(mu_provider_git::FolderStanding::Ignored) => Standing::Ignored,
+                    Some(mu_provider_git::FolderStanding::Untracked) => Standing::Untracked,
                 };
                 Ok::<_, CommandError>((&*member.folder, standing))
             };
@@ -370,7 +370,7 @@ fn note_ignored(session: &Session, lock: &Lockfile) {
     let locked = |member: &&Member| {
         !member.place.is_empty()
             && session.workspace.edit_around(&member.folder).is_none()
-            && lock.find(&member.id).any(|package| package.source.is_workspace())
+            && lock.find(&member.id).any(|package| package.source.is_workspace_folder())
     };
     let members: Vec<&Member> = session.workspace.members.iter().filter(locked).collect();
     let Some(top) = repository_around(root).filter(|_| !members.is_empty()) else { return };

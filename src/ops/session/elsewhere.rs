@@ -3,18 +3,18 @@
 //! It is no question: a workspace may do it. But ids then mean something else than elsewhere, which should not go unseen.
 
 use crate::fs;
-use crate::ops::{Scope, Session};
+use crate::ops::{OperationScope, Session};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE};
 
 /// The folder of the cache that has what was told about each checkout.
 const FOLDER: &str = "told";
 
 /// The bases that the workspace leads elsewhere, a line each.
-pub(crate) fn elsewhere(session: &Session) -> Vec<String> {
-    if session.scope != Scope::Workspace {
+pub(crate) fn redirected_base_lines(session: &Session) -> Vec<String> {
+    if session.scope != OperationScope::Workspace {
         return Vec::new();
     }
-    let all = session.workspace.settings.elsewhere().into_iter();
+    let all = session.workspace.settings.redirected_bases().into_iter();
     all.map(|one| {
         let (prefix, place) = (one.prefix, one.place);
         format!("`{prefix}` is at `{place}` here: {MU_FOLDER}/{WORKSPACE_FILE} says so")
@@ -23,8 +23,8 @@ pub(crate) fn elsewhere(session: &Session) -> Vec<String> {
 }
 
 /// Says them, unless this was said of this checkout before.
-pub(crate) fn tell(session: &Session) {
-    let lines = elsewhere(session);
+pub(crate) fn warn_of_redirects(session: &Session) {
+    let lines = redirected_base_lines(session);
     if lines.is_empty() {
         return;
     }

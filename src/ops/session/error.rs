@@ -18,7 +18,7 @@ use crate::packs::PacksError;
 use crate::reference::ReferenceError;
 use crate::reference::pasted;
 use crate::search::SearchError;
-use crate::store::StoreError;
+use crate::store::TreeStoreError;
 use crate::workspace::edits::EditsError;
 use crate::workspace::{CONFIG_FILE, ForeignError, WORKSPACE_FILE, WorkspaceError};
 
@@ -233,7 +233,8 @@ fn foreign(error: ForeignError) -> CommandError {
         }
         ForeignError::Kind { .. } => vec!["move it away, and run the command again".to_owned()],
         ForeignError::Owner { root, .. } => {
-            let list = quoted(&serde_json::json!([root.display().to_string()]).to_string());
+            let list =
+                quoted_for_shell(&serde_json::json!([root.display().to_string()]).to_string());
             vec![
                 format!(
                     "if you trust its owner: `mu config set --global trust.workspaces {list}`, together with those that are in `~/.mu/{CONFIG_FILE}`"
@@ -276,15 +277,15 @@ impl From<ProviderError> for CommandError {
     }
 }
 
-impl From<StoreError> for CommandError {
-    fn from(error: StoreError) -> Self {
+impl From<TreeStoreError> for CommandError {
+    fn from(error: TreeStoreError) -> Self {
         match error {
-            StoreError::Provider(error) => error.into(),
-            StoreError::File(error) => error.into(),
-            StoreError::Mismatch { .. } | StoreError::Corrupt { .. } => {
+            TreeStoreError::Provider(error) => error.into(),
+            TreeStoreError::File(error) => error.into(),
+            TreeStoreError::Mismatch { .. } | TreeStoreError::Corrupt { .. } => {
                 Self::from_error(Code::Integrity, error)
             }
-            StoreError::ReadOnly { .. } => Self::from_error(Code::NotFound, error)
+            TreeStoreError::ReadOnly { .. } => Self::from_error(Code::NotFound, error)
                 .hint("run `mu fetch` with the same Mu.lock where the store can be written"),
         }
     }
@@ -302,7 +303,7 @@ impl From<PacksError> for CommandError {
                     .hint(hint)
             }
             PacksError::InTheWay { ref path, ref others, .. } if !others.is_empty() => {
-                let folders = [path].into_iter().chain(others).map(|path| quoted(&path.display().to_string()));
+                let folders = [path].into_iter().chain(others).map(|path| quoted_for_shell(&path.display().to_string()));
                 let folders = folders.collect::<Vec<_>>().join(" ");
                 Self::from_error(Code::Conflict, error)
                     .hint(format!("move the folders away, or delete them (`rm -r {folders}`), and run the command again"))
@@ -355,14 +356,14 @@ impl From<EditError> for CommandError {
 
 impl From<SearchError> for CommandError {
     fn from(error: SearchError) -> Self {
-        let hints = error.hints();
+        let hints = error.search_hints();
         Self { hints, ..Self::from_error(Code::NotFound, error) }
     }
 }
 
 /// A word of a command line, in quotes if a shell might interpret it: zsh can treat `#`, `^` and `~` as
 /// patterns, and cmd.exe removes `^`.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn quoted_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/.-_:@+=".contains(c);
     // In zsh, `=word` is the path of a program.
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {

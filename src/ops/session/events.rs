@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mu_provider::http::RequestEvent;
 
-use crate::ops::session::shown::Shown;
+use crate::ops::session::shown::PackageNaming;
 
 /// A stage of an operation that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ pub trait Events: Send + Sync {
     fn warning(&self, text: &str);
 
     /// How packages are called here, as soon as the settings are read.
-    fn names(&self, _shown: &Shown) {}
+    fn names(&self, _shown: &PackageNaming) {}
 
     /// Something that the user should know, and need not do anything about.
     fn note(&self, _text: &str) {}

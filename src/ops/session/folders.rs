@@ -26,7 +26,7 @@ const FILE: &str = "folders.json";
 type Agreed = BTreeMap<String, BTreeSet<String>>;
 
 /// Decides which folders packages may come from.
-pub(crate) struct Folders {
+pub(crate) struct AllowedFolders {
     root: PathBuf,
     home: PathBuf,
     mu_home: PathBuf,
@@ -55,7 +55,7 @@ struct Around {
 }
 
 impl Around {
-    fn new(folders: &Folders) -> Self {
+    fn new(folders: &AllowedFolders) -> Self {
         let (root, home) = (real(&folders.root), real(&folders.home));
         // What has the whole home folder in it does not make all of that the author's.
         let is_whole = |folder: &Path| home.starts_with(folder);
@@ -102,7 +102,7 @@ struct Known {
     decided: BTreeMap<PathBuf, bool>,
 }
 
-impl Folders {
+impl AllowedFolders {
     pub(super) fn new(
         workspace: &Workspace,
         environment: &Environment,
@@ -159,7 +159,7 @@ impl Folders {
         // From here on, it is outside. A folder without a manifest is refused without a question: `../` instead of
         // `../lib` must not make a package of all that lies there. One whose manifest cannot be read goes on, because
         // that error says more.
-        if !matches!(formats::locate(&place), Ok(Some(_)) | Err(_)) {
+        if !matches!(formats::locate_manifest(&place), Ok(Some(_)) | Err(_)) {
             let text = format!("{outside}, and has no manifest, so it is not taken as a package");
             return Err(ProviderError::new(ErrorKind::Refused, text)
                 .hint("`mu init` in that folder makes it a package"));

@@ -9,13 +9,13 @@ use crate::lock::Lockfile;
 use crate::ops::{CommandError, Session};
 use crate::packs::{PacksFolder, WantedPack};
 use crate::reference::PackageId;
-use crate::search::{Installed, SearchPath};
+use crate::search::{InstalledPack, SearchPath};
 
 /// The packs that a lock needs, with their places in its packages.
-pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, WantedPack)> {
+pub fn needed_packs(lock: &Lockfile) -> impl Iterator<Item = (usize, WantedPack)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
         // mu does not install a pack that somebody has put there.
-        let digest = package.installed_digest().filter(|_| !package.source.is_placed())?;
+        let digest = package.installed_digest().filter(|_| !package.source.is_placed_pack())?;
         let place = place(lock, index);
         let (id, version) = (package.id.to_string(), package.version.clone());
         Some((index, WantedPack { place, id, version, digest, built: package.built }))
@@ -23,7 +23,7 @@ pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, WantedPack)> {
 }
 
 /// The packs of replaced packages that may still be there.
-pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = WantedPack> {
+pub(crate) fn replaced_packs(lock: &Lockfile) -> impl Iterator<Item = WantedPack> {
     let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
     kept.filter_map(|kept| {
         let (place, id) = (folder_of(&kept.id), kept.id.to_string());
@@ -39,7 +39,7 @@ pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = WantedPack> {
 
 /// All packs that a lock names, to recognize an unknown packs folder.
 pub fn named(lock: &Lockfile) -> Vec<WantedPack> {
-    wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
+    needed_packs(lock).map(|(_, wanted)| wanted).chain(replaced_packs(lock)).collect()
 }
 
 /// The path of a locked package's pack below the packs folder. If there are several majors, all but the
@@ -83,7 +83,7 @@ pub(crate) fn search_path(session: &Session) -> Result<SearchPath, CommandError>
     let mut known = BTreeMap::new();
     let mut replaced = BTreeMap::new();
     let home = &session.environment.mu_home;
-    let global = PacksFolder::of_user(home, &session.environment.cache);
+    let global = PacksFolder::for_user(home, &session.environment.cache);
     let global = (Lockfile::read(home)?.map(Arc::new), global);
     for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
         let Some(lock) = lock else { continue };
@@ -94,11 +94,11 @@ pub(crate) fn search_path(session: &Session) -> Result<SearchPath, CommandError>
     Ok(SearchPath { installed: known, replaced, ..session.places.search().clone() })
 }
 
-fn installed(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> {
-    wanted(lock)
+fn installed(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, InstalledPack)> {
+    needed_packs(lock)
         .map(|(index, wanted)| {
             let package = &lock.packages[index];
-            let installed = Installed {
+            let installed = InstalledPack {
                 version: package.parsed_version(),
                 commit: package.revision().map(Cow::into_owned),
                 reference: package.reference.clone(),

@@ -15,15 +15,15 @@ use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::manifest::{Loaded, manifest_name};
 use crate::ops::session::installed_packs::named;
 use crate::ops::session::source::relative;
-use crate::ops::{Places, Scope, Session};
+use crate::ops::{OperationScope, Session, WorkspacePlaces};
 use crate::packs::{PacksFolder, hash_folder};
 use crate::reference::PackageId;
 use crate::search::FirstNames;
 
 /// The packs of this machine.
 pub(crate) struct PacksHere {
-    places: Places,
-    scope: Scope,
+    places: WorkspacePlaces,
+    scope: OperationScope,
     own: PacksFolder,
     lock: Arc<Lockfile>,
     /// The first names below the packs folders of the workspace, of the user, and of the runtime.
@@ -71,24 +71,24 @@ impl PacksHere {
         //     0 1  the workspace itself      4 5  the packs of the user
         //     2 3  its packs                 6 7  the packs of the runtime
         match self.scope {
-            Scope::Workspace => 4,
-            Scope::Global => 6,
+            OperationScope::Workspace => 4,
+            OperationScope::Global => 6,
         }
     }
 
     /// The pack that somebody has put into the workspace for a package, and its folder; `None` for packs that
     /// mu installed, and for packages that the lock has from elsewhere.
-    pub(crate) fn placed(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
-        if self.scope == Scope::Global || !self.may_be_in(0, id) {
+    pub(crate) fn placed_pack(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
+        if self.scope == OperationScope::Global || !self.may_be_in(0, id) {
             return None;
         }
         // What the lock has from elsewhere is installed by mu, even if somebody has changed it since.
-        let is_locked = |package: &LockedPackage| !package.source.is_placed();
+        let is_locked = |package: &LockedPackage| !package.source.is_placed_pack();
         if self.lock.find(id).any(is_locked) || self.lock.replacement(id).is_some() {
             return None;
         }
-        let places = self.places.search().places(id);
-        let has_manifest = |folder: &Path| !matches!(formats::locate(folder), Ok(None));
+        let places = self.places.search().package_places(id);
+        let has_manifest = |folder: &Path| !matches!(formats::locate_manifest(folder), Ok(None));
         let there = places[2..4].iter().filter(|place| has_manifest(&place.folder));
         let there: Vec<&PathBuf> = there.map(|place| &place.folder).collect();
         // Vendored packs come with the checkout, also those that another branch has locked: nobody has put them there
@@ -118,9 +118,9 @@ impl PacksHere {
     }
 
     /// Where a version of a package is among these packs, as written in a lock.
-    pub(crate) fn source(&self, id: &PackageId, version: &str) -> Option<Source> {
+    pub(crate) fn pack_source(&self, id: &PackageId, version: &str) -> Option<Source> {
         let [own, user, runtime] = &self.places.search().packs;
-        if let Some((folder, _)) = self.placed(id) {
+        if let Some((folder, _)) = self.placed_pack(id) {
             let place = format!("{}{}", Source::IN_WORKSPACE, relative(own, &folder));
             return Some(Source::new(Source::PACK, place));
         }
@@ -128,7 +128,7 @@ impl PacksHere {
         let (folder, _) =
             found.into_iter().find(|(_, release)| release.full_version() == version)?;
         let place = if folder.starts_with(user) {
-            format!("{}{}", Source::IN_HOME, relative(user, &folder))
+            format!("{}{}", Source::USER_PLACE_PREFIX, relative(user, &folder))
         } else {
             format!("{}{}", Source::IN_RUNTIME, relative(runtime, &folder))
         };
@@ -143,7 +143,7 @@ impl PacksHere {
             return Vec::new();
         }
         let search = self.places.search();
-        let places = search.places(id).into_iter().enumerate().skip(first);
+        let places = search.package_places(id).into_iter().enumerate().skip(first);
         let places = places.filter(|(place, _)| is_there(*place));
         let folders = places.map(|(_, place)| place.folder);
         let folders = folders.filter(|folder| search.link_on_the_way(folder).is_none());
@@ -156,7 +156,7 @@ impl PacksHere {
 
 fn release(folder: &Path, id: &PackageId) -> Option<Release> {
     let Loaded { manifest, path, .. } = formats::load(folder, &Reading::default()).ok()??;
-    let format = formats::format_of(&path);
+    let format = formats::format_of_manifest(&path);
     let name = id.name_str();
     // In another ecosystem, the name of a package is the last segment of its name here.
     let name = if format.is_some() { name.rsplit('/').next().unwrap_or(name) } else { name };

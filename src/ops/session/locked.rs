@@ -37,7 +37,7 @@ pub fn find_locked(
     name: &PackageName,
 ) -> Result<PackageId, CommandError> {
     let reference = name.reference();
-    let id = session.id_of(reference);
+    let id = session.id_of_argument(reference);
     // As it is written; also a package that was replaced, because people still use its name.
     if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
         return Ok(id);
@@ -103,7 +103,7 @@ pub(crate) fn package_of_element(
     lock: &Lockfile,
     reference: &Reference,
 ) -> Option<PackageId> {
-    let whole = session.id_of(reference);
+    let whole = session.id_of_argument(reference);
     let mut place = whole.as_str();
     while let Some((shorter, _)) = place.rsplit_once('/') {
         place = shorter;
@@ -138,7 +138,7 @@ pub(crate) fn ambiguous(
 /// A locked package's version for people: with its commit if the version says nothing, and with its channel.
 pub fn version_of(package: &LockedPackage) -> String {
     let commit = package.commit.as_ref();
-    let commit = commit.filter(|_| !package.has_version() || package.reference.is_some());
+    let commit = commit.filter(|_| !package.is_versioned() || package.reference.is_some());
     let commit = commit.map(|commit| commit.get(..7).unwrap_or(commit));
     let artifact = package.artifact.map(|digest| digest.to_string());
     let commit = commit.or(artifact.as_deref().map(ArtifactDigest::shortened));

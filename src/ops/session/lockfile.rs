@@ -41,7 +41,9 @@ impl Session {
 
     /// The lock as it was read, with the current versions of the workspace's own packages.
     pub(super) fn up_to_date(&self, mut lock: Lockfile) -> Arc<Lockfile> {
-        for package in lock.packages.iter_mut().filter(|package| package.source.is_workspace()) {
+        for package in
+            lock.packages.iter_mut().filter(|package| package.source.is_workspace_folder())
+        {
             let local = self.places.member_of(&package.id);
             let local = local.or_else(|| self.places.member_called(&package.id, &self.workspace));
             let Some(version) = local.and_then(|local| local.version.as_ref()) else { continue };

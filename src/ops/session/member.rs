@@ -29,11 +29,11 @@ pub(crate) fn target(
         }
         // A name with a version is refused with what to write instead. What is no reference at all gets the list of
         // names.
-        let named = match PackageName::alone(name, Purpose::Member) {
+        let named = match PackageName::without_version(name, Purpose::Member) {
             Err(error) if error.code == Code::Usage => return Err(error),
             named => named.ok(),
         };
-        let id = named.map(|named| named.reference().id(&session.defaults()));
+        let id = named.map(|named| named.reference().id(&session.reference_defaults()));
         return members.iter().position(|member| Some(&member.id) == id.as_ref()).ok_or_else(
             || {
                 let message = format!("`{name}` is not a package of this workspace");
@@ -83,7 +83,7 @@ pub(crate) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
 fn left_out(path: &Path, session: &Session) -> CommandError {
     let message = format!("`{}` is not a package of this workspace", path.display());
     let error = CommandError::new(Code::Workspace, message);
-    let why = path.parent().and_then(|folder| session.workspace.left_out.why(folder));
+    let why = path.parent().and_then(|folder| session.workspace.left_out.reason_left_out(folder));
     match why {
         Some(why) => error.hint(why.to_string()),
         None => error.hint("hidden folders are not searched for packages"),

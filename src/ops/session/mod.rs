@@ -35,25 +35,27 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
-use mu_formats::helm::Aliases;
+use mu_formats::helm::HelmRepositoryAliases;
 use mu_provider::http::{Credentials, Http, HttpOptions, Watch};
 
 use crate::env::Environment;
 use crate::fs::{Lock, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
-use crate::ops::session::credentials::Tokens;
+use crate::ops::session::credentials::RunTokens;
 use crate::ops::session::events::{Aside, Work};
-use crate::ops::session::folders::Folders;
+use crate::ops::session::folders::AllowedFolders;
 use crate::ops::session::installed_releases::PacksHere;
-use crate::ops::session::shown::Shown;
-use crate::ops::session::view::{Edited, View};
-use crate::ops::{Events, Places, Stage};
+use crate::ops::session::shown::PackageNaming;
+use crate::ops::session::view::{EditedPackage, View};
+use crate::ops::{Events, Stage, WorkspacePlaces};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
-use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, Resolution, WORKSPACE_FILE, Workspace};
+use crate::workspace::{
+    CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, WORKSPACE_FILE, Workspace,
+};
 use mu_provider::threads;
 
 pub use self::opening::open_to_ask;
@@ -99,7 +101,7 @@ pub struct Options {
     /// The number of parallel jobs; 0 means a sensible default.
     pub jobs: usize,
     /// Registries of this run only, which take precedence over those of the settings.
-    pub registries: Vec<Registry>,
+    pub registries: Vec<ConfiguredRegistry>,
     /// The prefixes of ids that are looked up, if not all are.
     pub only: Vec<String>,
     /// How many packages may be requested, if not the default number.
@@ -112,16 +114,16 @@ pub struct Options {
 
 /// What an operation works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum OperationScope {
     /// The workspace around the current folder.
     Workspace,
     /// The global packs.
     Global,
 }
 
-impl Scope {
+impl OperationScope {
     /// The scope with or without `--global`.
-    pub fn of(is_global: bool) -> Self {
+    pub fn from_global_flag(is_global: bool) -> Self {
         if is_global { Self::Global } else { Self::Workspace }
     }
 }
@@ -133,31 +135,31 @@ pub struct Session {
     /// The options.
     pub(crate) options: Options,
     /// What it works on.
-    pub(crate) scope: Scope,
+    pub(crate) scope: OperationScope,
     /// The workspace; of the global packs one without members.
     pub(crate) workspace: Workspace,
     /// Where packages are found.
-    pub(crate) places: Places,
+    pub(crate) places: WorkspacePlaces,
     /// The store.
     pub(crate) store: Store,
     /// Receives warnings and progress.
     pub(crate) events: Arc<dyn Events>,
     /// How packages are called in messages.
-    pub(crate) shown: Shown,
+    pub(crate) shown: PackageNaming,
     /// Decides which folders packages may come from.
-    pub(crate) folders: Arc<Folders>,
+    pub(crate) folders: Arc<AllowedFolders>,
     http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
     lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
     /// The short names of chart repositories.
-    short_names: OnceLock<Aliases>,
+    short_names: OnceLock<HelmRepositoryAliases>,
     /// Whether the lock has other versions of the workspace's own packages than their manifests.
     lock_lags: AtomicBool,
     /// Packages that were looked up to learn what a name means, and whether they exist.
     known_names: Mutex<BTreeMap<PackageId, bool>>,
     /// The packages that only this machine uses instead of locked ones.
-    pub(crate) edited: Vec<Edited>,
+    pub(crate) edited: Vec<EditedPackage>,
     /// Whether packages that only this machine uses count among the workspace's.
     view: View,
     /// Held while the packs, the lock and the manifests may change.
@@ -182,7 +184,7 @@ impl Session {
     fn new(
         environment: Environment,
         options: Options,
-        scope: Scope,
+        scope: OperationScope,
         events: Arc<dyn Events>,
         mut workspace: Workspace,
     ) -> Self {
@@ -191,13 +193,13 @@ impl Session {
         }
         // What is printed calls packages as the lock does.
         let lock_folder = lock_folder(scope, &workspace, &environment);
-        let shown = Shown::in_workspace(&workspace, lock_folder);
+        let shown = PackageNaming::in_workspace(&workspace, lock_folder);
         events.names(&shown);
         for warning in &workspace.warnings {
             events.warning(&warning.to_string());
         }
-        let places = Places::new(&workspace, &environment);
-        let folders = Arc::new(Folders::new(&workspace, &environment, options.yes, &events));
+        let places = WorkspacePlaces::new(&workspace, &environment);
+        let folders = Arc::new(AllowedFolders::new(&workspace, &environment, options.yes, &events));
         Self {
             store: Store::new(&environment.cache).read_only(options.store_readonly),
             environment,
@@ -244,13 +246,18 @@ impl Session {
     }
 
     /// What references outside of manifests mean without a base.
-    pub fn defaults(&self) -> Defaults {
-        self.workspace.defaults()
+    pub fn reference_defaults(&self) -> Defaults {
+        self.workspace.defaults_outside_manifests()
     }
 
     /// The id that a reference of the command line means.
-    pub fn id_of(&self, reference: &Reference) -> PackageId {
-        self.places.id_of(reference, &self.defaults(), &self.environment.current, &self.workspace)
+    pub fn id_of_argument(&self, reference: &Reference) -> PackageId {
+        self.places.id_of(
+            reference,
+            &self.reference_defaults(),
+            &self.environment.current,
+            &self.workspace,
+        )
     }
 
     /// The name of a package in messages and commands here.
@@ -302,11 +309,12 @@ impl Session {
     fn declare_locked(&self, index: &Index) {
         // The code that needs the lock reports if it cannot be read.
         let lock = self.lockfile().ok().flatten().unwrap_or_default();
-        let defaults = self.defaults();
+        let defaults = self.reference_defaults();
         for package in &lock.packages {
             // The lock is the workspace's own word.
             index.let_in(&package.id);
-            if let Some(reference) = source::stated(index.providers(), package, &defaults) {
+            if let Some(reference) = source::stated_reference(index.providers(), package, &defaults)
+            {
                 index.declare_locked(&package.id, &reference);
             }
         }
@@ -325,7 +333,7 @@ impl Session {
         // The code that writes into it reports if it cannot be created.
         let _ = create_private_folder(&self.environment.cache, crate::env::IN_CACHE);
         let (places, own) = (self.places.clone(), self.places.clone());
-        let defaults = self.defaults();
+        let defaults = self.reference_defaults();
         let root = &self.workspace.root;
         let overrides = self.workspace.settings.overrides.iter();
         let instead_of = overrides
@@ -354,13 +362,15 @@ impl Session {
             of_user_and_runtime: Box::new(move |id: &PackageId| {
                 if without_packs { Vec::new() } else { others.of_user_and_runtime(id) }
             }),
-            placed: Box::new(move |id: &PackageId| placed.placed(id).filter(|_| !without_packs)),
+            placed: Box::new(move |id: &PackageId| {
+                placed.placed_pack(id).filter(|_| !without_packs)
+            }),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             fresh_for: self.workspace.settings.fresh_for,
             refresh: self.options.refresh,
             allow_insecure: self.options.allow_insecure,
-            dates: self.age_rule().dates(self.options.dated),
+            dates: self.age_rule().needed_dates(self.options.dated),
             now: self.environment.now,
             // Requests are small, so only latency counts.
             jobs: if self.options.jobs > 0 { self.options.jobs } else { 50 },
@@ -377,7 +387,7 @@ impl Session {
     pub(crate) fn http(&self) -> Arc<Http> {
         Arc::clone(self.http.get_or_init(|| {
             let events = Arc::clone(&self.events);
-            client(self, Arc::new(Tokens::new(&self.environment, events)))
+            client(self, Arc::new(RunTokens::new(&self.environment, events)))
         }))
     }
 
@@ -401,7 +411,7 @@ impl Session {
     fn make_providers(&self) -> Providers {
         let http = self.http();
         let (offline, folders) = (self.options.offline, &self.folders);
-        let providers = providers::all(&self.environment, offline, &http, folders);
+        let providers = providers::all_providers(&self.environment, offline, &http, folders);
         #[cfg(feature = "exec")]
         let providers = providers.with_plugins(Arc::new(self.plugins()));
         providers
@@ -417,21 +427,21 @@ impl Drop for Session {
 
 /// The folder that holds the lock of a scope.
 fn lock_folder<'s>(
-    scope: Scope,
+    scope: OperationScope,
     workspace: &'s Workspace,
     environment: &'s Environment,
 ) -> &'s Path {
     match scope {
-        Scope::Workspace => &workspace.root,
-        Scope::Global => &environment.mu_home,
+        OperationScope::Workspace => &workspace.root,
+        OperationScope::Global => &environment.mu_home,
     }
 }
 
 /// The packs that are installed in a scope.
-fn packs_of(scope: Scope, root: &Path, environment: &Environment) -> PacksFolder {
+fn packs_of(scope: OperationScope, root: &Path, environment: &Environment) -> PacksFolder {
     match scope {
-        Scope::Workspace => PacksFolder::of_workspace(root, &environment.cache),
-        Scope::Global => PacksFolder::of_user(&environment.mu_home, &environment.cache),
+        OperationScope::Workspace => PacksFolder::for_workspace(root, &environment.cache),
+        OperationScope::Global => PacksFolder::for_user(&environment.mu_home, &environment.cache),
     }
 }
 

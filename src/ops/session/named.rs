@@ -1,9 +1,9 @@
 //! Packages as a command line names them, and which commands do something with a version there.
 //!
-//! Whoever wants the package of an argument has to say what becomes of a version after it: [`PackageName::alone`] refuses one,
+//! Whoever wants the package of an argument has to say what becomes of a version after it: [`PackageName::without_version`] refuses one,
 //! with the command that takes it, and [`PackageName::with_version`] hands it over. So no command drops one in silence.
 
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError};
 use crate::reference::{Reference, VersionSpec};
 
@@ -110,12 +110,12 @@ impl PackageName {
     /// # Errors
     ///
     /// When it has a version, or is not a reference.
-    pub fn alone(text: &str, purpose: Purpose) -> Result<Self, CommandError> {
+    pub fn without_version(text: &str, purpose: Purpose) -> Result<Self, CommandError> {
         let (name, version) = Self::with_version(text)?;
         let Some(version) = version else { return Ok(name) };
         let (reason, instead) = purpose.words();
         let message = format!("`{text}` names the version {version}, but {reason}");
-        let (alone, whole) = (quoted(name.reference.as_str()), quoted(text));
+        let (alone, whole) = (quoted_for_shell(name.reference.as_str()), quoted_for_shell(text));
         let hints =
             instead.iter().map(|hint| hint.replace("{name}", &alone).replace("{version}", &whole));
         Err(hints.fold(CommandError::new(Code::Usage, message), CommandError::hint))
@@ -125,9 +125,9 @@ impl PackageName {
     ///
     /// # Errors
     ///
-    /// As [`Self::alone`].
+    /// As [`Self::without_version`].
     pub fn all_alone(texts: &[String], purpose: Purpose) -> Result<Vec<Self>, CommandError> {
-        texts.iter().map(|text| Self::alone(text, purpose)).collect()
+        texts.iter().map(|text| Self::without_version(text, purpose)).collect()
     }
 
     /// Reads an argument whose version, if it has one, the caller uses.

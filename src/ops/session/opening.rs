@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use mu_formats::helm::Aliases;
+use mu_formats::helm::HelmRepositoryAliases;
 use mu_provider::threads;
 
 use super::view::View;
@@ -19,7 +19,7 @@ use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::{Code, CommandError, Events, Options, Scope};
+use crate::ops::{Code, CommandError, Events, OperationScope, Options};
 #[cfg(feature = "git")]
 use crate::workspace::programs::programs;
 use crate::workspace::{MU_FOLDER, Workspace, find_root};
@@ -34,11 +34,11 @@ impl Session {
     pub fn open(
         environment: Environment,
         options: Options,
-        scope: Scope,
+        scope: OperationScope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let root = root_of(scope, &environment);
-        if scope == Scope::Workspace {
+        if scope == OperationScope::Workspace {
             check_root(&root, &environment)?;
         }
         let mut session = Self::open_at(&root, environment, options, scope, events)?;
@@ -51,12 +51,12 @@ impl Session {
         root: &Path,
         environment: Environment,
         options: Options,
-        scope: Scope,
+        scope: OperationScope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => own(root, &environment, &*events)?,
-            Scope::Global => global(&environment)?,
+            OperationScope::Workspace => own(root, &environment, &*events)?,
+            OperationScope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))
     }
@@ -70,11 +70,11 @@ impl Session {
     pub fn open_settings(
         environment: Environment,
         options: Options,
-        scope: Scope,
+        scope: OperationScope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let root = root_of(scope, &environment);
-        if scope == Scope::Workspace {
+        if scope == OperationScope::Workspace {
             check_root(&root, &environment)?;
         }
         let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
@@ -92,13 +92,13 @@ impl Session {
     pub fn open_to_change(
         environment: Environment,
         options: Options,
-        scope: Scope,
+        scope: OperationScope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let root = root_of(scope, &environment);
         let packs = packs_of(scope, &root, &environment);
-        if scope == Scope::Workspace {
-            let global = packs_of(Scope::Global, &root, &environment);
+        if scope == OperationScope::Workspace {
+            let global = packs_of(OperationScope::Global, &root, &environment);
             let is_in_home = packs.path().starts_with(&environment.mu_home);
             if is_in_home || packs.path() == global.path() {
                 let message = format!(
@@ -157,9 +157,13 @@ pub fn open_to_ask(
     events: Arc<dyn Events>,
 ) -> Result<Session, CommandError> {
     let (ours, theirs) = ((environment.clone(), options.clone()), Arc::clone(&events));
-    Session::open(ours.0, ours.1, Scope::Workspace, theirs).or_else(|error| {
-        let session =
-            Session::open_settings(environment, options, Scope::Workspace, Arc::clone(&events))?;
+    Session::open(ours.0, ours.1, OperationScope::Workspace, theirs).or_else(|error| {
+        let session = Session::open_settings(
+            environment,
+            options,
+            OperationScope::Workspace,
+            Arc::clone(&events),
+        )?;
         let text = error.error.to_string();
         let reason = text.lines().next().unwrap_or_default();
         events.warning(&format!("the workspace's own packages are left out: {reason}"));
@@ -203,10 +207,10 @@ fn check_root(root: &Path, environment: &Environment) -> Result<(), CommandError
 }
 
 /// The folder that holds `Mu.lock`.
-fn root_of(scope: Scope, environment: &Environment) -> PathBuf {
+fn root_of(scope: OperationScope, environment: &Environment) -> PathBuf {
     match scope {
-        Scope::Workspace => root_around(environment),
-        Scope::Global => environment.mu_home.clone(),
+        OperationScope::Workspace => root_around(environment),
+        OperationScope::Global => environment.mu_home.clone(),
     }
 }
 
@@ -243,13 +247,13 @@ fn warn_without_locks(lock: &Lock, folder: &Path, events: &dyn Events) {
 
 impl Session {
     /// The short names that the workspace's own manifests may use.
-    pub(crate) fn short_names(&self) -> &Aliases {
+    pub(crate) fn short_names(&self) -> &HelmRepositoryAliases {
         self.short_names.get_or_init(|| short_names(&self.workspace.root, &self.environment))
     }
 }
 
 /// Those of the user, and what the lock in `root` has, which is read when one is missing.
-fn short_names(root: &Path, environment: &Environment) -> Aliases {
+fn short_names(root: &Path, environment: &Environment) -> HelmRepositoryAliases {
     let root = root.to_owned();
     let locked = OnceLock::new();
     formats::helms_aliases(environment).or_of_chart(move |chart| {
@@ -277,8 +281,9 @@ fn repositories(packages: &[LockedPackage]) -> BTreeMap<String, Option<String>> 
 
 /// Whether something else than a locked package requires one.
 fn is_required_here(package: &LockedPackage, packages: &[LockedPackage]) -> bool {
-    let is_other =
-        |by: &str| packages.iter().any(|other| !other.source.is_own() && other.id.as_str() == by);
+    let is_other = |by: &str| {
+        packages.iter().any(|other| !other.source.is_authored_folder() && other.id.as_str() == by)
+    };
     package.requested.iter().any(|requested| !is_other(&requested.by))
 }
 
@@ -304,7 +309,7 @@ fn repository(package: &LockedPackage) -> Option<String> {
 fn add_left_out(
     workspace: &mut Workspace,
     environment: &Environment,
-    aliases: &dyn Fn() -> Aliases,
+    aliases: &dyn Fn() -> HelmRepositoryAliases,
     events: &dyn Events,
 ) -> Result<(), CommandError> {
     let named = |path: &str| {

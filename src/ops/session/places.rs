@@ -29,14 +29,14 @@ pub struct LocalPackage {
 
 /// The search path of a workspace, and its members by folder.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct WorkspacePlaces {
     search: SearchPath,
     members: Arc<HashMap<PathBuf, LocalPackage>>,
     /// The last parts of the members' folders.
     leaves: Arc<FxHashSet<OsString>>,
 }
 
-impl Places {
+impl WorkspacePlaces {
     pub(crate) fn new(workspace: &Workspace, environment: &Environment) -> Self {
         // The clone of an edit need not be where references look for its package: `found_at` is there.
         let found = |member: &Member| match &member.found_at {
@@ -92,7 +92,7 @@ impl Places {
         if !self.leaves.contains(OsStr::new(leaf)) && !namespace.is_some_and(is_root) {
             return None;
         }
-        self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))
+        self.search.package_places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))
     }
 
     /// The id of the workspace's package that `id` points to: the one in its manifest, if that points to the

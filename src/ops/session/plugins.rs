@@ -76,7 +76,7 @@ impl OfThisMachine {
     }
 
     /// The names of all plugins, with their programs.
-    pub(crate) fn all(&self) -> BTreeMap<String, PathBuf> {
+    pub(crate) fn all_plugins(&self) -> BTreeMap<String, PathBuf> {
         self.places.all()
     }
 

@@ -13,7 +13,7 @@ use mu_provider::http::{Http, Proxies, Signer};
 use mu_provider::{Provider, SafeUrl};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
-use super::folders::Folders;
+use super::folders::AllowedFolders;
 #[cfg(feature = "path")]
 use crate::contents;
 use crate::env::Environment;
@@ -24,11 +24,11 @@ use crate::workspace::programs::programs;
 
 /// The options of everything that reaches Git repositories.
 #[cfg(feature = "git")]
-pub(crate) fn git(
+pub(crate) fn git_options(
     environment: &Environment,
     offline: bool,
     http: &Arc<Http>,
-    folders: &Arc<Folders>,
+    folders: &Arc<AllowedFolders>,
 ) -> mu_provider_git::GitOptions {
     let folders = Arc::clone(folders);
     mu_provider_git::GitOptions {
@@ -42,11 +42,11 @@ pub(crate) fn git(
 }
 
 /// All providers, ready to use.
-pub(crate) fn all(
+pub(crate) fn all_providers(
     environment: &Environment,
     offline: bool,
     http: &Arc<Http>,
-    folders: &Arc<Folders>,
+    folders: &Arc<AllowedFolders>,
 ) -> Providers {
     let mut providers = Providers::default();
     #[cfg(feature = "hub")]
@@ -57,7 +57,7 @@ pub(crate) fn all(
     }
     #[cfg(feature = "git")]
     {
-        let options = git(environment, offline, http, folders);
+        let options = git_options(environment, offline, http, folders);
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
     // This one comes first, because others need it: the bundles of operators are images, and the index of a chart
@@ -205,7 +205,7 @@ mod tests {
         for (host, reach) in HOSTS.into_iter().filter(|(host, _)| *host != "localhost") {
             all.push((format!("{host}/acme/x"), reach));
         }
-        for scheme in Protocol::schemes().chain(["plugin"]) {
+        for scheme in Protocol::built_in_schemes().chain(["plugin"]) {
             if scheme.ends_with("file") {
                 all.push((format!("{scheme}:///srv/x"), Reach::Files));
                 continue;
@@ -237,8 +237,9 @@ mod tests {
         let workspace = Workspace::open_without_members(&environment.current, &environment.mu_home);
         let workspace = workspace.expect("has no settings");
         let events: Arc<dyn Events> = Arc::new(NoEvents);
-        let folders = Arc::new(Folders::new(&workspace, &environment, false, &events));
-        let providers = all(&environment, false, &Http::new(HttpOptions::default()), &folders);
+        let folders = Arc::new(AllowedFolders::new(&workspace, &environment, false, &events));
+        let providers =
+            all_providers(&environment, false, &Http::new(HttpOptions::default()), &folders);
         let known: Vec<&str> = PLACES.iter().map(|(name, ..)| *name).collect();
         assert_eq!(providers.names().collect::<Vec<_>>(), known, "each provider has a place here");
         for (name, network, in_folder) in PLACES {

@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 /// How packages are called here.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct PackageNaming {
     base: Base,
     /// What the ids of folders on this machine begin with.
     machine: Base,
@@ -25,7 +25,7 @@ pub struct Shown {
     own: BTreeMap<PackageId, String>,
 }
 
-impl Shown {
+impl PackageNaming {
     /// The names beside the lock in `folder`, with this default base.
     pub fn new(base: &Base, folder: &Path) -> Self {
         let (base, root) = (base.clone(), PackageId::local(folder));
@@ -107,7 +107,7 @@ fn path_from(root: &str, name: &str) -> Option<String> {
     // What begins in the same folder of the machine (`/home`) is near enough to be shown as seen from here.
     let first = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
     if first(root) == first(name) {
-        let relative = between(name_parts(root), name_parts(name));
+        let relative = relative_folder(name_parts(root), name_parts(name));
         let is_path = relative.starts_with('.');
         return Some(if is_path { relative } else { format!("./{relative}") });
     }
@@ -116,7 +116,7 @@ fn path_from(root: &str, name: &str) -> Option<String> {
 }
 
 /// A folder as seen from another one, both by the names on the way to them.
-pub(crate) fn between(
+pub(crate) fn relative_folder(
     from: impl IntoIterator<Item = String>,
     to: impl IntoIterator<Item = String>,
 ) -> String {
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let here = Shown::new(&Base::default(), Path::new("/home/ada/work/here"));
+        let here = PackageNaming::new(&Base::default(), Path::new("/home/ada/work/here"));
         assert_eq!(here.text(text), expected, "{text}");
     }
 
@@ -246,7 +246,7 @@ mod tests {
         check("mu add 'hub.mu.com/aws/ec2#^1'", "mu add 'aws/ec2#^1'");
         check("\u{1b}[1mhub.mu.com/aws/ec2\u{1b}[0m 1.0.0", "\u{1b}[1maws/ec2\u{1b}[0m 1.0.0");
         let other = Base::parse("acme.co").expect("is a base");
-        let here = Shown::new(&other, Path::new("/"));
+        let here = PackageNaming::new(&other, Path::new("/"));
         assert_eq!(here.text("acme.co/a/b hub.mu.com/a/b"), "a/b hub.mu.com/a/b");
     }
 
@@ -264,7 +264,7 @@ mod tests {
         check("localhost/home/ada/work/shop: it is broken", "../shop: it is broken");
         check("hub.mu.com/a/b, localhost/home/ada/x", "a/b, ../../x");
         check("localhost/usr/lib", "/usr/lib");
-        let here = Shown::new(&Base::default(), Path::new("/home/ada/work/here"));
+        let here = PackageNaming::new(&Base::default(), Path::new("/home/ada/work/here"));
         let folder = PackageId::local(Path::new("/home/ada/work/shop"));
         assert_eq!(here.name(&folder), "../shop");
         assert_eq!(here.folder(&folder).as_deref(), Some("../shop"));
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((here.name(&other), here.folder(&other)), ("aws/ec2".into(), None));
         let cart = PackageId::parse("hub.mu.com/cart").expect("is an id");
         let own = BTreeMap::from([(cart.clone(), "cart".to_owned())]);
-        let here = Shown { own, ..here };
+        let here = PackageNaming { own, ..here };
         assert_eq!((&*here.name(&cart), &*here.reference(&cart)), ("cart", "hub.mu.com/cart"));
     }
 

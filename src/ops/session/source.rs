@@ -10,9 +10,9 @@ use mu_provider::SafeUrl;
 use crate::index::{Providers, Route};
 use crate::lock::{LockedPackage, Source};
 use crate::manifest::Manifest;
-use crate::ops::session::shown::between;
+use crate::ops::session::shown::relative_folder;
 use crate::ops::session::view::ChangedManifests;
-use crate::ops::{Scope, Session};
+use crate::ops::{OperationScope, Session};
 use crate::reference::{Defaults, Reference};
 
 /// The source of `route`, as written in the lock.
@@ -60,7 +60,7 @@ fn place_of(session: &Session, changed: &ChangedManifests, route: &Route) -> Str
 /// their place on this machine, whatever happens to the enclosing workspace.
 fn is_in_relative_registry(session: &Session, folder: &Path) -> bool {
     let registries = &session.workspace.settings.registries;
-    session.scope == Scope::Workspace
+    session.scope == OperationScope::Workspace
         && registries.iter().filter(|registry| registry.is_relative).any(|registry| {
             let url = registry.url.as_ref().and_then(|url| url.as_url().to_file_path().ok());
             url.is_some_and(|path| folder.starts_with(path))
@@ -87,17 +87,17 @@ pub(crate) fn relative(from: &Path, folder: &Path) -> String {
     let parts = |path: &Path| -> Vec<String> {
         path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     };
-    between(parts(from), parts(folder))
+    relative_folder(parts(from), parts(folder))
 }
 
 /// The reference that leads to a locked package again, if the lock says more about its place than its id.
-pub(super) fn stated(
+pub(super) fn stated_reference(
     providers: &Providers,
     package: &LockedPackage,
     defaults: &Defaults,
 ) -> Option<Reference> {
     let LockedPackage { id, source, folder, .. } = package;
-    if source.is_own() || source.is_pack() {
+    if source.is_authored_folder() || source.is_pack() {
         return None;
     }
     let provider = providers.get(&source.provider);
@@ -123,7 +123,7 @@ pub(super) fn stated(
         false if is_hub => format!("{scheme}://{id}"),
         // A plugin serves the scheme that it is called by.
         false if says_where && scheme == source.provider => format!("{scheme}://{id}"),
-        false if source.is_archive() => format!("{below}/{inside}"),
+        false if source.is_url_archive() => format!("{below}/{inside}"),
         false => format!("{}+{below}/{inside}", source.provider),
     };
     let reference = Reference::parse(text.trim_end_matches('/')).ok();

@@ -29,7 +29,7 @@ pub enum View {
 
 /// A package that only this machine uses.
 #[derive(Debug, Clone)]
-pub struct Edited {
+pub struct EditedPackage {
     /// The package that it is used as.
     pub id: PackageId,
     /// The package itself.
@@ -41,7 +41,7 @@ pub struct Edited {
     pub is_used: bool,
 }
 
-impl Edited {
+impl EditedPackage {
     /// How many commits it has beyond those of its origin, if that is known.
     #[cfg(feature = "git")]
     pub(crate) fn ahead(&self, environment: &Environment, root: &Path) -> Option<usize> {

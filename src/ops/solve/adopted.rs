@@ -15,7 +15,7 @@ use crate::ops::requirements::names::id_in;
 use crate::ops::session::words::count;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::select::{Locked, Selection};
+use crate::select::{CandidateOfLock, Selection};
 use crate::workspace::Member;
 
 /// The packages that locks of other tools have.
@@ -34,7 +34,8 @@ impl Adopted {
     pub(super) fn find(session: &Session) -> Result<Self, CommandError> {
         let mut adopted = Self::default();
         for member in &session.workspace.members {
-            let format = formats::format_of(&member.manifest_path).map(|format| format.name);
+            let format =
+                formats::format_of_manifest(&member.manifest_path).map(|format| format.name);
             let (lock, found) = if format == Some(helm::FORMAT.name) {
                 of_chart(session, member)?
             } else if format == Some(kcl::FORMAT.name) {
@@ -54,8 +55,8 @@ impl Adopted {
     }
 
     /// The packages, as selection knows those of a lock.
-    pub(super) fn locked(&self) -> impl Iterator<Item = Locked> {
-        self.versions.iter().map(|(id, (version, _))| Locked {
+    pub(super) fn locked(&self) -> impl Iterator<Item = CandidateOfLock> {
+        self.versions.iter().map(|(id, (version, _))| CandidateOfLock {
             id: id.clone(),
             version: Some(version.clone()),
             commit: None,

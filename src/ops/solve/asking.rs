@@ -12,12 +12,12 @@ use crate::lock::Lockfile;
 use crate::ops::explain::failure;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::steps::Step;
+use crate::ops::requirements::steps::CommandChange;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::{names, resolve};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::{Ask, Failure, Local, Request, Selection, Settings, Strategy, WayOut};
+use crate::select::{Ask, Failure, Local, Selection, SelectionRequest, Settings, Strategy, WayOut};
 
 /// Selects, and selects again if a fetched package requires one of the workspace's own, or versions of a
 /// package of which only commits were listed before.
@@ -25,7 +25,7 @@ pub(crate) fn select(
     session: &Session,
     strategy: &dyn Strategy,
     universe: &dyn Universe,
-    request: &mut Request,
+    request: &mut SelectionRequest,
 ) -> Result<Selection, Failure> {
     let selection = ask(session, request, |request| strategy.select(universe, request));
     session.index().forget_guesses();
@@ -35,8 +35,8 @@ pub(crate) fn select(
 /// As [`ask`]; if versions conflict according to recent answers, asks the registries before it says so.
 pub(crate) fn ask_with_news<T>(
     session: &Session,
-    request: &mut Request,
-    question: impl Fn(&Request) -> Result<T, Failure>,
+    request: &mut SelectionRequest,
+    question: impl Fn(&SelectionRequest) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     match ask(session, request, &question) {
         Err(Failure::Conflict(_)) if session.index().ask_again() => ask(session, request, question),
@@ -47,8 +47,8 @@ pub(crate) fn ask_with_news<T>(
 /// Runs selection, and runs it again if a fetched package requires one of the workspace's own.
 fn ask<T>(
     session: &Session,
-    request: &mut Request,
-    question: impl Fn(&Request) -> Result<T, Failure>,
+    request: &mut SelectionRequest,
+    question: impl Fn(&SelectionRequest) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     loop {
         // Ends: each round but the last has met a package of the workspace that was not known, or has had an answer
@@ -63,7 +63,7 @@ fn ask<T>(
 }
 
 /// Adds the packages of the workspace that fetched packages turned out to require; returns whether any is new.
-pub(crate) fn meet(session: &Session, request: &mut Request) -> bool {
+pub(crate) fn meet(session: &Session, request: &mut SelectionRequest) -> bool {
     let known = request.local.len();
     for id in session.index().take_met_local() {
         let version = session.places.member_of(&id).and_then(|member| member.version.clone());
@@ -76,10 +76,10 @@ pub(crate) fn meet(session: &Session, request: &mut Request) -> bool {
 /// under its alias.
 pub(crate) fn ask_apart<T>(
     session: &Session,
-    request: &mut Request,
+    request: &mut SelectionRequest,
     apart: &dyn Fn() -> BTreeSet<PackageId>,
-    failed: &dyn Fn(&Request, Failure) -> CommandError,
-    question: &impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
+    failed: &dyn Fn(&SelectionRequest, Failure) -> CommandError,
+    question: &impl Fn(&dyn Universe, &SelectionRequest) -> Result<T, Failure>,
 ) -> Result<(T, Lockfile), CommandError> {
     let error = match ask_installed_too(session, request, failed, question) {
         Err(error) if error.code == Code::NoSolution => error,
@@ -98,9 +98,9 @@ pub(crate) fn ask_apart<T>(
 /// what is installed for the user, if that was needed.
 fn ask_installed_too<T>(
     session: &Session,
-    request: &mut Request,
-    failed: &dyn Fn(&Request, Failure) -> CommandError,
-    question: impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
+    request: &mut SelectionRequest,
+    failed: &dyn Fn(&SelectionRequest, Failure) -> CommandError,
+    question: impl Fn(&dyn Universe, &SelectionRequest) -> Result<T, Failure>,
 ) -> Result<(T, Lockfile), CommandError> {
     let error = match ask_with_news(session, request, |request| question(session.index(), request))
     {
@@ -129,17 +129,17 @@ fn ask_installed_too<T>(
 const PATIENCE: usize = 20_000;
 
 /// The error of a failed selection, with ways out of it that were tried.
-pub(crate) fn failed(
+pub(crate) fn error_with_ways_out(
     session: &Session,
     requirements: &Requirements,
     strategy: &dyn Strategy,
-    request: &Request,
+    request: &SelectionRequest,
     failure: Failure,
 ) -> CommandError {
-    let leads_out = |way_out: &WayOut, steps: &[Step]| {
+    let leads_out = |way_out: &WayOut, steps: &[CommandChange]| {
         leads_out(session, requirements, strategy, request, way_out, steps)
     };
-    failure::failed(session, requirements, strategy, request, failure, &leads_out)
+    failure::selection_error(session, requirements, strategy, request, failure, &leads_out)
 }
 
 /// Whether versions fit together after these changes of files. What cannot be found out now is not held against a way out.
@@ -147,9 +147,9 @@ fn leads_out(
     session: &Session,
     requirements: &Requirements,
     strategy: &dyn Strategy,
-    request: &Request,
+    request: &SelectionRequest,
     way_out: &WayOut,
-    steps: &[Step],
+    steps: &[CommandChange],
 ) -> bool {
     let Ok(lock) = session.lockfile() else { return true };
     let lock = lock.unwrap_or_default();
@@ -157,13 +157,13 @@ fn leads_out(
     // selection meant.
     let (mut editing, mut extra) = (Editing::default(), lock.extra.clone());
     for step in steps {
-        if let Err(error) = step.take(session, &mut editing, &mut extra) {
+        if let Err(error) = step.make_change(session, &mut editing, &mut extra) {
             session.events.detail(&|| format!("a way out cannot be taken: {error}"));
             return false;
         }
     }
     let Some(wanted) = wanted(requirements, way_out) else { return true };
-    let after = match names::collect_changed(session, &editing.changed, extra) {
+    let after = match names::collect_changed_looked_up(session, &editing.changed, extra) {
         Ok(after) => after,
         Err(error) => return is_unknown(&error),
     };
@@ -182,8 +182,8 @@ fn leads_out(
         ..request.settings.clone()
     };
     let installed = request.installed.clone();
-    let mut again = Request { settings, installed, ..again };
-    let fits = |request: &mut Request| {
+    let mut again = SelectionRequest { settings, installed, ..again };
+    let fits = |request: &mut SelectionRequest| {
         let selection = select(session, strategy, session.index(), request);
         !matches!(selection, Err(Failure::Conflict(_)))
     };

@@ -7,10 +7,10 @@ use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::asking::meet;
 use crate::reference::Version;
-use crate::select::{Asking, Ceiling, Newer, Request, Strategy};
+use crate::select::{Ceiling, Newer, RequirementByRequirer, SelectionRequest, Strategy};
 
 /// The requirers of a locked package, and their requirements.
-pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
+pub(crate) fn requirers_of_locked(package: &LockedPackage) -> Vec<RequirementByRequirer> {
     let requested = package.requested.iter().filter(|requested| !Requester::is_override(requested));
     requested
         .filter_map(|requested| {
@@ -22,9 +22,9 @@ pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
 
 /// Looks at what could be chosen, and again if a fetched package turned out to require one of the workspace's
 /// own.
-pub(crate) fn look<T>(
+pub(crate) fn ask_ceiling<T>(
     session: &Session,
-    request: &Request,
+    request: &SelectionRequest,
     strategy: &dyn Strategy,
     mut ask: impl FnMut(&mut Ceiling<'_>) -> Result<T, Unavailable>,
 ) -> Result<T, Unavailable> {
@@ -40,13 +40,13 @@ pub(crate) fn look<T>(
 /// The first thing that prevents `newest` as the version of a package; `None` if that cannot be found out.
 pub(crate) fn obstacle(
     session: &Session,
-    request: &Request,
+    request: &SelectionRequest,
     package: &LockedPackage,
-    asking: &[Asking],
+    asking: &[RequirementByRequirer],
     newest: &str,
 ) -> Option<Newer> {
     let version = package.parsed_version()?;
-    let newer = look(session, request, session.strategy(), |ceiling| {
+    let newer = ask_ceiling(session, request, session.strategy(), |ceiling| {
         ceiling.newer(&package.id, &version, asking)
     });
     // If it cannot be found out now, it was not an obstacle a moment ago.

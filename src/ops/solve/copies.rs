@@ -12,11 +12,11 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::reference::Alias;
-use crate::select::{Asker, Chosen, Selection};
+use crate::select::{Chosen, RootOrPackage, Selection};
 
 /// A warning for each package that is in use twice, with two ids. The lock's packages are those of the selection, in its order; it
 /// comes after `previous`.
-pub(crate) fn copies(
+pub(crate) fn copy_warnings(
     session: &Session,
     previous: &Lockfile,
     lock: &Lockfile,
@@ -87,7 +87,7 @@ impl<'lock> Seen<'lock> {
     fn new(package: &'lock LockedPackage, of: Option<&'lock str>) -> Self {
         let LockedPackage { digest, archive, commit, folder, .. } = package;
         let folder = folder.as_deref().unwrap_or_default();
-        let is_here = package.source.is_workspace() || package.source.is_folder();
+        let is_here = package.source.is_workspace_folder() || package.source.is_outside_folder();
         // Three names of content, because not every lock has all: an original and its mirrored copy may have only the
         // archive in common.
         let content = match is_here {
@@ -206,8 +206,8 @@ pub(crate) fn called_otherwise(package: &LockedPackage, release: &Release) -> Op
 pub(crate) fn moved(chosen: &Chosen, to: &str) -> String {
     let id = &chosen.id;
     let packages = chosen.requested.iter().map(|demand| match &demand.by {
-        Asker::Package(by) => Some(format!("`{by}`")),
-        Asker::Root(_) => None,
+        RootOrPackage::Package(by) => Some(format!("`{by}`")),
+        RootOrPackage::Root(_) => None,
     });
     match packages.collect::<Option<BTreeSet<String>>>() {
         Some(by) if !by.is_empty() => {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::index::releases::{Details, Entry, Releases};
-use crate::index::{Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::index::{Candidate, GraphLevel, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::is_overridden_alike;
@@ -79,10 +79,10 @@ fn held<'a>(
     let current = lock.packages.iter().filter(|package| is_overridden_alike(session, package));
     for package in current.filter(|package| is_held(package)) {
         // A folder's manifest may have changed; reading it needs no network.
-        let is_folder = package.source.is_folder();
+        let is_folder = package.source.is_outside_folder();
         // Of a package in two versions, requirements in the lock do not say which of the two they were met by.
         let is_alone = lock.find(&package.id).count() == 1;
-        if package.source.is_workspace() || is_folder || !is_alone {
+        if package.source.is_workspace_folder() || is_folder || !is_alone {
             continue;
         }
         // What the lock does not know completely, the index is asked about.
@@ -146,13 +146,13 @@ fn details(package: &LockedPackage) -> Details {
 /// Whether the commit was chosen for the version of its tag: no requirement named anything else. What is at the URL of an archive
 /// is its only version, even where its digest was named.
 fn has_version_tag(package: &LockedPackage) -> bool {
-    package.source.is_archive()
+    package.source.is_url_archive()
         || package.requested.iter().all(|requested| {
             matches!(
                 VersionSpec::parse(&requested.spec),
                 Ok(VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_))
             )
-        }) && package.has_version()
+        }) && package.is_versioned()
 }
 
 /// The requirements of a locked package, as recorded at the packages that it requires.
@@ -275,19 +275,19 @@ impl Universe for LockedUniverse<'_> {
         self.index.carries_copy(by, version, of)
     }
 
-    fn expect(&self, level: Level<'_>) {
+    fn expect(&self, level: GraphLevel<'_>) {
         match level {
-            Level::Releases(ids) => {
+            GraphLevel::Releases(ids) => {
                 let unknown = ids.iter().filter(|id| !self.has(id)).cloned();
-                self.index.expect(Level::Releases(&unknown.collect::<Vec<_>>()));
+                self.index.expect(GraphLevel::Releases(&unknown.collect::<Vec<_>>()));
             }
-            Level::Requirements(versions) => {
+            GraphLevel::Requirements(versions) => {
                 let unknown = versions.iter().filter(|(releases, _)| !self.has(releases.id()));
-                self.index.expect(Level::Requirements(&unknown.cloned().collect::<Vec<_>>()));
+                self.index.expect(GraphLevel::Requirements(&unknown.cloned().collect::<Vec<_>>()));
             }
-            Level::Chosen(versions) => {
+            GraphLevel::Chosen(versions) => {
                 let unknown = versions.iter().filter(|(releases, _)| !self.has(releases.id()));
-                self.index.expect(Level::Chosen(&unknown.cloned().collect::<Vec<_>>()));
+                self.index.expect(GraphLevel::Chosen(&unknown.cloned().collect::<Vec<_>>()));
             }
         }
     }

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use crate::formats;
-use crate::index::{Level, Universe as _};
+use crate::index::{GraphLevel, Universe as _};
 use crate::manifest::edit::Section;
 use crate::manifest::{ManifestError, error_at_dependency};
-use crate::ops::explain::failure::unavailable;
-use crate::ops::requirements::names::{Meant, is_there, meant};
+use crate::ops::explain::failure::unavailable_error;
+use crate::ops::requirements::names::{Meant, is_known_to_exist, meant};
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
@@ -22,8 +22,11 @@ use crate::workspace::Member;
 /// # Errors
 ///
 /// When a reference in `extra` cannot be read, a package is listed twice, or a registry cannot be reached.
-pub(crate) fn collect(session: &Session, extra: Vec<String>) -> Result<Requirements, CommandError> {
-    collect_changed(session, &ChangedManifests::default(), extra)
+pub(crate) fn collect_looked_up(
+    session: &Session,
+    extra: Vec<String>,
+) -> Result<Requirements, CommandError> {
+    collect_changed_looked_up(session, &ChangedManifests::default(), extra)
 }
 
 /// As [`collect`], with some manifests changed.
@@ -31,7 +34,7 @@ pub(crate) fn collect(session: &Session, extra: Vec<String>) -> Result<Requireme
 /// # Errors
 ///
 /// As [`collect`].
-pub(crate) fn collect_changed(
+pub(crate) fn collect_changed_looked_up(
     session: &Session,
     changed: &ChangedManifests,
     extra: Vec<String>,
@@ -56,7 +59,7 @@ fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(
         let known = seen.insert((member, section == Section::Dependencies, id), asked);
         let is_named = |asked: &Asked| asked.reference.local().is_none();
         // A chart may need another one twice, with two aliases.
-        let is_own = || formats::format_of(&by.manifest_path).is_none();
+        let is_own = || formats::format_of_manifest(&by.manifest_path).is_none();
         if let Some(first) = known.filter(|first| is_named(asked) && is_named(first) && is_own()) {
             let message = format!("`{id}` is listed twice: here, and as `{}`", first.reference);
             return Err(at_dependency(by, asked, message).hint("remove one of them"));
@@ -101,7 +104,7 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
         session.index().declare(first, reference, &member.folder);
     }
     let ids: Vec<PackageId> = unknown.iter().map(|(first, _, _)| first.clone()).collect();
-    session.index().expect(Level::Releases(&ids));
+    session.index().expect(GraphLevel::Releases(&ids));
     let mut stale = Vec::new();
     for (first, reference, member) in unknown {
         let is_there = is_published(session, &first).map_err(|error| {
@@ -119,7 +122,7 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
     }
     // If the other one does not exist either, the first may have been published a moment ago.
     let ids: Vec<PackageId> = stale.iter().map(|(_, otherwise)| otherwise.clone()).collect();
-    session.index().expect(Level::Releases(&ids));
+    session.index().expect(GraphLevel::Releases(&ids));
     for (first, otherwise) in stale {
         let releases = session.index().releases(&otherwise);
         if releases.is_ok_and(|releases| releases.tried().is_some()) {
@@ -134,7 +137,7 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
 /// a package.
 fn unknown_in(session: &Session, member: &Member, reference: &Reference) -> Option<PackageId> {
     let Meant { first, otherwise } = meant(member, reference);
-    is_there(session, member, &first, &otherwise?).is_none().then_some(first)
+    is_known_to_exist(session, member, &first, &otherwise?).is_none().then_some(first)
 }
 
 /// Whether a package exists, in the workspace or at its registry. Offline, an unknown package counts as
@@ -150,7 +153,7 @@ pub(crate) fn is_published(session: &Session, id: &PackageId) -> Result<bool, Co
     let is_there = match session.index().releases(id) {
         Ok(releases) => releases.tried().is_none(),
         Err(error) => {
-            let error = unavailable(session, error);
+            let error = unavailable_error(session, error);
             if error.code == Code::Offline { true } else { return Err(error) }
         }
     };

@@ -6,9 +6,9 @@
 use crate::index::releases::{Position, Releases};
 use crate::index::{Requirement, Universe as _};
 use crate::manifest;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 pub use crate::ops::requirements::supposition::Narrowing;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::incompatibilities;
@@ -33,7 +33,7 @@ impl Narrowing {
         if self.revision.is_none() || dependency.reference.local().is_some() {
             return Ok(dependency);
         }
-        let id = session.id_of(&dependency.reference);
+        let id = session.id_of_argument(&dependency.reference);
         session.index().declare(&id, &dependency.reference, &session.environment.current);
         let asked = Requirement::new(id.clone(), dependency.reference.spec());
         let newest = self.newest(session, &id, &[&asked])?;
@@ -53,9 +53,9 @@ impl Narrowing {
         id: &PackageId,
         asked: &[&Requirement],
     ) -> Result<Version, CommandError> {
-        let revision = self.revision.as_deref().map(Revision::parse).transpose()?;
+        let revision = self.revision.as_deref().map(RevisionPrefix::parse).transpose()?;
         let index = session.index();
-        let releases = index.releases(id).map_err(|error| unavailable(session, error))?;
+        let releases = index.releases(id).map_err(|error| unavailable_error(session, error))?;
         let apps = releases.app_versioning();
         let runtime = &session.workspace.settings.runtime;
         let own = Version::parse(env!("CARGO_PKG_VERSION")).ok();
@@ -116,7 +116,7 @@ impl Narrowing {
             "`{id}` has no version {} that can be used and fits what is required of it",
             words.join(" and ")
         );
-        let name = quoted(&session.short_name(id));
+        let name = quoted_for_shell(&session.short_name(id));
         let error = CommandError::new(Code::NotFound, message);
         error.hint(format!("`mu versions {name}` shows which versions there are"))
     }
@@ -125,9 +125,9 @@ impl Narrowing {
 /// A revision, or its first numbers: the second part of a composite version, or the whole of any other
 /// version.
 #[derive(Debug, Clone)]
-pub(crate) struct Revision(VersionSpec);
+pub(crate) struct RevisionPrefix(VersionSpec);
 
-impl Revision {
+impl RevisionPrefix {
     /// Reads a revision.
     ///
     /// # Errors

@@ -34,8 +34,9 @@ pub(crate) fn patch_of<'s>(
     if is_in_folder(package) {
         return Ok(None);
     }
-    let accepts =
-        |patch: &&PatchFile| patch.id == package.id && is_of(package, patch.versions.as_ref());
+    let accepts = |patch: &&PatchFile| {
+        patch.id == package.id && is_of_versions(package, patch.versions.as_ref())
+    };
     let is_exact = |patch: &PatchFile| {
         matches!(patch.versions, Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)))
     };
@@ -61,7 +62,7 @@ pub(crate) fn patch_of<'s>(
 }
 
 /// Whether a locked package is of these versions; `None` means all.
-pub(crate) fn is_of(package: &LockedPackage, versions: Option<&VersionSpec>) -> bool {
+pub(crate) fn is_of_versions(package: &LockedPackage, versions: Option<&VersionSpec>) -> bool {
     match versions {
         None => true,
         Some(VersionSpec::Commit(commit)) => {
@@ -72,7 +73,7 @@ pub(crate) fn is_of(package: &LockedPackage, versions: Option<&VersionSpec>) -> 
 }
 
 /// Where the file of a patch is.
-pub(crate) fn path_of(session: &Session, patch: &PatchFile) -> PathBuf {
+pub(crate) fn patch_path(session: &Session, patch: &PatchFile) -> PathBuf {
     session.workspace.root.join(&patch.file)
 }
 
@@ -85,7 +86,7 @@ pub(crate) fn read(
     session: &Session,
     patch: &PatchFile,
 ) -> Result<(Vec<u8>, ArchiveDigest), CommandError> {
-    let path = path_of(session, patch);
+    let path = patch_path(session, patch);
     let Some(content) = session.workspace.opened()?.read(&patch.file)? else {
         let message = format!("the patch for `{}` is not there: `{}`", patch.key, path.display());
         return Err(CommandError::new(Code::NotFound, message).hint(format!(
@@ -102,7 +103,7 @@ pub(crate) fn read(
 /// # Errors
 ///
 /// When a patch cannot be read, or two are for the same package.
-pub(crate) fn record(
+pub(crate) fn record_patches(
     session: &Session,
     resolved: &mut Resolved,
 ) -> Result<Vec<String>, CommandError> {
@@ -153,14 +154,15 @@ pub(crate) fn record(
 
 /// Whether the files of a package are in a folder of this machine, where a person can change them.
 pub(crate) fn is_in_folder(package: &LockedPackage) -> bool {
-    package.source.is_own() || package.source.is_pack()
+    package.source.is_authored_folder() || package.source.is_pack()
 }
 
 /// A warning for each overridden package in a lock that does not satisfy everything that is required of it.
 pub(super) fn overridden(lock: &Lockfile) -> Vec<String> {
     let is_overridden = |package: &&LockedPackage| {
         // Packages of the workspace are reported as such.
-        !package.source.is_workspace() && package.requested.iter().any(Requester::is_override)
+        !package.source.is_workspace_folder()
+            && package.requested.iter().any(Requester::is_override)
     };
     let overridden = lock.packages.iter().filter(is_overridden);
     overridden.filter_map(warning).collect()
@@ -186,7 +188,7 @@ fn is_satisfied(package: &LockedPackage, requested: &Requested) -> bool {
     Requester::is_override(requested)
         || requested.capability().is_some()
         // Nothing says what it is.
-        || !package.has_version()
+        || !package.is_versioned()
         || package.reference.as_deref() == Some(spec.as_str())
         || is_locked_as(package, &spec)
 }

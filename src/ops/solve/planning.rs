@@ -9,11 +9,13 @@ use crate::index::Universe;
 use crate::manifest;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::solve::asking::{ask_apart, ask_with_news, failed};
+use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out};
 use crate::ops::solve::resolve::{is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::select::{Change, Fact, Failure, Move, Request, Requirer, Root, Strategy, Update};
+use crate::select::{
+    Change, Fact, Failure, Move, Requirer, RootRequirer, SelectionRequest, Strategy, Update,
+};
 
 /// Whether moves rewrite requirements: with a strategy that does not follow the lock, if anything may change.
 pub(crate) fn rewrites(session: &Session, strategy: &dyn Strategy) -> bool {
@@ -34,7 +36,7 @@ pub(crate) fn plan(
     wish: Option<&Asked>,
     to: Move<'_>,
 ) -> Result<Option<Change>, CommandError> {
-    let strategy = requirements.strategy();
+    let strategy = requirements.choosing_strategy();
     question(session, requirements, update, wish, |universe, request| {
         strategy.plan(universe, request, to)
     })
@@ -46,13 +48,13 @@ pub(crate) fn plan(
 /// # Errors
 ///
 /// When no version fits, or a registry cannot be reached.
-pub(crate) fn beginning(
+pub(crate) fn dependency_with_beginning(
     session: &Session,
     requirements: &Requirements,
     dependency: &manifest::Requirement,
     by: &Requester,
 ) -> Result<Option<manifest::Requirement>, CommandError> {
-    let strategy = requirements.strategy();
+    let strategy = requirements.choosing_strategy();
     if !rewrites(session, strategy) {
         return Ok(None);
     }
@@ -67,7 +69,12 @@ pub(crate) fn beginning(
 
 /// A dependency that is not in a manifest yet, as a requirement of `by`.
 pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &Requester) -> Asked {
-    Asked::new(by, session.id_of(&dependency.reference), dependency, &session.environment.current)
+    Asked::new(
+        by,
+        session.id_of_argument(&dependency.reference),
+        dependency,
+        &session.environment.current,
+    )
 }
 
 /// Refuses to move versions if the lock is used as it is.
@@ -89,7 +96,7 @@ pub(crate) fn refuse_frozen(session: &Session) -> Result<(), CommandError> {
 /// # Errors
 ///
 /// When the requirements cannot be met, or a registry cannot be reached.
-pub(crate) fn listed(
+pub(crate) fn fewest_requirements(
     session: &Session,
     requirements: &Requirements,
 ) -> Result<Option<Vec<String>>, CommandError> {
@@ -129,7 +136,7 @@ pub(crate) fn resolve_newest(
     // that it drops are not asked any more, and what it has to list in addition comes behind the first of them, whose requirer does
     // not matter: nothing of this is written.
     let mut asked: Vec<Asked> = Vec::new();
-    for (group, new) in requirements.grouped(false).into_iter().zip(&change.asked) {
+    for (group, new) in requirements.by_requirer(false).into_iter().zip(&change.asked) {
         let pairs = group.into_iter().zip(new.iter().cloned());
         asked.extend(
             pairs.filter_map(|(old, new)| Some(Asked { requirement: new?, ..old.clone() })),
@@ -149,9 +156,9 @@ fn question<T>(
     requirements: &Requirements,
     update: &Update,
     wish: Option<&Asked>,
-    question: impl Fn(&dyn Universe, &Request) -> Result<Option<T>, Failure>,
+    question: impl Fn(&dyn Universe, &SelectionRequest) -> Result<Option<T>, Failure>,
 ) -> Result<Option<T>, CommandError> {
-    let strategy = requirements.strategy();
+    let strategy = requirements.choosing_strategy();
     if !rewrites(session, strategy) {
         return Ok(None);
     }
@@ -160,21 +167,23 @@ fn question<T>(
     let mut request = request(session, requirements, &previous, update.clone());
     // In the search the wish was no requirement of anybody. In the explanation it is one of the command, between the
     // manifests and their lists of indirect dependencies.
-    let explained = |request: &Request, mut failure: Failure| {
+    let explained = |request: &SelectionRequest, mut failure: Failure| {
         let (mut request, mut requirements) = (request.clone(), requirements.clone());
         if let Some(wish) = wish {
             name_command(&mut failure, wish);
             requirements.asked.push(wish.clone());
-            let wish =
-                Root { by: wish.by.to_string(), requirements: vec![wish.requirement.clone()] };
+            let wish = RootRequirer {
+                by: wish.by.to_string(),
+                requirements: vec![wish.requirement.clone()],
+            };
             request.roots.insert(request.roots.len() - request.indirect, wish);
         }
-        failed(session, &requirements, strategy, &request, failure)
+        error_with_ways_out(session, &requirements, strategy, &request, failure)
     };
     let is_known = requirements.differences(session, &previous).is_empty();
     if is_known && wish.is_none() && *update == Update::Nothing {
         // Without the network, the lock has the result, and the installed packs do not.
-        let question = |request: &Request| question(session.index(), request);
+        let question = |request: &SelectionRequest| question(session.index(), request);
         let result = ask_with_news(session, &mut request, question);
         return result.map_err(|failure| explained(&request, failure));
     }

@@ -12,22 +12,24 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Route, Universe as _, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_beside;
-use crate::ops::solve::copies::copies;
+use crate::ops::solve::copies::copy_warnings;
 use crate::ops::solve::copies::{called_otherwise, moved};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
+use crate::select::{
+    Chosen, Demand, Demanded, Origin, Replaced, RootOrPackage, Selection, SelectionWarning,
+};
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
 /// `other`. `moves` says that versions may move. `None` if a version turned out to differ from its listing:
 /// then versions must be chosen again.
-pub(crate) fn record(
+pub(crate) fn lock_from_selection(
     session: &Session,
     requirements: &Requirements,
     previous: Arc<Lockfile>,
@@ -64,14 +66,14 @@ pub(crate) fn record(
         let mut all = selection.packages.iter().zip(&kept).filter(|(chosen, _)| chosen.id == *id);
         !moves && all.all(|(_, kept)| kept.is_some())
     };
-    let is_said = |warning: &&Warning| match warning {
-        Warning::Deprecated { id, .. } => !stays(id),
+    let is_said = |warning: &&SelectionWarning| match warning {
+        SelectionWarning::Deprecated { id, .. } => !stays(id),
         _ => true,
     };
     let said = selection.warnings.iter().filter(is_said);
     let mut warnings: Vec<String> = said.map(|warning| describe(requirements, warning)).collect();
     let new = selection.packages.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
-    let lines = new.filter_map(|(chosen, _)| match chosen.candidate()? {
+    let lines = new.filter_map(|(chosen, _)| match chosen.as_candidate()? {
         Candidate::Release(position) => Some((chosen.source().clone(), position)),
         Candidate::Revision(_) => None,
     });
@@ -86,17 +88,17 @@ pub(crate) fn record(
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
             None => {
-                let candidate = chosen.candidate();
+                let candidate = chosen.as_candidate();
                 let candidate = candidate.expect("what is not the workspace's own is a candidate");
                 let found = session.index().release(chosen.source(), candidate);
-                let (route, release) = found.map_err(|error| unavailable(session, error))?;
+                let (route, release) = found.map_err(|error| unavailable_error(session, error))?;
                 let mut package = new_entry(session, requirements, chosen, (&route, &release))?;
-                if package.source.is_folder() {
+                if package.source.is_outside_folder() {
                     // The package counts as unchanged until it is read again.
                     let before = previous.find(&chosen.id).next();
                     package.digest = before.and_then(|before| before.digest);
                 }
-                if package.source.is_placed() {
+                if package.source.is_placed_pack() {
                     warnings.push(format!(
                         "`{}` {} is used from `{}`, where somebody has put it; mu leaves it alone",
                         package.id, package.version, package.source.place
@@ -128,7 +130,7 @@ pub(crate) fn record(
         lock.packages.push(package);
     }
     note_beside(&mut lock);
-    warnings.extend(copies(session, &previous, &lock, selection));
+    warnings.extend(copy_warnings(session, &previous, &lock, selection));
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
@@ -150,7 +152,7 @@ fn note_beside(lock: &mut Lockfile) {
         return;
     }
     // `beside` is for several versions of one major, as a chart has under two aliases. Two majors need no such note.
-    let key = |package: &LockedPackage| (package.id.clone(), package.major());
+    let key = |package: &LockedPackage| (package.id.clone(), package.locked_major());
     let mut versions: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for package in &lock.packages {
         versions.entry(key(package)).or_default().push(package.version.clone());
@@ -171,7 +173,7 @@ fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) 
         if !provider.is_ok_and(|provider| provider.facts().is_oci) {
             continue;
         }
-        let Some(candidate) = chosen.candidate() else { continue };
+        let Some(candidate) = chosen.as_candidate() else { continue };
         if !session.index().has_answered(chosen.source()) {
             continue;
         }
@@ -194,7 +196,7 @@ fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, 
         chosen.iter().filter(|(id, _)| session.index().is_only_a_hint(id)).collect();
     at_once(session.network_jobs(), &hints, |(id, position)| {
         let confirmed = session.index().confirm(id, *position);
-        let confirmed = confirmed.map_err(|error| unavailable(session, error))?;
+        let confirmed = confirmed.map_err(|error| unavailable_error(session, error))?;
         // All are asked, also after one was wrong, so that the next selection knows all of it.
         is_told.fetch_and(confirmed, Ordering::Relaxed);
         Ok::<(), CommandError>(())
@@ -204,7 +206,7 @@ fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, 
 
 /// Updates the requirements in a lock from `before` to `after`: the same packages, required with other words.
 /// A frozen lock does not change.
-pub(crate) fn restate(
+pub(crate) fn restate_lock(
     session: &Session,
     resolved: &mut Resolved,
     before: &Requirements,
@@ -251,19 +253,19 @@ pub(crate) fn unsatisfied(
     requirements: &Requirements,
     lock: &Lockfile,
 ) -> Vec<String> {
-    let own = lock.packages.iter().filter(|package| package.source.is_workspace());
+    let own = lock.packages.iter().filter(|package| package.source.is_workspace_folder());
     let warnings = own.flat_map(|package| {
-        let local = requirements.local(session, &package.id);
+        let local = requirements.local_package(session, &package.id);
         let version = local.and_then(|local| local.version.clone());
         let asked = package.requested.iter().filter(|requested| !Requester::is_override(requested));
         asked.filter_map(move |requested| {
             let spec = VersionSpec::parse(&requested.spec).ok()?;
             let is_fine = matches!(spec, VersionSpec::Latest | VersionSpec::Tip)
                 || version.as_ref().is_some_and(|version| spec.accepts(version, true));
-            let warning = Warning::LocalDoesNotSatisfy {
+            let warning = SelectionWarning::LocalDoesNotSatisfy {
                 id: package.id.clone(),
                 version: version.clone(),
-                by: Asker::Root(requested.by.to_string()),
+                by: RootOrPackage::Root(requested.by.to_string()),
                 requirement: Requirement::new(package.id.clone(), spec),
             };
             (!is_fine).then(|| describe(requirements, &warning))
@@ -309,7 +311,7 @@ fn dependencies(
 
 /// The dependencies of a chosen package as far as the selection knows: a replacement may have another name.
 fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
-    let by = Asker::Package(chosen.id.clone());
+    let by = RootOrPackage::Package(chosen.id.clone());
     let asks = |requested: &[Demand]| requested.iter().any(|demand| demand.by == by);
     let replaced: Vec<&Replaced> =
         selection.replaced.iter().filter(|replaced| asks(&replaced.requested)).collect();
@@ -356,8 +358,8 @@ fn needs(
 
 fn requested(demand: &Demand) -> Requested {
     let by = match &demand.by {
-        Asker::Root(name) => name.as_str().into(),
-        Asker::Package(id) => id.into(),
+        RootOrPackage::Root(name) => name.as_str().into(),
+        RootOrPackage::Package(id) => id.into(),
     };
     match &demand.what {
         Demanded::Version { spec, .. } => Requested { spec: Arc::clone(spec), by },
@@ -367,11 +369,11 @@ fn requested(demand: &Demand) -> Requested {
 
 /// Whether the lock's entry matches the new choice.
 fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
-    if chosen.is_local() || package.source.is_workspace() {
+    if chosen.is_local() || package.source.is_workspace_folder() {
         return false;
     }
     // A folder's content may have changed under the same version.
-    if package.source.is_folder() {
+    if package.source.is_outside_folder() {
         return false;
     }
     let same_commit = package.revision().as_deref() == chosen.commit.as_deref();
@@ -381,7 +383,7 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
 
 fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) -> LockedPackage {
     let place = requirements
-        .local(session, &chosen.id)
+        .local_package(session, &chosen.id)
         // A package that provides a capability is used wherever it is.
         .or_else(|| session.places.member_called(&chosen.id, &session.workspace))
         .map(|package| package.place.clone())
@@ -405,8 +407,9 @@ fn new_entry(
     (route, release): (&Route, &Release),
 ) -> Result<LockedPackage, CommandError> {
     let version = version_text(chosen.version.as_ref());
-    let is_pack = session.index().is_pack(chosen.source());
-    let pack = is_pack.then(|| PacksHere::new(session).source(chosen.source(), &version)).flatten();
+    let is_pack = session.index().has_pack_versions(chosen.source());
+    let pack =
+        is_pack.then(|| PacksHere::new(session).pack_source(chosen.source(), &version)).flatten();
     let source = pack.unwrap_or_else(|| source_beside(session, &requirements.changed, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version, source);
     (package.constraints, package.mu_version) = demands(session, chosen, release)?;
@@ -417,7 +420,7 @@ fn new_entry(
     let is_pinned =
         || chosen.requested.iter().find_map(Demand::reference) == chosen.commit.as_deref();
     if let (Some(revision), None, false) =
-        (&chosen.commit, &package.commit, package.source.is_archive() || is_pinned())
+        (&chosen.commit, &package.commit, package.source.is_url_archive() || is_pinned())
     {
         package.artifact = revision.parse().ok();
     }
@@ -465,35 +468,35 @@ fn demands(
         Origin::Release(position) => {
             let candidate = Candidate::Release(*position);
             let declared = session.index().declared(chosen.source(), candidate);
-            declared.map_err(|error| unavailable(session, error))?
+            declared.map_err(|error| unavailable_error(session, error))?
         }
     };
     let demands = declared.map(|details| (details.constraints.clone(), details.mu_version.clone()));
     Ok(demands.unwrap_or_default())
 }
 
-fn describe(requirements: &Requirements, warning: &Warning) -> String {
+fn describe(requirements: &Requirements, warning: &SelectionWarning) -> String {
     match warning {
-        Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
+        SelectionWarning::LocalDoesNotSatisfy { id, version, by, requirement } => {
             let version = version.as_ref().map_or_else(
                 || "without a version".to_owned(),
                 |version| format!("at version {version}"),
             );
             let by = match by {
-                Asker::Root(name) => name,
-                Asker::Package(id) => id.as_str(),
+                RootOrPackage::Root(name) => name,
+                RootOrPackage::Package(id) => id.as_str(),
             };
             format!(
                 "`{id}` is used from the workspace {version}, although {by} requires {requirement}"
             )
         }
-        Warning::Yanked { id, version, is_locked, reason } => {
+        SelectionWarning::Yanked { id, version, is_locked, reason } => {
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
             let mut asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
             let pin = asked.find(|asked| {
                 let spec = &asked.requirement.spec;
                 matches!(spec, VersionSpec::Pin(_))
-                    && version.as_ref().is_some_and(|version| spec.begins_at(version))
+                    && version.as_ref().is_some_and(|version| spec.has_lower_bound_at(version))
             });
             let why = match pin {
                 Some(pin) => format!("it is used because {} requires exactly this version", pin.by),
@@ -503,7 +506,7 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
             };
             format!("`{id}` {} was yanked{reason}; {why}", version_text(version.as_ref()))
         }
-        Warning::Deprecated { id, version, reason } => {
+        SelectionWarning::Deprecated { id, version, reason } => {
             let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             format!("`{id}` {} is deprecated{reason}", version_text(version.as_ref()))
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::index::Universe as _;
 use crate::lock::{Lockfile, ReplacedPackage};
 use crate::ops::solve::resolved::Resolved;
-use crate::ops::{Code, CommandError, Scope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Session};
 use crate::reference::PackageId;
 
 /// Checks that somebody has agreed to each new replacement; `before` is the lock, which records earlier
@@ -59,8 +59,8 @@ pub(crate) fn check(
 /// The file that consent can be written into.
 fn settings_file(session: &Session) -> &'static str {
     match session.scope {
-        Scope::Workspace => "`.mu/workspace.yaml`",
-        Scope::Global => "`~/.mu/config.yaml`",
+        OperationScope::Workspace => "`.mu/workspace.yaml`",
+        OperationScope::Global => "`~/.mu/config.yaml`",
     }
 }
 
@@ -73,7 +73,7 @@ fn is_agreed(
     let ReplacedPackage { id, by, .. } = replaced;
     // Each of these is enough. The last one may read an index, so it comes last.
     let is_known = previous.replacement(id).is_some_and(|before| before.by == *by);
-    let is_own = lock.find(by).any(|package| package.source.is_workspace());
+    let is_own = lock.find(by).any(|package| package.source.is_workspace_folder());
     let settings = &session.workspace.settings;
     let is_allowed = settings.allow_replaces.get(id) == Some(by) || settings.lets_replace(by, id);
     is_known || is_own || is_allowed || have_one_owner(id, by) || has_moved(session, id, by)

@@ -15,19 +15,19 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::words::{count, lines};
 use crate::ops::solve::adopted::Adopted;
-use crate::ops::solve::asking::{ask_apart, ask_with_news, failed, select};
+use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out, select};
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::patches;
 use crate::ops::solve::patches::overridden;
-use crate::ops::solve::record::{record, unsatisfied};
+use crate::ops::solve::record::{lock_from_selection, unsatisfied};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::solve::unstated;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Chosen, Exclusion, Local, Locked, Override, Request, Selection, Settings, StatedCapabilities,
-    Update,
+    CandidateOfLock, Chosen, Exclusion, Local, Override, Selection, SelectionRequest, Settings,
+    StatedCapabilities, Update,
 };
 
 /// How often listings may turn out to be wrong before mu gives up. Each time, one version is known better than before, so an honest
@@ -56,7 +56,7 @@ pub fn resolve(
     }
     let mut resolved = resolve_from(session, requirements, update, previous.unwrap_or_default())?;
     // Patches come last: they belong to packages of the new lock, and choose nothing.
-    let differences = patches::record(session, &mut resolved)?;
+    let differences = patches::record_patches(session, &mut resolved)?;
     if session.options.locked && !differences.is_empty() {
         return Err(outdated(session, &differences, false)?);
     }
@@ -78,7 +78,7 @@ pub fn resolve_from(
     // The quick way, which most runs take: the lock was made for these requirements, and nothing in it can have changed since. Folders
     // outside of the workspace can, and so can what a question supposes.
     let differences = requirements.differences(session, &previous);
-    let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
+    let has_folders = previous.packages.iter().any(|package| package.source.is_outside_folder());
     let is_fine = differences.is_empty()
         && !has_folders
         && !supposes_more_than_a_lock(requirements)
@@ -114,7 +114,7 @@ pub fn resolve_from(
             }
         }
     }
-    if session.options.locked && !resolved.is_unchanged() {
+    if session.options.locked && !resolved.is_lock_current() {
         return Err(outdated(session, &["newer versions were requested".to_owned()], true)?);
     }
     Ok(resolved)
@@ -177,28 +177,28 @@ fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
 /// # Errors
 ///
 /// When the selection cannot be recorded.
-pub(crate) fn hold(
+pub(crate) fn resolve_from_previous(
     session: &Session,
     requirements: &Requirements,
     previous: &Arc<Lockfile>,
-    request: &mut Request,
+    request: &mut SelectionRequest,
 ) -> Result<Option<Resolved>, CommandError> {
     let mut choose = |known: &Lockfile| {
         let held = LockedUniverse::new(session, known);
-        select(session, requirements.strategy(), &held, request).ok()
+        select(session, requirements.choosing_strategy(), &held, request).ok()
     };
     let Some(mut selection) = choose(previous) else { return Ok(None) };
     let is_new = |chosen: &Chosen| previous.find(&chosen.id).next().is_none();
     // A lock of an older mu may not say what its packages conflict with. As long as nothing new comes beside them, that
     // does not matter; else it is looked up, and versions are chosen once more.
     if selection.packages.iter().any(is_new)
-        && let Some(known) = unstated::learned(session, previous)
+        && let Some(known) = unstated::with_learned_conflicts(session, previous)
     {
         let Some(informed) = choose(&known) else { return Ok(None) };
         selection = informed;
     }
     let nothing = Lockfile::default();
-    record(session, requirements, Arc::clone(previous), &nothing, &selection, false)
+    lock_from_selection(session, requirements, Arc::clone(previous), &nothing, &selection, false)
 }
 
 /// Runs selection. With a strategy that follows the lock, first with everything locked kept and no requests
@@ -241,13 +241,13 @@ fn planned(
 ) -> Result<Option<Resolved>, CommandError> {
     let Some(change) = &requirements.change else { return Ok(None) };
     // What is installed may have been asked, too, and an archive stays as it is locked.
-    let has_archives = previous.packages.iter().any(|package| package.source.is_archive());
+    let has_archives = previous.packages.iter().any(|package| package.source.is_url_archive());
     if session.options.offline || has_archives {
         return Ok(None);
     }
     requirements.declare(session);
     let request = request(session, requirements, previous, update.clone());
-    let Some(selection) = requirements.strategy().planned(change, &request) else {
+    let Some(selection) = requirements.choosing_strategy().planned(change, &request) else {
         return Ok(None);
     };
     // A colleague has locked a version that is newer than what this machine remembers of the registry. The move did not
@@ -257,7 +257,7 @@ fn planned(
     }
     tell_cost(session, &selection);
     let (nothing, stays) = (Lockfile::default(), request.update == Update::Nothing);
-    record(session, requirements, Arc::clone(previous), &nothing, &selection, !stays)
+    lock_from_selection(session, requirements, Arc::clone(previous), &nothing, &selection, !stays)
 }
 
 /// Whether a registry may have published what another machine locked a moment ago, so that it is to be asked again.
@@ -286,7 +286,7 @@ fn choose_once(
     is_known: bool,
 ) -> Result<Option<Resolved>, CommandError> {
     requirements.declare(session);
-    let strategy = requirements.strategy();
+    let strategy = requirements.choosing_strategy();
     let follows_lock = strategy.follows_lock();
     // The selection of another strategy is not kept.
     let is_other = is_of_another_strategy(requirements, &previous);
@@ -302,21 +302,22 @@ fn choose_once(
         && stays
         && may_hold
         && !previous.packages.is_empty()
-        && let Some(held) = hold(session, requirements, &previous, &mut request)?
+        && let Some(held) = resolve_from_previous(session, requirements, &previous, &mut request)?
     {
         return Ok(Some(held));
     }
-    let failure =
-        |request: &Request, failure| failed(session, requirements, strategy, request, failure);
+    let failure = |request: &SelectionRequest, failure| {
+        error_with_ways_out(session, requirements, strategy, request, failure)
+    };
     // What is at the URL of an archive may have changed; only an update of it looks.
     let stays_put = |package: &LockedPackage| {
         let asked = requirements.asked.iter().map(|asked| &asked.requirement);
-        package.source.is_archive()
+        package.source.is_url_archive()
             && !request.update.moves(&package.id)
             && asked.filter(|asked| asked.id == package.id).all(|asked| fits(package, &asked.spec))
     };
     let archives = LockedUniverse::of_some(session, &previous, &stays_put);
-    let choose = |universe: &dyn Universe, request: &Request| match &archives {
+    let choose = |universe: &dyn Universe, request: &SelectionRequest| match &archives {
         Some(archives) => strategy.select(&archives.before(universe), request),
         None => strategy.select(universe, request),
     };
@@ -344,7 +345,7 @@ fn choose_once(
     }
     tell_cost(session, &selection);
     adopted.say(session, &selection);
-    record(session, requirements, previous, &user, &selection, !stays)
+    lock_from_selection(session, requirements, previous, &user, &selection, !stays)
 }
 
 fn tell_cost(session: &Session, selection: &Selection) {
@@ -367,7 +368,7 @@ fn is_of_another_strategy(requirements: &Requirements, lock: &Lockfile) -> bool 
 /// lock, it does. Otherwise they must be the lowest: each is the start of some requirement, and each requirement of a root
 /// starts at the locked version.
 pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
-    if requirements.strategy().follows_lock() {
+    if requirements.choosing_strategy().follows_lock() {
         return true;
     }
     // What the lock cannot prove: which versions a rule hides from one machine and not from another. Then they are
@@ -386,7 +387,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     // `a` is locked at 1.4. That is right if somebody requires `a` from 1.4 on, and no root from less: a root's line
     // would have been raised. A package in the graph may require `a ^1.2`; for that, 1.4 is above its start.
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
-    let mut fetched = lock.packages.iter().filter(|package| !package.source.is_workspace());
+    let mut fetched = lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
     fetched.all(|package| {
         let begins = |one: &Requested| begins_at(package, &one.spec) == Some(true);
         let is_fine = |one: &Requested| match begins_at(package, &one.spec) {
@@ -425,7 +426,7 @@ fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
         }
         (spec, _) => {
             let version = package.parsed_version()?;
-            spec.accepts(&version, true).then(|| spec.begins_at(&version))
+            spec.accepts(&version, true).then(|| spec.has_lower_bound_at(&version))
         }
     }
 }
@@ -447,9 +448,9 @@ pub fn request(
     requirements: &Requirements,
     previous: &Lockfile,
     update: Update,
-) -> Request {
+) -> SelectionRequest {
     let settings = &session.workspace.settings;
-    let defaults = session.defaults();
+    let defaults = session.reference_defaults();
     let root = &session.workspace.root;
     let mut local: BTreeMap<PackageId, Local> = requirements.by_folder.clone();
     let asked = requirements.asked.iter().map(|asked| &asked.requirement.id);
@@ -469,8 +470,8 @@ pub fn request(
     let locked = previous
         .packages
         .iter()
-        .filter(|package| !package.source.is_workspace())
-        .map(|package| Locked {
+        .filter(|package| !package.source.is_workspace_folder())
+        .map(|package| CandidateOfLock {
             id: package.id.clone(),
             version: package.parsed_version(),
             commit: package.revision().map(Cow::into_owned),
@@ -486,11 +487,11 @@ pub fn request(
         .collect();
     let exclude = requirements.exclude.iter();
     let exclude = exclude.map(|one| Exclusion { id: one.id.clone(), spec: one.versions.clone() });
-    let (roots, indirect) = requirements.roots();
+    let (roots, indirect) = requirements.selection_roots();
     // If everything may move, the lock's second version of a chart is no reason for two.
     let kept = (update != Update::Everything).then_some(previous);
     let side_by_side = requirements.side_by_side(session, kept);
-    Request {
+    SelectionRequest {
         roots,
         indirect,
         locked,
@@ -507,7 +508,7 @@ pub fn request(
             stated_replaces: settings.stated_replaces.clone(),
             majors: settings.majors,
             side_by_side,
-            published_before: session.age_rule().latest(),
+            published_before: session.age_rule().latest_publication(),
             prereleases: session.options.prereleases,
             wanted_prereleases: wanted_prereleases(session, requirements),
             runtime: requirements.runtime.clone(),

@@ -29,7 +29,7 @@ pub struct Resolved {
 
 impl Resolved {
     /// Whether the lock on disk is already the right one.
-    pub fn is_unchanged(&self) -> bool {
+    pub fn is_lock_current(&self) -> bool {
         self.lock == self.previous || self.lock.is_empty() && self.previous.is_empty()
     }
 

@@ -14,12 +14,12 @@ use crate::ops::Session;
 use crate::reference::VersionSpec;
 
 /// The lock with what its packages turn out to conflict with; `None` if that is nothing more.
-pub(super) fn learned(session: &Session, lock: &Lockfile) -> Option<Lockfile> {
+pub(super) fn with_learned_conflicts(session: &Session, lock: &Lockfile) -> Option<Lockfile> {
     let settings = &session.workspace.settings;
     let is_open = |package: &LockedPackage| {
         // The content of what is used instead of a package is not its own.
         package.conflicts.is_empty()
-            && !package.source.is_own()
+            && !package.source.is_authored_folder()
             && !settings.overrides.contains_key(&package.id)
     };
     let (mut found, mut to_ask) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ fn in_store(session: &Session, package: &LockedPackage) -> Option<Details> {
             Some(said.counted(&session.workspace.settings.aliases))
         }
         // The manifests of other ecosystems have no such fact. Without any, the registry may have it.
-        None => formats::locate(&folder).ok()?.map(|_| Details::default()),
+        None => formats::locate_manifest(&folder).ok()?.map(|_| Details::default()),
     }
 }
 
@@ -77,7 +77,8 @@ fn in_store(session: &Session, package: &LockedPackage) -> Option<Details> {
 fn in_registry(session: &Session, package: &LockedPackage) -> Result<Vec<String>, Unavailable> {
     let index = session.index();
     let releases: Arc<Releases> = index.releases(&package.id)?;
-    let version = package.parsed_version().and_then(|version| releases.position(&version));
+    let version =
+        package.parsed_version().and_then(|version| releases.position_of_version(&version));
     let commit = package.commit.as_deref();
     // A locked commit decides, because a version tag may have been moved to another one.
     let position = match commit {

@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::fs;
 use crate::lock::LockedPackage;
 use crate::ops::vendor::shared::{
-    Mode, Resources, Written, content, lines, not_patched, prepared, tag_of,
+    Resources, VendorMode, WrittenFiles, installed_folder, lines, prepared, refuse_patched,
+    registry_tag,
 };
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::Version;
@@ -36,7 +37,7 @@ pub struct CrossplaneResources {
     pub removed: Vec<String>,
 }
 
-impl Written for CrossplaneResources {
+impl WrittenFiles for CrossplaneResources {
     fn is_unchanged(&self) -> bool {
         self.removed.is_empty() && self.resources.iter().all(|resource| !resource.changed)
     }
@@ -69,7 +70,7 @@ pub struct CrossplaneResource {
 /// As [`vendor`](super::vendor); when no such package is locked, or two would have one name; when something else is in the place of a file.
 pub fn vendor_for_crossplane(
     session: &Session,
-    mode: Mode,
+    mode: VendorMode,
 ) -> Result<(Outcome, CrossplaneResources), CommandError> {
     let outcome = prepared(session, mode)?;
     let packages: Vec<(usize, &LockedPackage)> = outcome
@@ -77,7 +78,9 @@ pub fn vendor_for_crossplane(
         .packages
         .iter()
         .enumerate()
-        .filter(|(index, package)| !package.source.is_own() && is_one(session, &outcome, *index))
+        .filter(|(index, package)| {
+            !package.source.is_authored_folder() && is_one(session, &outcome, *index)
+        })
         .collect();
     if packages.is_empty() {
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no package of Crossplane")
@@ -88,10 +91,10 @@ pub fn vendor_for_crossplane(
     let mut resources = Resources::new(session, FOLDER, mode)?;
     let mut planned: BTreeMap<String, (CrossplaneResource, Option<String>)> = BTreeMap::new();
     for (index, package) in packages {
-        not_patched(session, package, "Crossplane")?;
+        refuse_patched(session, package, "Crossplane")?;
         let name = resource_name(package.id.name_str());
         let kind = kind(session, &outcome, index);
-        let tagged = format!("{}:{}", package.id, tag_of(session, package)?);
+        let tagged = format!("{}:{}", package.id, registry_tag(session, package)?);
         let text = kind.as_ref().map(|kind| {
             lines(&[
                 ("apiVersion: pkg.crossplane.io/", api_version(session, kind)),
@@ -136,7 +139,7 @@ fn is_one(session: &Session, outcome: &Outcome, index: usize) -> bool {
 
 /// The kind of a package, if its pack is there.
 fn kind(session: &Session, outcome: &Outcome, index: usize) -> Option<String> {
-    let folder = content(session, outcome, index)?;
+    let folder = installed_folder(session, outcome, index)?;
     let text = [crossplane::PUBLISHED, crossplane::AUTHORED].iter().find_map(|name| {
         let path = folder.join(name);
         fs::read_text(&path).ok()

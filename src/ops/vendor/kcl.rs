@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use mu_formats::kcl::{self, Locked, Need, Origin};
+use mu_formats::kcl::{self, Locked, ModuleRequirement, Origin};
 use mu_provider::{Folder, InnerPath, Kind, Mode, OwnPath};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +16,9 @@ use crate::fs;
 use crate::lock::LockedPackage;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{self, Written, chosen, content_of, locked, prepared, tag_of};
+use crate::ops::vendor::shared::{
+    self, WrittenFiles, chosen, content_of, locked, prepared, registry_tag,
+};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::hash_folder;
 use crate::reference::{Defaults, Version};
@@ -42,7 +44,7 @@ pub struct VendoredModules {
     pub modules: Vec<VendoredModule>,
 }
 
-impl Written for VendoredModules {
+impl WrittenFiles for VendoredModules {
     fn is_unchanged(&self) -> bool {
         self.modules.iter().all(|module| {
             !module.lock_changed
@@ -109,7 +111,7 @@ pub struct Differing {
 pub fn vendor_for_kcl(
     session: &Session,
     packages: &[String],
-    mode: shared::Mode,
+    mode: shared::VendorMode,
 ) -> Result<(Outcome, VendoredModules), CommandError> {
     let is_module =
         |one: &Member| one.manifest_path.file_name().is_some_and(|name| name == kcl::MODULE);
@@ -131,12 +133,12 @@ pub fn vendor_for_kcl(
 struct Run<'run> {
     session: &'run Session,
     outcome: &'run Outcome,
-    mode: shared::Mode,
+    mode: shared::VendorMode,
 }
 
 /// A `kcl.mod` whose dependencies are still to be followed.
 struct Source {
-    needs: Vec<Need>,
+    needs: Vec<ModuleRequirement>,
     folder: PathBuf,
     defaults: Defaults,
     /// What Mu.lock calls its package.
@@ -217,7 +219,7 @@ impl<'run> Run<'run> {
             needs: formats::kcls_needs(&member.manifest_path, true)?,
             folder: member.folder.clone(),
             defaults: member.defaults.clone(),
-            by: Requester::of(member).as_str().to_owned(),
+            by: Requester::from_member(member).as_str().to_owned(),
             name: member.manifest.name.name().to_string(),
             is_own: true,
         }]);
@@ -248,7 +250,7 @@ impl<'run> Run<'run> {
 
     /// The `kcl.mod` of a locked package.
     fn source(&self, index: usize, package: &LockedPackage) -> Result<Source, CommandError> {
-        let is_own = package.source.is_own();
+        let is_own = package.source.is_authored_folder();
         let folder = self.content(index);
         let needs = match &folder {
             Some(folder) => formats::kcls_needs(&folder.join(kcl::MODULE), is_own)?,
@@ -258,7 +260,7 @@ impl<'run> Run<'run> {
         Ok(Source {
             needs,
             folder: folder.unwrap_or_default(),
-            defaults: self.session.defaults(),
+            defaults: self.session.reference_defaults(),
             by: package.id.to_string(),
             name: format!("{} {}", package.id.name().leaf(), package.version),
             is_own,
@@ -268,12 +270,12 @@ impl<'run> Run<'run> {
     /// A dependency as KCL locks it; its sum is not known yet.
     fn found(
         &self,
-        need: &Need,
+        need: &ModuleRequirement,
         index: usize,
         package: &'run LockedPackage,
     ) -> Result<Found<'run>, CommandError> {
         let head = match self.content(index) {
-            Some(folder) => formats::load_head(&folder)?,
+            Some(folder) => formats::load_package_head(&folder)?,
             None => None,
         };
         let own = head.as_ref().and_then(|head| head.name.as_ref()).map(|name| name.name().leaf());
@@ -281,7 +283,7 @@ impl<'run> Run<'run> {
         let written = |text: &String| need.written.as_ref().is_some_and(|named| named == text);
         // The three kinds of entries in KCL's lock. Of a repository, it says what `kcl.mod` says; where that says nothing,
         // the commit, which cannot move.
-        let (version, origin) = if package.source.is_own() {
+        let (version, origin) = if package.source.is_authored_folder() {
             (package.version.clone(), Origin::Folder)
         } else if let Some(url) = need.git.clone().or_else(|| git_of(package)) {
             let (kind, revision) = match (&need.written, &package.reference, &package.commit) {
@@ -294,7 +296,7 @@ impl<'run> Run<'run> {
             let package_in = need.package.clone();
             (package.version.clone(), Origin::Git { url, kind, revision, package: package_in })
         } else {
-            let tag = tag_of(self.session, package)?;
+            let tag = registry_tag(self.session, package)?;
             let host = need.reference.base().map(|base| base.as_str().trim_end_matches('/'));
             let registry = host.unwrap_or(package.id.base().host_port()).to_owned();
             let repository = need.reference.name().to_string();
@@ -311,7 +313,7 @@ impl<'run> Run<'run> {
 
     /// The folder with the files of a locked package, if they are on this machine.
     fn content(&self, index: usize) -> Option<PathBuf> {
-        shared::content(self.session, self.outcome, index)
+        shared::installed_folder(self.session, self.outcome, index)
     }
 
     /// Puts the files of a package into the folder `target`, unless they are there already; returns whether they were not.
@@ -399,8 +401,8 @@ fn git_of(package: &LockedPackage) -> Option<String> {
 }
 
 /// The dependency of a package that is only planned.
-fn need_of(id: &crate::reference::PackageId) -> Option<Need> {
-    Some(Need {
+fn need_of(id: &crate::reference::PackageId) -> Option<ModuleRequirement> {
+    Some(ModuleRequirement {
         name: id.name().leaf().to_owned(),
         reference: crate::reference::Reference::parse(&format!("https://{id}")).ok()?,
         written: None,
@@ -412,7 +414,7 @@ fn need_of(id: &crate::reference::PackageId) -> Option<Need> {
 
 fn note_differing(
     source: &Source,
-    need: &Need,
+    need: &ModuleRequirement,
     package: &LockedPackage,
     differing: &mut Vec<Differing>,
 ) {
@@ -420,7 +422,7 @@ fn note_differing(
     let locked = package.version.as_str();
     let read = |text: &str| Version::parse_lenient(text).ok();
     let is_other = read(named).is_some() && read(named) != read(locked);
-    if is_other && need.git.is_none() && !package.source.is_own() {
+    if is_other && need.git.is_none() && !package.source.is_authored_folder() {
         differing.push(Differing {
             by: source.name.clone(),
             own: source.is_own,

@@ -12,7 +12,7 @@ mod shared;
 use std::path::{Path, PathBuf};
 
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
-pub use self::shared::{Mode, Written};
+pub use self::shared::{VendorMode, WrittenFiles};
 
 use crate::contents::Owned;
 use crate::contents::rules::{OF_GIT, Rules};
@@ -31,7 +31,7 @@ use crate::select::Update;
 /// As [`install`].
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let requirements = names::collect(session, extra)?;
+    let requirements = names::collect_looked_up(session, extra)?;
     let resolved = resolve(session, &requirements, Update::Nothing)?;
     let packs = session.packs();
     let is_new = !dry_run && !packs.is_vendored();
@@ -40,12 +40,12 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
     if is_new {
         let lock = session.lockfile()?.unwrap_or_default();
         packs.recognize(|| named(&lock))?;
-        packs.vendor()?;
+        packs.mark_vendored()?;
     }
     let outcome = match install(session, &requirements, resolved, &[], dry_run) {
         Err(error) if is_new => {
             // Nothing is committed yet, so packs are installed as before.
-            packs.stop_vendoring()?;
+            packs.unmark_vendored()?;
             return Err(error);
         }
         result => result?,
@@ -65,19 +65,19 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
 ///
 /// When it cannot be written.
 pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
-    Ok(session.packs().stop_vendoring()?)
+    Ok(session.packs().unmark_vendored()?)
 }
 
 /// The folder of the packs, or the one around it, if Git ignores it; what is in the packs has rules of its own.
 fn left_out(session: &Session, packs: &Path) -> Result<Option<PathBuf>, FileError> {
     let root = &session.workspace.root;
     let owned = Owned::around(root, &session.environment)?;
-    let mut rules = Rules::of(OF_GIT, root, owned.top(), "", &mut Vec::new())?;
+    let mut rules = Rules::for_content(OF_GIT, root, owned.top(), "", &mut Vec::new())?;
     for folder in [packs.parent().unwrap_or(root), packs] {
         if rules.leave_out(folder, true) {
             return Ok(Some(folder.to_owned()));
         }
-        rules = rules.inside(folder, &mut Vec::new())?;
+        rules = rules.with_folder_inside(folder, &mut Vec::new())?;
     }
     Ok(None)
 }

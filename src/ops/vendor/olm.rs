@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::LockedPackage;
-use crate::ops::vendor::shared::{Mode, Resources, Written, lines, not_patched, prepared};
+use crate::ops::vendor::shared::{
+    Resources, VendorMode, WrittenFiles, lines, prepared, refuse_patched,
+};
 use crate::ops::{Code, CommandError, Outcome, Session};
 
 /// The folder of the subscriptions, in the root of the workspace.
@@ -25,7 +27,7 @@ pub struct Subscribed {
     pub removed: Vec<String>,
 }
 
-impl Written for Subscribed {
+impl WrittenFiles for Subscribed {
     fn is_unchanged(&self) -> bool {
         self.removed.is_empty() && self.subscriptions.iter().all(|one| !one.changed)
     }
@@ -59,7 +61,10 @@ pub struct Subscription {
 ///
 /// As [`vendor`](super::vendor); when no operator is locked, or two have one name, or one is in no channel; when something else is in the
 /// place of a file.
-pub fn subscribe(session: &Session, mode: Mode) -> Result<(Outcome, Subscribed), CommandError> {
+pub fn subscribe(
+    session: &Session,
+    mode: VendorMode,
+) -> Result<(Outcome, Subscribed), CommandError> {
     let outcome = prepared(session, mode)?;
     let is_openshift = session.workspace.settings.runtime.contains_key("openshift");
     let is_operator = |package: &&LockedPackage| {
@@ -76,7 +81,7 @@ pub fn subscribe(session: &Session, mode: Mode) -> Result<(Outcome, Subscribed),
     let mut written = BTreeSet::new();
     let mut all = Vec::new();
     for package in operators {
-        not_patched(session, package, "OLM")?;
+        refuse_patched(session, package, "OLM")?;
         let subscription = subscription(session, &resources, package)?;
         let text = text(&subscription, package, is_openshift);
         if !written.insert(subscription.file.clone()) {

@@ -10,7 +10,7 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::{fetch, placed_folder, used_instead};
 use crate::ops::apply::install::install;
 use crate::ops::apply::patched;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::session::installed_packs::place;
 use crate::ops::session::member::target;
 use crate::ops::solve::names;
@@ -23,7 +23,7 @@ use crate::workspace::Member;
 
 /// What is done about the files of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum VendorMode {
     /// They are written.
     Write,
     /// Nothing is written. What is not on this machine is only planned.
@@ -32,7 +32,7 @@ pub enum Mode {
     Check,
 }
 
-impl Mode {
+impl VendorMode {
     /// Whether nothing is written into the workspace.
     pub(super) fn is_dry(self) -> bool {
         self != Self::Write
@@ -40,7 +40,7 @@ impl Mode {
 }
 
 /// What was written for another tool.
-pub trait Written {
+pub trait WrittenFiles {
     /// Whether all of it was there before, and nothing else.
     fn is_unchanged(&self) -> bool;
 }
@@ -50,17 +50,17 @@ pub trait Written {
 /// # Errors
 ///
 /// As [`install`]; in a check, when Mu.lock does not follow from the manifests.
-pub(super) fn prepared(session: &Session, mode: Mode) -> Result<Outcome, CommandError> {
+pub(super) fn prepared(session: &Session, mode: VendorMode) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let requirements = names::collect(session, extra)?;
+    let requirements = names::collect_looked_up(session, extra)?;
     let mut resolved = resolve(session, &requirements, Update::Nothing)?;
     // A check compares content, so everything has to be here: in the store, and not in the workspace.
-    if mode == Mode::Check {
+    if mode == VendorMode::Check {
         requirements.declare(session);
         let _store = session.use_store()?;
         fetch(session, &mut resolved)?;
-        patched::apply(session, &mut resolved)?;
-        if !resolved.is_unchanged() {
+        patched::apply_patches(session, &mut resolved)?;
+        if !resolved.is_lock_current() {
             let message = "Mu.lock does not follow from the manifests and folders that it is for";
             return Err(CommandError::new(Code::LockOutdated, message)
                 .hint("run `mu get`, and commit Mu.lock"));
@@ -98,13 +98,17 @@ pub(super) fn chosen<'session>(
 }
 
 /// The folder with the files of a locked package as they are installed, with its patch, if they are on this machine.
-pub(super) fn content(session: &Session, outcome: &Outcome, index: usize) -> Option<PathBuf> {
+pub(super) fn installed_folder(
+    session: &Session,
+    outcome: &Outcome,
+    index: usize,
+) -> Option<PathBuf> {
     let package = outcome.lock.packages.get(index)?;
-    if package.source.is_own() {
+    if package.source.is_authored_folder() {
         let root = &session.workspace.root;
         return Some(crate::env::absolute(root, package.source.place.as_ref()));
     }
-    if package.source.is_placed() {
+    if package.source.is_placed_pack() {
         return placed_folder(session, package).ok();
     }
     // The store first, because anybody can change a pack: one counts only if it still has the locked content.
@@ -128,7 +132,7 @@ pub(super) fn content_of(folder: &Path) -> Option<Digest> {
 /// # Errors
 ///
 /// When it is patched.
-pub(super) fn not_patched(
+pub(super) fn refuse_patched(
     session: &Session,
     package: &LockedPackage,
     tool: &str,
@@ -173,7 +177,10 @@ pub(super) fn locked<'lock>(
 /// # Errors
 ///
 /// When the registry cannot be asked.
-pub(super) fn tag_of(session: &Session, package: &LockedPackage) -> Result<String, CommandError> {
+pub(super) fn registry_tag(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<String, CommandError> {
     if let Some(tag) = &package.reference {
         return Ok(tag.clone());
     }
@@ -185,10 +192,10 @@ pub(super) fn tag_of(session: &Session, package: &LockedPackage) -> Result<Strin
     {
         session.index().declare(&id, &reference, &session.workspace.root);
     }
-    let failed = |error| unavailable(session, error);
+    let failed = |error| unavailable_error(session, error);
     let releases = session.index().published(&id).map_err(failed)?;
     let version = package.parsed_version();
-    let at = version.and_then(|version| releases.position(&version));
+    let at = version.and_then(|version| releases.position_of_version(&version));
     let listed = match at {
         Some(at) => session.index().release(&id, Candidate::Release(at)).map_err(failed)?.1,
         // Tags cannot have a `+`, so the tools that push a version write `_`.
@@ -205,7 +212,7 @@ pub(super) struct Resources {
     folder: OwnPath,
     /// The first line of what mu writes there.
     header: String,
-    mode: Mode,
+    mode: VendorMode,
     written: BTreeSet<InnerPath>,
 }
 
@@ -218,7 +225,7 @@ impl Resources {
     pub(super) fn new(
         session: &Session,
         folder: &'static str,
-        mode: Mode,
+        mode: VendorMode,
     ) -> Result<Self, CommandError> {
         let header = format!("# Written by `mu vendor --for {folder}`; do not edit.\n");
         let (root, folder) = (session.workspace.opened()?, InnerPath::own(folder));

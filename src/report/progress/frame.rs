@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use super::state::{State, Work};
+use super::state::{State, WorkProgress};
 use crate::report::text::{printable, size};
 use crate::report::{FAINT, GOOD, HELP};
 
@@ -75,9 +75,9 @@ impl Screen {
             line.add(FAINT, &format!("  waiting for {host} to answer  {}", clock(silent)));
             lines.push(line.text);
         }
-        let long = |work: &&Work| now.saturating_duration_since(work.since) >= LONG;
+        let long = |work: &&WorkProgress| now.saturating_duration_since(work.since) >= LONG;
         let room = MOST.saturating_sub(lines.len() - 1);
-        let long: Vec<&Work> = state.work.iter().filter(long).collect();
+        let long: Vec<&WorkProgress> = state.work.iter().filter(long).collect();
         lines.extend(long.iter().take(room).map(|work| self.work(work, now)));
         lines
     }
@@ -104,7 +104,7 @@ impl Screen {
             }
         };
         let mut line = self.line();
-        let frame = state.age(now).as_millis() / 100;
+        let frame = state.time_in_progress(now).as_millis() / 100;
         let frame = usize::try_from(frame).unwrap_or_default() % SPINNER.len();
         line.add(HELP, &SPINNER[frame].to_string());
         line.add(Style::new(), &format!(" {}", printable(&what).replace('\n', " ")));
@@ -119,7 +119,7 @@ impl Screen {
     }
 
     /// The line of one piece of work.
-    fn work(&self, work: &Work, now: Instant) -> String {
+    fn work(&self, work: &WorkProgress, now: Instant) -> String {
         let age = clock(now.saturating_duration_since(work.since));
         let (has_bar, end) = match work.total {
             Some(total) if total > 0 && work.done > 0 => {
@@ -202,7 +202,7 @@ mod tests {
         state.ends(name);
         state.doing("git.acme.example/platform/networking/module-1 1.0.0", "cloning here");
         assert_eq!(shown(80, &mut state, at(29))[1], "  cloning here  0:29");
-        state.done();
+        state.clear_work();
         assert_eq!(shown(80, &mut state, at(29)), [""; 0]);
     }
 

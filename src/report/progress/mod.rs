@@ -105,13 +105,13 @@ impl ProgressLine {
 
     /// Clears the lines, because the work is done.
     pub(super) fn done(&self) {
-        self.clear_and(|drawing| drawing.state.done());
+        self.clear_and(|drawing| drawing.state.clear_work());
     }
 
     /// Draws nothing while the returned value lives: something else has the terminal.
-    pub(super) fn hold(&self) -> Held<'_> {
+    pub(super) fn hold(&self) -> PausedProgress<'_> {
         self.set_held(true);
-        Held(self)
+        PausedProgress(self)
     }
 
     fn set_held(&self, is_held: bool) {
@@ -134,9 +134,9 @@ impl ProgressLine {
 }
 
 /// See [`ProgressLine::hold`].
-pub(super) struct Held<'line>(&'line ProgressLine);
+pub(super) struct PausedProgress<'line>(&'line ProgressLine);
 
-impl Drop for Held<'_> {
+impl Drop for PausedProgress<'_> {
     fn drop(&mut self) {
         self.0.set_held(false);
     }
@@ -176,7 +176,7 @@ impl Shared {
             }
             return;
         }
-        if drawing.state.age(now) < FIRST {
+        if drawing.state.time_in_progress(now) < FIRST {
             return;
         }
         let screen = Screen::of_stderr(self.has_styles);

@@ -20,7 +20,7 @@ pub(in crate::report) struct State {
     started: Option<Instant>,
     pub(super) stage: Option<Counted>,
     /// The current pieces of work, the oldest first.
-    pub(super) work: Vec<Work>,
+    pub(super) work: Vec<WorkProgress>,
     requests: BTreeMap<u64, Request>,
     /// The bytes of all answers, and those of all work.
     received: u64,
@@ -45,7 +45,7 @@ pub(super) struct Counted {
 
 /// A piece of work.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct WorkProgress {
     what: String,
     /// Its current name.
     pub(super) shown: String,
@@ -83,7 +83,7 @@ impl State {
     pub(in crate::report) fn begins(&mut self, what: &str, now: Instant) {
         self.started.get_or_insert(now);
         let (what, shown) = (what.to_owned(), what.to_owned());
-        self.work.push(Work { what, shown, since: now, done: 0, total: None });
+        self.work.push(WorkProgress { what, shown, since: now, done: 0, total: None });
     }
 
     /// Sets the current step of a piece of work.
@@ -118,7 +118,7 @@ impl State {
     }
 
     /// The youngest with that name: each package is requested once, and ends its own work.
-    fn find(&mut self, what: &str) -> Option<&mut Work> {
+    fn find(&mut self, what: &str) -> Option<&mut WorkProgress> {
         self.work.iter_mut().rev().find(|work| work.what == what)
     }
 
@@ -167,13 +167,13 @@ impl State {
     }
 
     /// Clears everything in progress.
-    pub(super) fn done(&mut self) {
+    pub(super) fn clear_work(&mut self) {
         (self.stage, self.note) = (None, None);
         self.work.clear();
     }
 
     /// How long anything has been in progress.
-    pub(super) fn age(&self, now: Instant) -> Duration {
+    pub(super) fn time_in_progress(&self, now: Instant) -> Duration {
         self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started))
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use mu_manifest::Requirement;
 use mu_manifest::edit::{Change, Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
-use mu_manifest::source::{New, Problem, SourceError};
+use mu_manifest::source::{New, SourceError, TextProblem};
 
 use super::{FORMAT, dependency};
 use crate::node::Node;
@@ -25,21 +25,21 @@ impl Dialect for Packages {
         FORMAT.placed(path, text, None)
     }
 
-    fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), Problem> {
+    fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), TextProblem> {
         Ok(())
     }
 
-    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), TextProblem> {
         place(&new.reference)?;
         Ok((New::Text(self.version(new)?), self.read_as(new)))
     }
 
-    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+    fn version(&self, wanted: &Requirement) -> Result<String, TextProblem> {
         match wanted.reference.spec() {
             VersionSpec::Latest => ranged(ANY, wanted),
             VersionSpec::Range(range) => ranged(range.as_str(), wanted),
             spec @ (VersionSpec::Pin(_) | VersionSpec::Digest(_)) => Ok(spec.as_str().to_owned()),
-            other => Err(Problem::new(format!(
+            other => Err(TextProblem::new(format!(
                 "`{other}` is not a version or a range that Crossplane reads"
             ))),
         }
@@ -73,19 +73,19 @@ impl Dialect for Packages {
         (rest.is_empty() || rest.starts_with('#')).then_some(version.span.end)
     }
 
-    fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, Problem>> {
+    fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, TextProblem>> {
         Some(self.changed(text, change))
     }
 }
 
 impl Packages {
-    fn changed(&self, text: &str, change: &Change<'_>) -> Result<String, Problem> {
-        let broken = || Problem::new("it is not YAML");
+    fn changed(&self, text: &str, change: &Change<'_>) -> Result<String, TextProblem> {
+        let broken = || TextProblem::new("it is not YAML");
         let (root, _) = super::described(text).map_err(|_| broken())?;
         let entries = dependency::list(&root).map_err(|_| broken())?;
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         match change {
-            Change::Version(_) => Err(Problem::new(
+            Change::Version(_) => Err(TextProblem::new(
                 "this manifest has no version: the tag of the package in its registry is its version",
             )),
             Change::Add(new) => {
@@ -144,9 +144,9 @@ impl Packages {
 }
 
 /// The key that names a package's kind, by the beginning of its name until it is known, and where it is.
-fn place(reference: &Reference) -> Result<(&'static str, String), Problem> {
+fn place(reference: &Reference) -> Result<(&'static str, String), TextProblem> {
     let refused = || {
-        Problem::new(format!("a Crossplane package cannot depend on `{reference}`"))
+        TextProblem::new(format!("a Crossplane package cannot depend on `{reference}`"))
             .help("packages depend on packages in OCI registries: `oci://HOST/REPOSITORY`")
     };
     let base = reference.base().ok_or_else(refused)?;
@@ -169,7 +169,7 @@ fn add(
     entries: &[Node<'_>],
     lines: &[String],
     end: &str,
-) -> Result<String, Problem> {
+) -> Result<String, TextProblem> {
     let written = |indent: usize| -> String {
         lines.iter().map(|line| format!("{}{line}{end}", " ".repeat(indent))).collect()
     };
@@ -225,7 +225,7 @@ fn filled(
     (key, value): (&str, &Node<'_>),
     new: &dyn Fn(usize) -> String,
     end: &str,
-) -> Result<String, Problem> {
+) -> Result<String, TextProblem> {
     let before = text.get(..value.span.start).ok_or_else(in_brackets)?;
     let rest = text.get(value.span.start..).ok_or_else(in_brackets)?;
     let inside = rest.strip_prefix(['[', '{']).map(str::trim_start);
@@ -253,19 +253,19 @@ fn with_newline(text: &str, at: usize, new: &str, end: &str) -> String {
     }
 }
 
-fn replaced(text: &str, place: Range<usize>, new: &str) -> Result<String, Problem> {
+fn replaced(text: &str, place: Range<usize>, new: &str) -> Result<String, TextProblem> {
     let before = text.get(..place.start).ok_or_else(in_brackets)?;
     let after = text.get(place.end..).ok_or_else(in_brackets)?;
     Ok(format!("{before}{new}{after}"))
 }
 
-fn in_brackets() -> Problem {
-    Problem::new("its dependencies are laid out in a way that mu does not change")
+fn in_brackets() -> TextProblem {
+    TextProblem::new("its dependencies are laid out in a way that mu does not change")
         .help("write each entry of `dependsOn` on lines of its own, behind a `-`")
 }
 
 /// The lines of an entry: from its dash to the last one before something that is not indented deeper.
-fn lines_of(text: &str, entry: &Node<'_>) -> Result<Range<usize>, Problem> {
+fn lines_of(text: &str, entry: &Node<'_>) -> Result<Range<usize>, TextProblem> {
     let before = text.get(..entry.span.start).ok_or_else(in_brackets)?;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let dash = dash_of(text, start).ok_or_else(in_brackets)?;
@@ -288,7 +288,7 @@ fn dash_of(text: &str, start: usize) -> Option<usize> {
 }
 
 /// The column of a place in its line.
-fn indent_of(text: &str, at: usize) -> Result<usize, Problem> {
+fn indent_of(text: &str, at: usize) -> Result<usize, TextProblem> {
     let before = text.get(..at).ok_or_else(in_brackets)?;
     Ok(at - before.rfind('\n').map_or(0, |at| at + 1))
 }

@@ -18,7 +18,7 @@ use mu_manifest::{Capability, unversioned};
 use mu_provider::{Maintainer, Release};
 use serde_json::json;
 
-use crate::artifact::{Archived, Artifact, Image, Pushed};
+use crate::artifact::{Archived, Artifact, ArtifactManifest, Pushed};
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading, Seen, once};
@@ -173,7 +173,7 @@ fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, Form
                 release
                     .dependency_kinds
                     .push(dependency::kind(node).unwrap_or_default().to_owned());
-                let line = mu_manifest::source::line_of(text, node.span.start);
+                let line = mu_manifest::source::line_at_offset(text, node.span.start);
                 places.push(Place { line, index });
             }
         }
@@ -274,7 +274,7 @@ const ARTIFACT: Artifact = Artifact {
     pushed,
 };
 
-fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+fn find(image: &ArtifactManifest<'_>) -> Option<Result<usize, String>> {
     let (key, value) = LAYER;
     let mut layers = image.layers.iter();
     layers.position(|layer| layer.annotations.get(key) == Some(&value)).map(Ok)

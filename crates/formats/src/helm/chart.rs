@@ -5,7 +5,7 @@ use mu_provider::{Release, Yanked};
 
 use super::dependency::DEPENDENCY;
 use crate::error::Fault;
-use crate::format::check_name;
+use crate::format::check_name_segment;
 use crate::node::{Node, PEOPLE};
 use crate::range::rewritten;
 use crate::shape::Shape::{self, Folded, List, Open, Shown, Text, Unused};
@@ -86,7 +86,7 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
     if name.is_some_and(|name| name != own) {
         return Err(node.fault(format!("its name is `{own}`")));
     }
-    check_name(own, "a chart").map_err(|reason| node.fault(reason))?;
+    check_name_segment(own, "a chart").map_err(|reason| node.fault(reason))?;
     let (version, node) = root.text("version")?.ok_or_else(|| missing("version"))?;
     if Version::parse_lenient(version).is_err() {
         return Err(node.fault(format!("`{version}` is not a version")));
@@ -107,9 +107,9 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
 
 /// Reads everything else that a chart says. Text that is only for people is left out if it makes no sense.
 pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
-    release.app_version = root.said("appVersion");
-    release.description = root.said("description");
-    release.website = root.said("home");
+    release.app_version = root.text_for_people("appVersion");
+    release.description = root.text_for_people("description");
+    release.website = root.text_for_people("home");
     if let Some((text, node)) = root.text("kubeVersion")? {
         let range = rewritten(text)
             .map_err(|reason| node.fault(format!("`kubeVersion`: the range `{text}` {reason}")))?;
@@ -121,7 +121,7 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
     release.keywords = root.words("keywords");
     release.maintainers = root.maintainers();
     if let Ok(Some(annotations)) = root.get("annotations") {
-        release.license = LICENSES.iter().find_map(|key| annotations.said(key));
+        release.license = LICENSES.iter().find_map(|key| annotations.text_for_people(key));
     }
     Ok(())
 }

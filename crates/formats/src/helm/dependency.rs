@@ -7,7 +7,7 @@ use mu_provider::{Dependency, Release};
 
 use super::chart::is_copy;
 use crate::error::Fault;
-use crate::format::{Reading, Seen, check_name};
+use crate::format::{Reading, Seen, check_name_segment};
 use crate::node::Node;
 use crate::range::rewritten;
 use crate::shape::Shape::{self, Folded, Text, Unused};
@@ -49,7 +49,7 @@ pub(super) fn add(
         return Err(node.fault("a dependency is a map with `name`, `version` and `repository`"));
     }
     let (name, at) = node.text("name")?.ok_or_else(|| node.fault("a dependency has no `name`"))?;
-    check_name(name, "a chart").map_err(|reason| at.fault(reason))?;
+    check_name_segment(name, "a chart").map_err(|reason| at.fault(reason))?;
     let version = node.text("version")?;
     let (repository, at) = match node.text("repository")? {
         Some((text, at)) => {

@@ -5,10 +5,10 @@ use std::path::Path;
 use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
-use mu_manifest::source::{New, Problem, SourceError};
+use mu_manifest::source::{New, SourceError, TextProblem};
 
 use super::{CHART, FORMAT, REQUIREMENTS};
-use crate::aliases::Aliases;
+use crate::aliases::HelmRepositoryAliases;
 use crate::files::Texts;
 use crate::range::{ranged, rewritten};
 
@@ -22,7 +22,7 @@ const ANY: &str = "*";
 #[derive(Debug, Clone, Default)]
 pub struct Charts {
     /// Short names of repositories.
-    pub aliases: Aliases,
+    pub aliases: HelmRepositoryAliases,
 }
 
 impl Dialect for Charts {
@@ -38,14 +38,14 @@ impl Dialect for Charts {
         }
     }
 
-    fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), Problem> {
+    fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), TextProblem> {
         Ok(())
     }
 
-    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), TextProblem> {
         let reference = &new.reference;
         let refused = || {
-            Problem::new(format!("a chart cannot depend on `{reference}`"))
+            TextProblem::new(format!("a chart cannot depend on `{reference}`"))
                 .help("charts depend on charts of repositories and of OCI registries: `helm+https://HOST/REPOSITORY/CHART`, `oci://HOST/REPOSITORY/CHART`")
         };
         let (scheme, protocol) = match reference.protocol() {
@@ -80,14 +80,14 @@ impl Dialect for Charts {
         Requirement { reference, prerelease, indirect: false, ..wanted.clone() }
     }
 
-    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+    fn version(&self, wanted: &Requirement) -> Result<String, TextProblem> {
         match wanted.reference.spec() {
             VersionSpec::Latest => ranged(ANY, wanted),
             VersionSpec::Range(range) => ranged(range.as_str(), wanted),
             VersionSpec::Pin(pin) => Ok(pin.as_str().to_owned()),
-            other => {
-                Err(Problem::new(format!("`{other}` is not a version or a range that Helm reads")))
-            }
+            other => Err(TextProblem::new(format!(
+                "`{other}` is not a version or a range that Helm reads"
+            ))),
         }
     }
 }

@@ -18,12 +18,12 @@ pub use self::edit::Charts;
 pub use self::pushed::PROVENANCE;
 
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};
-pub use crate::aliases::Aliases;
+pub use crate::aliases::HelmRepositoryAliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading, Seen, check_name};
-use crate::index::{Entries, add_archive};
+use crate::format::{Format, Package, Place, Reading, Seen, check_name_segment};
 pub use crate::index::{Index, is_index};
+use crate::index::{IndexEntries, add_archive};
 use crate::node::Node;
 use crate::reader;
 use crate::shape::Shape;
@@ -69,9 +69,9 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     let mut add = |text: &str, root: &Node<'_>| -> Result<(), Fault> {
         for (index, node) in root.list("dependencies")?.iter().enumerate() {
             if dependency::add(&mut release, node, around, &mut seen)? {
-                let line = mu_manifest::source::line_of(text, node.span.start);
+                let line = mu_manifest::source::line_at_offset(text, node.span.start);
                 places.push(Place { line, index });
-                names.push(node.said("alias"));
+                names.push(node.text_for_people("alias"));
             }
         }
         Ok(())
@@ -156,16 +156,20 @@ static CHART_INDEX: Shape = Shape::Open(&[
 /// # Errors
 ///
 /// When it is not YAML or JSON, or no index of charts.
-pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatError> {
+pub fn index(
+    file: &str,
+    text: &str,
+    aliases: &HelmRepositoryAliases,
+) -> Result<Index, FormatError> {
     let around = Reading { aliases: Some(aliases), ..Reading::default() };
-    let entries = Entries {
+    let entries = IndexEntries {
         format: FORMAT.name,
         called: "charts",
         index: &CHART_INDEX,
         shape: &chart::SHAPE,
         version: "version",
         other: OTHER,
-        check_name: |name| check_name(name, "a chart"),
+        check_name: |name| check_name_segment(name, "a chart"),
         read: &|name, node| release(name, node, &around),
     };
     entries.index(file, text)

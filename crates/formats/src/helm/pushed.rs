@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::chart::{self, CHART, REQUIREMENTS};
 
 use super::lock;
-use crate::artifact::{Archived, Artifact, Image, Pushed};
+use crate::artifact::{Archived, Artifact, ArtifactManifest, Pushed};
 use crate::error::{Fault, FormatError};
 use crate::node::Node;
 use crate::reader;
@@ -162,7 +162,7 @@ pub(super) const ARTIFACT: Artifact = Artifact {
     pushed,
 };
 
-fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+fn find(image: &ArtifactManifest<'_>) -> Option<Result<usize, String>> {
     if image.config != CONFIG {
         return None;
     }

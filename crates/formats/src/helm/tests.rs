@@ -87,7 +87,7 @@ version: 76.3.0
 
 #[test]
 fn a_chart_with_everything_becomes_a_line() {
-    let aliases = Aliases::read(
+    let aliases = HelmRepositoryAliases::read(
         "apiVersion: \"\"\nrepositories:\n- name: acme\n  url: https://charts.acme.example/\n",
     );
     let around = Reading { aliases: Some(&aliases), ..Reading::default() };
@@ -255,7 +255,7 @@ generated: "2026-03-01T10:11:12Z"
 
 #[test]
 fn an_index_is_read_chart_by_chart() {
-    let index = index("index.yaml", INDEX, &Aliases::default()).expect("is an index");
+    let index = index("index.yaml", INDEX, &HelmRepositoryAliases::default()).expect("is an index");
     assert_eq!(index.packages.keys().collect::<Vec<_>>(), ["old", "web"]);
     let web = lines(&index, "web");
     let versions: Vec<&str> = web.iter().map(|release| &*release.version).collect();
@@ -288,7 +288,7 @@ fn what_an_index_has_in_the_wrong_form_is_not_passed_over() {
     let text = "entries:\n  text: web-1.0.0.tgz\n  map: {version: 1.0.0}\n  nothing: []\n  none:\n  a b: []\n  c d:\n  \
                 - {apiVersion: v2, name: c d, version: 1.0.0, urls: [a.tgz]}\n  x/y: {}\n  mixed:\n  - {apiVersion: v2, name: mixed, version: 1.0.0, urls: [a.tgz]}\n  \
                 - {name: mixed, operatorVersion: 1.0.0, urls: [a.tgz]}\n";
-    let read = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let read = index("index.yaml", text, &HelmRepositoryAliases::default()).expect("is an index");
     let reasons = |name: &str| -> Vec<Option<String>> {
         lines(&read, name).into_iter().map(|line| line.unusable).collect()
     };
@@ -314,7 +314,7 @@ fn what_an_index_has_in_the_wrong_form_is_not_passed_over() {
 fn an_index_in_json_is_the_same() {
     let text = r#"{"apiVersion":"v1","entries":{"web":[{"apiVersion":"v2","name":"web","version":"1.0.0",
         "appVersion":"1.10","deprecated":true,"urls":["web-1.0.0.tgz"],"description":"a \"b\" \u00e9\/"}]},"generated":"x"}"#;
-    let index = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let index = index("index.yaml", text, &HelmRepositoryAliases::default()).expect("is an index");
     let release = &lines(&index, "web")[0];
     assert_eq!(release.description.as_deref(), Some("a \"b\" é/"));
     assert_eq!(release.deprecated, Yanked::Flag(true));
@@ -328,25 +328,26 @@ fn what_is_no_index_is_refused() {
         ("apiVersion: v1\n", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
         ("entries: {}\nentries: {}\n", "index.yaml:2:1: `entries` appears twice"),
     ] {
-        let read = index("index.yaml", text, &Aliases::default());
+        let read = index("index.yaml", text, &HelmRepositoryAliases::default());
         assert_eq!(read.map_err(|error| error.to_string()), Err(expected.to_owned()));
         assert!(!is_index(text) || text.starts_with("entries"), "{text}");
     }
     assert!(is_index(INDEX) && is_index("generated: x\nentries:\n  a:\n"));
     for text in ["entries: {a: [{name: a", "entries:\n\t- a", "entries: {a: [*b]}"] {
-        let error = index("index.yaml", text, &Aliases::default()).expect_err("is not YAML");
+        let error =
+            index("index.yaml", text, &HelmRepositoryAliases::default()).expect_err("is not YAML");
         assert!(error.reason.starts_with("this is not YAML"), "{error}");
     }
     let deep = format!("entries: {}", "[".repeat(100_000));
-    assert!(index("index.yaml", &deep, &Aliases::default()).is_err());
-    let none = index("index.yaml", "entries: null\n", &Aliases::default());
+    assert!(index("index.yaml", &deep, &HelmRepositoryAliases::default()).is_err());
+    let none = index("index.yaml", "entries: null\n", &HelmRepositoryAliases::default());
     assert_eq!(none, Ok(Index::default()));
 }
 
 #[test]
 fn what_aliases_and_merge_keys_name_is_read_in_an_index() {
     let text = "x: &common {apiVersion: v2, name: web}\nentries: &all\n  web: &web\n  - &a\n    <<: *common\n    version: 1.0.0\n    urls: &urls [w.tgz]\n  - <<: *a\n    version: 2.0.0\n  - {apiVersion: v2, name: web, version: 3.0.0, urls: *urls}\n  - *a\n  other: *web\nagain: *all\n";
-    let read = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let read = index("index.yaml", text, &HelmRepositoryAliases::default()).expect("is an index");
     let versions: Vec<String> =
         lines(&read, "web").iter().map(|line| line.version.clone()).collect();
     assert_eq!(versions, ["1.0.0", "2.0.0", "3.0.0", "1.0.0"]);
@@ -361,7 +362,8 @@ fn what_aliases_and_merge_keys_name_is_read_in_an_index() {
         "  - {apiVersion: v2, name: web, version: 2.0.0, urls: [w.tgz], description: *d}\n"
             .repeat(1_000)
     );
-    let error = index("index.yaml", &text, &Aliases::default()).expect_err("is too much");
+    let error =
+        index("index.yaml", &text, &HelmRepositoryAliases::default()).expect_err("is too much");
     assert!(error.is_excess && error.reason.contains("repeat too much"), "{error}");
 }
 
@@ -404,7 +406,7 @@ fn entries_that_come_by_aliases_and_merge_keys_are_changed_alone_or_not_at_all()
     let editor = |entries: &str| {
         let text = format!("{head}{entries}");
         Editor::new(Path::new(CHART), text, &Defaults::default())
-            .in_dialect((FORMAT.dialect)(&Aliases::default()))
+            .in_dialect((FORMAT.dialect)(&HelmRepositoryAliases::default()))
     };
     let newer = VersionSpec::parse("^2.0.0").expect("is a version");
     let set = |entries: &str, name: &str| {

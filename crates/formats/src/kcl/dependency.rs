@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mu_manifest::edit::is_indirect;
+use mu_manifest::edit::is_indirect_comment;
 use mu_manifest::reference::{Reference, Version, VersionSpec};
 use mu_provider::{Dependency, InnerPath};
 use toml_edit::{Document, Item, TableLike};
@@ -38,7 +38,7 @@ pub(super) struct Entry<'t> {
 
 /// Which key of an entry its version is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum VersionKey {
     /// The entry itself.
     Whole,
     /// One of the entry's keys.
@@ -98,20 +98,23 @@ impl Entry<'_> {
     /// Whether a comment says that only other modules need it.
     pub(super) fn is_indirect(&self, text: &str) -> bool {
         let comment = self.comment(text).and_then(|at| text.get(at..)?.lines().next());
-        comment.is_some_and(is_indirect)
+        comment.is_some_and(is_indirect_comment)
     }
 
     /// The dependency, and where its version is written; `None` for a folder that was packed into the
     /// module's archive.
-    pub(super) fn read(&self, around: &Reading<'_>) -> Result<(Option<Dependency>, Key), Fault> {
+    pub(super) fn read(
+        &self,
+        around: &Reading<'_>,
+    ) -> Result<(Option<Dependency>, VersionKey), Fault> {
         let (text, key) = match (self.item.as_str(), self.item.as_table_like()) {
             (Some(version), _) => {
                 let place = format!("{REGISTRY}/{NAMESPACE}/{}", self.name);
-                (format!("oci://{place}{}", at_least(version)), Key::Whole)
+                (format!("oci://{place}{}", at_least(version)), VersionKey::Whole)
             }
             (None, Some(table)) => match self.of_table(table, around)? {
                 Some(found) => found,
-                None => return Ok((None, Key::Whole)),
+                None => return Ok((None, VersionKey::Whole)),
             },
             (None, None) => {
                 return Err(self.fault("must be a version, or a table with `oci`, `git` or `path`"));
@@ -127,7 +130,7 @@ impl Entry<'_> {
         &self,
         table: &dyn TableLike,
         around: &Reading<'_>,
-    ) -> Result<Option<(String, Key)>, Fault> {
+    ) -> Result<Option<(String, VersionKey)>, Fault> {
         let text = |key: &str| {
             debug_assert!(SHAPE.reads(key), "`{key}` is read, and not declared");
             match table.get(key) {
@@ -138,16 +141,18 @@ impl Entry<'_> {
                 },
             }
         };
-        let version = |keys: &[&'static str]| -> Result<(Option<&str>, Key), Fault> {
+        let version = |keys: &[&'static str]| -> Result<(Option<&str>, VersionKey), Fault> {
             for key in keys {
                 if let Some(found) = text(key)? {
-                    return Ok((Some(found), Key::Named(key)));
+                    return Ok((Some(found), VersionKey::Named(key)));
                 }
             }
-            Ok((None, Key::Missing(keys.first().copied().unwrap_or("tag"))))
+            Ok((None, VersionKey::Missing(keys.first().copied().unwrap_or("tag"))))
         };
         if let Some(folder) = text("path")? {
-            return Ok(folder_of(folder, around).map(|folder| (folder, Key::Missing("version"))));
+            return Ok(
+                folder_of(folder, around).map(|folder| (folder, VersionKey::Missing("version")))
+            );
         }
         // One module of several in one place, by its own name.
         let module = text("package")?;

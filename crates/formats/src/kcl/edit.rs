@@ -5,10 +5,10 @@ use std::path::Path;
 use mu_manifest::Requirement;
 use mu_manifest::edit::{Change, Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, Version, VersionSpec};
-use mu_manifest::source::{New, Problem, SourceError};
+use mu_manifest::source::{New, SourceError, TextProblem};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
-use super::dependency::{self, Key, git_reference};
+use super::dependency::{self, VersionKey, git_reference};
 use super::{FORMAT, NAMESPACE, REGISTRY};
 use crate::format::Reading;
 
@@ -29,17 +29,17 @@ impl Dialect for Modules {
         FORMAT.placed(path, text, None)
     }
 
-    fn check(&self, _: &Path, _: &str, new: Option<&Requirement>) -> Result<(), Problem> {
+    fn check(&self, _: &Path, _: &str, new: Option<&Requirement>) -> Result<(), TextProblem> {
         new.map_or(Ok(()), |new| said(&new.reference).map(drop))
     }
 
-    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), TextProblem> {
         value(&new.reference)?;
         let read = Requirement { alias: None, ..self.read_as(new) };
         Ok((New::Text(self.version(new)?), read))
     }
 
-    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+    fn version(&self, wanted: &Requirement) -> Result<String, TextProblem> {
         Ok(match said(&wanted.reference)? {
             EntryVersion::Least(text) | EntryVersion::Tag(text) | EntryVersion::Commit(text) => {
                 text
@@ -88,7 +88,7 @@ impl Dialect for Modules {
         false
     }
 
-    fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, Problem>> {
+    fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, TextProblem>> {
         Some(changed(text, change).map(|changed| match text.contains("\r\n") {
             true => changed.replace("\r\n", "\n").replace('\n', "\r\n"),
             false => changed,
@@ -96,25 +96,27 @@ impl Dialect for Modules {
     }
 }
 
-fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
-    let unread = |_| Problem::new("it is not TOML");
+fn changed(text: &str, change: &Change<'_>) -> Result<String, TextProblem> {
+    let unread = |_| TextProblem::new("it is not TOML");
     let mut document: DocumentMut = text.parse().map_err(unread)?;
     match change {
         Change::Add(new) => {
             let table = document.entry("dependencies").or_insert_with(|| Item::Table(Table::new()));
             let table = table.as_table_like_mut();
-            let table = table.ok_or_else(|| Problem::new("`dependencies` must be a table"))?;
+            let table = table.ok_or_else(|| TextProblem::new("`dependencies` must be a table"))?;
             let name = &dependency::usual_name(&new.reference);
             if table.contains_key(name) {
-                return Err(Problem::new(format!("there is another dependency called `{name}`"))
-                    .help("modules are imported by that name, so only one can have it"));
+                return Err(TextProblem::new(format!(
+                    "there is another dependency called `{name}`"
+                ))
+                .help("modules are imported by that name, so only one can have it"));
             }
             table.insert(name, Item::Value(value(&new.reference)?));
         }
         Change::Set { index, wanted } => {
             let (name, key) = place(text, *index)?;
             let entry = document.get_mut("dependencies").and_then(|table| table.get_mut(&name));
-            let entry = entry.ok_or_else(|| Problem::new("the dependency is not there"))?;
+            let entry = entry.ok_or_else(|| TextProblem::new("the dependency is not there"))?;
             set(entry, key, &wanted.reference)?;
         }
         Change::Describe { index, known } => {
@@ -131,7 +133,7 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
         }
         Change::Version(version) => {
             let package = document.get_mut("package").and_then(Item::as_table_like_mut);
-            let package = package.ok_or_else(|| Problem::new("it has no `[package]`"))?;
+            let package = package.ok_or_else(|| TextProblem::new("it has no `[package]`"))?;
             match package.get_mut("version").and_then(Item::as_value_mut) {
                 Some(old) => overwrite(old, version),
                 None => drop(package.insert("version", toml_edit::value(*version))),
@@ -147,8 +149,8 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
 }
 
 /// The name of the entry at a place in the list, and the key of its version.
-fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
-    let gone = || Problem::new("the dependency is not there");
+fn place(text: &str, index: usize) -> Result<(String, VersionKey), TextProblem> {
+    let gone = || TextProblem::new("the dependency is not there");
     let document = super::parse(text).map_err(|_| gone())?;
     let entries = dependency::all(&document).map_err(|_| gone())?;
     let entry = entries.get(index).ok_or_else(gone)?;
@@ -158,7 +160,7 @@ fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
 }
 
 /// Gives an entry another version, and nothing else.
-fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
+fn set(entry: &mut Item, key: VersionKey, wanted: &Reference) -> Result<(), TextProblem> {
     let wanted = said(wanted)?;
     let (text, named) = match &wanted {
         EntryVersion::Least(text) | EntryVersion::Tag(text) => (text.as_str(), "tag"),
@@ -166,10 +168,10 @@ fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
         EntryVersion::Any => return leave_open(entry, key),
     };
     let old = match key {
-        Key::Whole => Some(entry),
-        Key::Named(key) | Key::Missing(key) => {
+        VersionKey::Whole => Some(entry),
+        VersionKey::Named(key) | VersionKey::Missing(key) => {
             let table = entry.as_table_like_mut();
-            let table = table.ok_or_else(|| Problem::new("the entry is not a table"))?;
+            let table = table.ok_or_else(|| TextProblem::new("the entry is not a table"))?;
             // The key decides what is requested from Git.
             let is_revision = matches!(key, "tag" | "commit" | "branch");
             if is_revision && key != named {
@@ -204,11 +206,13 @@ fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
 }
 
 /// Has an entry name no version.
-fn leave_open(entry: &mut Item, key: Key) -> Result<(), Problem> {
+fn leave_open(entry: &mut Item, key: VersionKey) -> Result<(), TextProblem> {
     let places = ["oci", "git", "repo", "path"];
     match (key, entry.as_table_like_mut()) {
-        (Key::Missing(_), _) => Ok(()),
-        (Key::Named(key), Some(table)) if places.iter().any(|place| table.contains_key(place)) => {
+        (VersionKey::Missing(_), _) => Ok(()),
+        (VersionKey::Named(key), Some(table))
+            if places.iter().any(|place| table.contains_key(place)) =>
+        {
             let removed = table.remove(key);
             // The space before the bracket is the last value's.
             let end =
@@ -221,17 +225,17 @@ fn leave_open(entry: &mut Item, key: Key) -> Result<(), Problem> {
             }
             Ok(())
         }
-        _ => Err(Problem::new("the version is all that this entry says")
+        _ => Err(TextProblem::new("the version is all that this entry says")
             .help("name the least version that will do")),
     }
 }
 
 /// Has an entry name a tag as it is, with a `v` or without one, if it names just that version.
-fn name_tag(entry: &mut Item, key: Key, tag: &str) {
+fn name_tag(entry: &mut Item, key: VersionKey, tag: &str) {
     let named = match key {
-        Key::Whole => Some(entry),
-        Key::Named(key @ ("tag" | "version")) => entry.get_mut(key),
-        Key::Named(_) | Key::Missing(_) => None,
+        VersionKey::Whole => Some(entry),
+        VersionKey::Named(key @ ("tag" | "version")) => entry.get_mut(key),
+        VersionKey::Named(_) | VersionKey::Missing(_) => None,
     };
     let Some(old) = named.and_then(Item::as_value_mut) else { return };
     let bare = |text: &str| text.strip_prefix('v').unwrap_or(text).to_owned();
@@ -242,7 +246,7 @@ fn name_tag(entry: &mut Item, key: Key, tag: &str) {
 
 /// Has an entry of a repository with several modules name the one that it means as KCL does: by the module's own name, beside the URL
 /// of the repository.
-fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), Problem> {
+fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), TextProblem> {
     let Some(table) = entry.as_table_like_mut().filter(|table| !table.contains_key("package"))
     else {
         return Ok(());
@@ -258,7 +262,7 @@ fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), Probl
             "`kcl.mod` names a module of a Git repository by its own name, `{module}`, and not by its folder `{folder}`"
         );
         let reference = git_reference(&format!("{repository}/{module}"));
-        return Err(Problem::new(what).help(format!("add it by its name: `{reference}`")));
+        return Err(TextProblem::new(what).help(format!("add it by its name: `{reference}`")));
     }
     replace(url, Value::from(repository));
     table.insert("package", toml_edit::value(module));
@@ -292,7 +296,7 @@ fn overwrite(old: &mut Value, text: &str) {
 }
 
 /// The value of a new entry.
-fn value(reference: &Reference) -> Result<Value, Problem> {
+fn value(reference: &Reference) -> Result<Value, TextProblem> {
     let mut table = InlineTable::new();
     let mut put = |key: &str, text: &str| drop(table.insert(key, text.into()));
     if let Some(folder) = reference.local() {
@@ -301,7 +305,7 @@ fn value(reference: &Reference) -> Result<Value, Problem> {
     }
     let wanted = said(reference)?;
     let refused = || {
-        Problem::new(format!("a KCL module cannot depend on `{reference}`"))
+        TextProblem::new(format!("a KCL module cannot depend on `{reference}`"))
             .help("modules depend on modules of OCI registries, Git repositories and folders: `oci://HOST/REPOSITORY`, `git+https://HOST/REPOSITORY`")
     };
     if is_git(reference) {
@@ -332,7 +336,7 @@ fn is_git(reference: &Reference) -> bool {
 }
 
 /// The version in the form that `kcl.mod` can have.
-fn said(reference: &Reference) -> Result<EntryVersion, Problem> {
+fn said(reference: &Reference) -> Result<EntryVersion, TextProblem> {
     let Some(spec) = reference.version() else { return Ok(EntryVersion::Any) };
     let text = spec.as_str();
     let is_git = is_git(reference);
@@ -346,10 +350,10 @@ fn said(reference: &Reference) -> Result<EntryVersion, Problem> {
             Ok(EntryVersion::Least(format!("{v}{}", pin.published())))
         }
         VersionSpec::Range(_) if !is_git => least(text).ok_or_else(|| {
-            Problem::new(format!("`kcl.mod` cannot say `{text}`"))
+            TextProblem::new(format!("`kcl.mod` cannot say `{text}`"))
                 .help("it says the least version that will do, within its major: write `^` and that version")
         }),
-        other => Err(Problem::new(format!("`kcl.mod` cannot say `{other}`"))
+        other => Err(TextProblem::new(format!("`kcl.mod` cannot say `{other}`"))
             .help("name a tag or a commit")),
     }
 }

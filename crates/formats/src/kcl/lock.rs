@@ -12,7 +12,7 @@ use mu_manifest::reference::Reference;
 use mu_provider::{InnerPath, TreeError};
 use sha2::{Digest as _, Sha256};
 
-use super::dependency::{self, Entry, Key};
+use super::dependency::{self, Entry, VersionKey};
 use super::{MODULE, REGISTRY, parse};
 use crate::error::FormatError;
 use crate::files::Texts;
@@ -47,7 +47,7 @@ const NAMED_BY: [&str; 5] = ["oci_tag", "git_tag", "commit", "branch", "version"
 
 /// A dependency in a `kcl.mod`.
 #[derive(Debug, Clone)]
-pub struct Need {
+pub struct ModuleRequirement {
     /// The name by which the module imports it.
     pub name: String,
     /// What mu requires for it.
@@ -127,7 +127,7 @@ impl Locked {
 /// # Errors
 ///
 /// As [`super::read`].
-pub fn needs(files: &Texts, is_own: bool) -> Result<Vec<Need>, FormatError> {
+pub fn needs(files: &Texts, is_own: bool) -> Result<Vec<ModuleRequirement>, FormatError> {
     let around = Reading { is_own, ..Reading::default() };
     files.read(MODULE, |text| {
         let document = parse(text)?;
@@ -142,14 +142,14 @@ pub fn needs(files: &Texts, is_own: bool) -> Result<Vec<Need>, FormatError> {
     })
 }
 
-fn need(entry: &Entry<'_>, key: Key, reference: Reference) -> Need {
+fn need(entry: &Entry<'_>, key: VersionKey, reference: Reference) -> ModuleRequirement {
     let said = |key: &str| Some(entry.item.as_table_like()?.get(key)?.as_str()?.trim().to_owned());
     let (written, revision) = match key {
-        Key::Whole => (entry.item.as_str().map(|text| text.trim().to_owned()), "tag"),
-        Key::Named(key) => (said(key), if key == "version" { "tag" } else { key }),
-        Key::Missing(_) => (None, "commit"),
+        VersionKey::Whole => (entry.item.as_str().map(|text| text.trim().to_owned()), "tag"),
+        VersionKey::Named(key) => (said(key), if key == "version" { "tag" } else { key }),
+        VersionKey::Missing(_) => (None, "commit"),
     };
-    Need {
+    ModuleRequirement {
         name: entry.name.to_owned(),
         reference,
         written,

@@ -16,8 +16,10 @@ use mu_manifest::reference::{Name, Version};
 use mu_provider::Release;
 use toml_edit::{Document, Item};
 
-pub use self::lock::{LOCK, Locked, Need, Origin, folders, is_summed, lock, locked, needs, sum};
-use crate::artifact::{Archived, Artifact, Image, Pushed};
+pub use self::lock::{
+    LOCK, Locked, ModuleRequirement, Origin, folders, is_summed, lock, locked, needs, sum,
+};
+use crate::artifact::{Archived, Artifact, ArtifactManifest, Pushed};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
@@ -70,7 +72,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         let (mut places, mut names, mut indirect) = (Vec::new(), Vec::new(), Vec::new());
         let dependencies = release.dependencies.get_or_insert_default();
         for (index, entry) in dependency::all(&document)?.into_iter().enumerate() {
-            let line = mu_manifest::source::line_of(text, entry.span.start);
+            let line = mu_manifest::source::line_at_offset(text, entry.span.start);
             let (dependency, _) = entry.read(around)?;
             if let Some(dependency) = dependency.filter(|one| !dependencies.contains(one)) {
                 names.push(entry.own_name(&dependency));
@@ -217,7 +219,7 @@ struct Said {
     sum: String,
 }
 
-fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+fn find(image: &ArtifactManifest<'_>) -> Option<Result<usize, String>> {
     image.annotations.get(NAME)?;
     let mut layers = image.layers.iter();
     let found = layers.position(|layer| CONTENT.contains(&layer.media_type));

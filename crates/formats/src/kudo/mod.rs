@@ -12,7 +12,7 @@ use mu_provider::{Dependency, DetailedDependency, Release};
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::Unedited;
-use crate::format::{Format, Package, Place, Reading, Seen, check_name};
+use crate::format::{Format, Package, Place, Reading, Seen, check_name_segment};
 use crate::node::{Node, PEOPLE};
 use crate::reader;
 
@@ -35,7 +35,7 @@ pub const FORMAT: Format = Format {
 };
 
 pub use crate::format::KUDO as NAME;
-use crate::index::{Entries, Index, add_archive};
+use crate::index::{Index, IndexEntries, add_archive};
 use crate::shape::Shape::{self, Folded};
 
 use crate::shape::Shape::{List, Text, Unused};
@@ -86,7 +86,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         let (mut places, mut seen) = (Vec::new(), Seen::default());
         for (index, task) in root.list("tasks")?.iter().enumerate() {
             if add(&mut release, task, around, &mut seen)? {
-                let line = mu_manifest::source::line_of(text, task.span.start);
+                let line = mu_manifest::source::line_at_offset(text, task.span.start);
                 places.push(Place { line, index });
             }
         }
@@ -165,14 +165,14 @@ static OPERATOR_INDEX: Shape = Shape::Open(&[
 ///
 /// When it is not YAML or JSON, or no index of operators.
 pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
-    let entries = Entries {
+    let entries = IndexEntries {
         format: NAME,
         called: "KUDO operators",
         index: &OPERATOR_INDEX,
         shape: &SHAPE,
         version: "operatorVersion",
         other: OTHER,
-        check_name: |name| check_name(name, "an operator"),
+        check_name: |name| check_name_segment(name, "an operator"),
         read: &indexed,
     };
     entries.index(file, text)
@@ -220,7 +220,7 @@ fn name_and_version(root: &Node<'_>, name: Option<&str>) -> Result<Release, Faul
     if name.is_some_and(|name| name != own) {
         return Err(node.fault(format!("its name is `{own}`")));
     }
-    check_name(own, "an operator").map_err(|reason| node.fault(reason))?;
+    check_name_segment(own, "an operator").map_err(|reason| node.fault(reason))?;
     let (version, node) =
         root.text("operatorVersion")?.ok_or_else(|| missing("operatorVersion"))?;
     let app = root.text("appVersion")?;
@@ -235,7 +235,7 @@ fn name_and_version(root: &Node<'_>, name: Option<&str>) -> Result<Release, Faul
         app_version: app.map(|(app, _)| app.to_owned()),
         versioning: app.map(|_| "composite".to_owned()),
         format: Some(NAME.to_owned()),
-        api_version: root.said("apiVersion").filter(|text| is_api_version(text)),
+        api_version: root.text_for_people("apiVersion").filter(|text| is_api_version(text)),
         ..Release::default()
     })
 }
@@ -253,8 +253,8 @@ fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
             .map_err(|_| node.fault(format!("`{key}`: `{text}` is not a version")))?;
         release.constraints.insert(fact.to_owned(), format!(">={}", VersionSpec::exactly(&oldest)));
     }
-    release.description = root.said("description");
-    release.website = root.said("url");
+    release.description = root.text_for_people("description");
+    release.website = root.text_for_people("url");
     release.maintainers = root.maintainers();
     Ok(())
 }
@@ -319,7 +319,7 @@ fn add(
         }
         Dependency::Reference(package.to_owned())
     } else {
-        check_name(package, "an operator").map_err(|reason| at.fault(reason))?;
+        check_name_segment(package, "an operator").map_err(|reason| at.fault(reason))?;
         in_repository(package, spec)?
     };
     if let Err(error) = Reference::parse(dependency.reference()) {

@@ -237,7 +237,7 @@ fn indexes_of_helm_and_of_kudo_are_told_apart() {
     let error = index("index.yaml", charts).expect_err("has charts");
     assert_eq!((error.line, error.column), (3, 42));
     assert!(error.reason.contains("`helm+https://` leads to charts"), "{error}");
-    let aliases = crate::Aliases::default();
+    let aliases = crate::HelmRepositoryAliases::default();
     let text = INDEX.replace("version: 0.0.1, ", "");
     let error = crate::helm::index("index.yaml", &text, &aliases).expect_err("has operators");
     assert!(error.reason.contains("which `kudo+https://` leads to"), "{error}");

@@ -14,10 +14,10 @@ use super::csv::{Csv, KIND};
 use super::document::{self, RESOURCE, list, text};
 use super::edges::{BundleVersions, Entry, upgrades, version_in};
 use super::properties;
-use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES};
+use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES_FILE};
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::{Package, Place, Reading, check_name, once, unique};
+use crate::format::{Package, Place, Reading, check_name_segment, once, unique};
 use crate::json;
 use crate::node::{Kind, NOTHING, Node};
 use crate::shape::Shape::{self, Map, Prefixed, Text, Unused};
@@ -71,7 +71,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     let in_csv = |reason: String| wrong(&file, reason);
     release.version = version(&csv).map_err(in_csv)?;
     properties::add_release(&mut release, text(csv.last("spec"), "release")).map_err(in_csv)?;
-    if let Some(seen) = Csv::whole(&csv) {
+    if let Some(seen) = Csv::from_whole_resource(&csv) {
         seen.fill(&mut release).map_err(in_csv)?;
     }
     release.provides.extend(kinds);
@@ -82,7 +82,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
             add_all(&mut release, &own, |kind| kind.into()).map_err(in_csv)?;
         }
     }
-    for (file, key) in [(PROPERTIES, "properties"), (DEPENDENCIES, "dependencies")] {
+    for (file, key) in [(PROPERTIES_FILE, "properties"), (DEPENDENCIES, "dependencies")] {
         let Some(found) = files.text(file) else { continue };
         let mut result = Ok(());
         let mut unknown = Ok(());
@@ -168,7 +168,7 @@ fn named(files: &Texts, passed: &mut Passed) -> Result<Release, FormatError> {
     let annotation = |key: &str| text(&annotations, &format!("{PREFIX}{key}"));
     let name = annotation("package.v1")
         .ok_or_else(|| wrong(&format!("it has no annotation `{PREFIX}package.v1`")))?;
-    check_name(&name, "an operator").map_err(|reason| wrong(&reason))?;
+    check_name_segment(&name, "an operator").map_err(|reason| wrong(&reason))?;
     let channels = annotation("channels.v1").unwrap_or_default();
     let mut release = Release {
         name,
@@ -208,7 +208,7 @@ fn resources<'t>(files: &'t Texts, passed: &mut Passed) -> Result<Resources<'t>,
         }
         let mut wrong = None;
         document::read(name, content, &RESOURCE, &mut |value, unknown| {
-            let is_csv = Csv::whole(&value).is_some();
+            let is_csv = Csv::from_whole_resource(&value).is_some();
             if !is_csv && text(&value, "kind").is_none_or(|kind| kind != DEFINITION) {
                 return;
             }

@@ -11,7 +11,7 @@ use super::edges::{BundleVersions, Channel, Entry, upgrades};
 use super::listed::{Beside, Bundle, listed_bundle};
 use super::range::range;
 use crate::error::{Fault, FormatError};
-use crate::format::{check_name, once};
+use crate::format::{check_name_segment, once};
 use crate::node::Node;
 use crate::shape::{Values, grouped};
 use crate::unknown::{self, Unknown};
@@ -21,7 +21,7 @@ const OPERATOR: &str = "an operator";
 
 /// The documents of a catalog, as far as they were read.
 #[derive(Debug, Default)]
-pub struct Catalog {
+pub struct CatalogDocuments {
     packages: BTreeMap<String, Package>,
     /// Whether any document was one of a catalog.
     is_one: bool,
@@ -96,7 +96,7 @@ struct Package {
     broken: Option<String>,
 }
 
-impl Catalog {
+impl CatalogDocuments {
     /// Reads `text`, the content of `file`, which is a part of the catalog. `beside` reads the files that it refers to, as seen
     /// from its folder.
     ///
@@ -119,7 +119,8 @@ impl Catalog {
             if count > MOST[BROKEN].0 {
                 return;
             }
-            let name = document::named(document).filter(|name| check_name(name, OPERATOR).is_ok());
+            let name =
+                document::named(document).filter(|name| check_name_segment(name, OPERATOR).is_ok());
             broken.entry(name.map(str::to_owned)).or_insert(fault);
         });
         self.unnamed += count;
@@ -150,7 +151,7 @@ impl Catalog {
         let mut counted = self.counts.iter().zip(MOST);
         let over = counted.find(|(count, (most, _))| **count > *most);
         let over = over.map(|(_, (most, what))| format!("more than {} {what}", grouped(most)));
-        self.values.excess().or(over).map(Excess)
+        self.values.exceeded_limit().or(over).map(Excess)
     }
 
     /// The first document that cannot be read.
@@ -159,7 +160,7 @@ impl Catalog {
     }
 
     /// Whether anything that was read is of a catalog.
-    pub fn is_one(&self) -> bool {
+    pub fn has_catalog_documents(&self) -> bool {
         self.is_one
     }
 
@@ -182,7 +183,7 @@ impl Catalog {
         // Tools have schemas of their own, which say nothing here.
         if !SCHEMAS.contains(&schema.as_str()) {
             let what = || format!("a document of the schema `{schema}`, which it does not know");
-            let of = written.filter(|name| check_name(name, OPERATOR).is_ok());
+            let of = written.filter(|name| check_name_segment(name, OPERATOR).is_ok());
             match of.filter(|_| is_own) {
                 Some(name) => self.note(&name, schema.clone()),
                 None if is_own => self.pass_over(file, what()),
@@ -192,7 +193,7 @@ impl Catalog {
         }
         let wrong = match &written {
             None => Some(format!("a document of the schema `{schema}` without `{key}`")),
-            Some(name) => check_name(name, OPERATOR).err(),
+            Some(name) => check_name_segment(name, OPERATOR).err(),
         };
         if let Some(reason) = wrong {
             self.pass_over(file, reason);
@@ -418,7 +419,7 @@ impl Package {
 }
 
 /// The release to choose if nothing else is required, by these in turn: in the default channel, not deprecated, released, the newest.
-pub fn best(releases: &[Release]) -> Option<&Release> {
+pub fn best_release(releases: &[Release]) -> Option<&Release> {
     let default = releases.iter().find_map(|release| release.default_channel.as_ref());
     let usable = releases.iter().filter(|release| release.unusable.is_none());
     usable.max_by_key(|release| {

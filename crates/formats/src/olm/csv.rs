@@ -27,7 +27,7 @@ pub(super) struct Csv<'v, 't> {
 
 impl<'v, 't> Csv<'v, 't> {
     /// The excerpt that a catalog has: a property of the type `olm.csv.metadata`.
-    pub(super) fn excerpt(value: &'v Node<'t>) -> Self {
+    pub(super) fn from_metadata_property(value: &'v Node<'t>) -> Self {
         Self {
             annotations: value.last("annotations"),
             spec: value,
@@ -37,7 +37,7 @@ impl<'v, 't> Csv<'v, 't> {
     }
 
     /// The whole resource; `None` if it is another one.
-    pub(super) fn whole(value: &'v Node<'t>) -> Option<Self> {
+    pub(super) fn from_whole_resource(value: &'v Node<'t>) -> Option<Self> {
         if text(value, "kind")? != KIND {
             return None;
         }

@@ -241,7 +241,7 @@ pub(super) fn each<'t>(
         if is_json || document.is_empty() || !is_bare(document) {
             broken(document, fault);
         }
-        if values.excess().is_some() {
+        if values.exceeded_limit().is_some() {
             return;
         }
         rest = from.get(document.len()..).unwrap_or_default();

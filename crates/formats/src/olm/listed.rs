@@ -99,7 +99,7 @@ fn fill(
             kind => properties::add(release, kind, value)?,
         }
     }
-    match excerpt.map(Csv::excerpt) {
+    match excerpt.map(Csv::from_metadata_property) {
         Some(csv) => csv.fill(release)?,
         None => whole(release, &objects, beside)?,
     }
@@ -130,7 +130,7 @@ fn whole(
         };
         let mut filled = None;
         let mut take = |value: Node<'_>, unknown: Unknown| {
-            if let (None, Some(csv)) = (&filled, Csv::whole(&value)) {
+            if let (None, Some(csv)) = (&filled, Csv::from_whole_resource(&value)) {
                 let unknown = unknown.check(false).map_err(|fault| fault.reason);
                 filled = Some(unknown.and_then(|unknown| {
                     release.unknown.extend(unknown);

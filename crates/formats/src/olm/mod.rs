@@ -15,7 +15,7 @@ mod range;
 mod resource;
 
 pub use self::bundle::{head, is_bundle, read};
-pub use self::catalog::{Catalog, Excess, Index, best};
+pub use self::catalog::{CatalogDocuments, Excess, Index, best_release};
 pub use self::listed::{Beside, Bundle};
 pub use self::range::range;
 pub use self::resource::{Resource, annotations, file_name, resources};
@@ -31,7 +31,7 @@ pub use crate::format::OLM as NAME;
 pub const ANNOTATIONS: &str = "metadata/annotations.yaml";
 
 /// What a bundle says of itself besides.
-pub const PROPERTIES: &str = "metadata/properties.yaml";
+pub const PROPERTIES_FILE: &str = "metadata/properties.yaml";
 
 /// What a bundle depends on.
 pub const DEPENDENCIES: &str = "metadata/dependencies.yaml";
@@ -54,7 +54,7 @@ pub const FORMAT: Format = Format {
     name: NAME,
     kind: "bundle of OLM",
     manifest: ANNOTATIONS,
-    others: &[PROPERTIES, DEPENDENCIES],
+    others: &[PROPERTIES_FILE, DEPENDENCIES],
     folder: Some(MANIFESTS),
     is_named: true,
     is_one: Some(is_bundle),

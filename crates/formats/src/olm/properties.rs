@@ -12,7 +12,7 @@ use mu_provider::{Dependency, Release};
 
 use super::document::{is_there, text, word};
 use super::range::range;
-use crate::format::check_name;
+use crate::format::check_name_segment;
 use crate::node::{Kind, Node};
 use crate::unknown;
 
@@ -184,7 +184,7 @@ fn require(release: &mut Release, value: &Node<'_>, kind: &str) -> Result<(), St
 fn depend(release: &mut Release, value: &Node<'_>, kind: &str) -> Result<(), String> {
     let name =
         text(value, "packageName").ok_or_else(|| format!("`{kind}` has no `packageName`"))?;
-    check_name(&name, "an operator")?;
+    check_name_segment(&name, "an operator")?;
     let written = text(value, "versionRange").or_else(|| text(value, "version"));
     let written = written.ok_or_else(|| format!("`{kind}` of `{name}` has no `versionRange`"))?;
     let range = range(&written)

@@ -3,7 +3,10 @@
 use mu_provider::Release;
 use serde_json::Value;
 
-use super::{ANNOTATIONS, Catalog, DEPENDENCIES, Index, PROPERTIES, best, is_bundle, read};
+use super::{
+    ANNOTATIONS, CatalogDocuments, DEPENDENCIES, Index, PROPERTIES_FILE, best_release, is_bundle,
+    read,
+};
 use crate::files::Texts;
 use crate::format::Reading;
 use crate::manifest;
@@ -13,9 +16,9 @@ use crate::shape::{Shape, Values};
 mod told;
 
 fn index(text: &str) -> Index {
-    let mut catalog = Catalog::default();
+    let mut catalog = CatalogDocuments::default();
     catalog.add("catalog.yaml", text, &mut |_| None).expect("is short");
-    assert!(catalog.is_one());
+    assert!(catalog.has_catalog_documents());
     catalog.finish()
 }
 
@@ -103,7 +106,7 @@ entries:
 #[test]
 fn a_range_of_upgrades_that_cannot_be_read_is_left_out_and_named() {
     let text = KAFKA.replace("'>=0.1.0 <0.3.0'", "newer");
-    let mut catalog = Catalog::default();
+    let mut catalog = CatalogDocuments::default();
     catalog.add("catalog.yaml", &text, &mut |_| None).expect("is short");
     let index = catalog.finish();
     let notes = [
@@ -169,7 +172,7 @@ fn a_bundle_becomes_a_line() {
     );
     assert_eq!(second, expected);
     assert_eq!(index.kinds["kafka.example/v1/Kafka"], ["kafka"]);
-    assert_eq!(best(&releases(&index, "kafka")).map(|best| &*best.version), Some("0.3.0"));
+    assert_eq!(best_release(&releases(&index, "kafka")).map(|best| &*best.version), Some("0.3.0"));
 }
 
 /// A package `p` with one bundle in its channel, which has these properties besides.
@@ -310,11 +313,11 @@ fn a_document_that_cannot_be_read_takes_out_its_package_alone() {
     }
     // Of many, few are named.
     let many = "---\npackage: web\na: [\n---\nb: [\n".repeat(100);
-    let mut catalog = Catalog::default();
+    let mut catalog = CatalogDocuments::default();
     for file in 0..30 {
         catalog.add(&format!("{file}.yaml"), &many, &mut |_| None).expect("is short");
     }
-    assert!(!catalog.is_one());
+    assert!(!catalog.has_catalog_documents());
     let broken = catalog.finish().broken;
     assert_eq!((broken.len(), broken.last().map(|one| &**one)), (21, Some("5980 more documents")));
 }
@@ -323,11 +326,11 @@ fn a_document_that_cannot_be_read_takes_out_its_package_alone() {
 fn streams_of_json_are_read_as_well() {
     let yaml = index(KAFKA);
     let stream: String = documents(KAFKA).iter().map(Value::to_string).collect();
-    let mut catalog = Catalog::default();
+    let mut catalog = CatalogDocuments::default();
     catalog.add("catalog.json", &stream, &mut |_| None).expect("is short");
     assert_eq!(catalog.finish(), yaml);
     for (text, line) in [("{\"schema\":\"olm.package\"}\n{\"a\": [}", 2), ("a: [\n", 1), ("{", 1)] {
-        let mut catalog = Catalog::default();
+        let mut catalog = CatalogDocuments::default();
         catalog.add("c", text, &mut |_| None).expect("is short");
         assert_eq!(catalog.first_broken().map(|error| error.line), Some(line), "{text}");
     }
@@ -372,7 +375,7 @@ fn files(csv: &str, dependencies: &str) -> Texts {
     let files = [
         (ANNOTATIONS, annotations),
         (DEPENDENCIES, dependencies),
-        (PROPERTIES, properties),
+        (PROPERTIES_FILE, properties),
         ("manifests/crd.yaml", CRD),
         ("manifests/odd.yaml", "kind: CustomResourceDefinition"),
         ("manifests/web.yaml", csv),
@@ -407,7 +410,7 @@ fn a_folder_is_read_by_what_its_files_say() {
 
 #[test]
 fn a_catalog_with_too_much_is_not_read() {
-    let catalog = |text: &str| Catalog::default().add("c", text, &mut |_| None);
+    let catalog = |text: &str| CatalogDocuments::default().add("c", text, &mut |_| None);
     let broken = catalog(&"---\na: [\n".repeat(10_001)).expect_err("is too much");
     assert_eq!(broken.to_string(), "more than 10,000 documents that cannot be read");
     let names: String = (0..100_001)

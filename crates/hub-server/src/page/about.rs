@@ -120,7 +120,7 @@ impl Install {
         let reference = asked.address.reference(line.name()).filter(|_| !line.is_yanked())?;
         let version = line.full_version();
         // Ranges work with numbers; a version without them can be chosen only by its name.
-        let is_number = names::check_version(line.version(), line.is_lenient()).is_ok();
+        let is_number = names::check_version(line.version(), line.has_lenient_version()).is_ok();
         let is_safe = line.composite_app().is_none_or(|app| names::check_app_version(app).is_ok());
         if !is_number || !is_safe {
             return Some(Self { command: format!("mu add {reference}"), line: Some(reference) });

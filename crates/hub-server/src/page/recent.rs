@@ -35,7 +35,7 @@ impl Recent {
         let names = log::newest(files, root, NEWEST).await?;
         let reading = futures_util::stream::iter(names).map(|name| async move {
             let lines = derived::index(files, root, &name).await.ok()?;
-            let line = serde_json::from_str(&derived::catalog_line(&lines)?).ok()?;
+            let line = serde_json::from_str(&derived::catalog_line_text(&lines)?).ok()?;
             Some(Found { line, published: published(lines.latest()?) })
         });
         let changed: Vec<Option<Found>> = reading.buffered(NEWEST).collect().await;

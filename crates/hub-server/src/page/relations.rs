@@ -119,7 +119,7 @@ impl Relations {
 async fn whole(files: &Files, root: &Root) -> Result<Known, HubError> {
     let mut known = Known::default();
     let mut names = None;
-    if root.snapshot().is_some()
+    if root.snapshot_progress().is_some()
         && let Some((generation, latest)) =
             snapshot::visit(files, Latest::new(), keep_latest).await?
     {
@@ -132,7 +132,7 @@ async fn whole(files: &Files, root: &Root) -> Result<Known, HubError> {
         Some(names) => names,
         None => {
             known = Known::default();
-            derived::all_names(files, root).await?
+            derived::all_package_names(files, root).await?
         }
     };
     for (name, lines) in indexes(files, root, names).await? {

@@ -86,7 +86,7 @@ pub(crate) async fn check(
         wrong: BTreeSet::new(),
         lasting: BTreeSet::new(),
     };
-    for name in derived::all_names(&writer.files, &check.root).await? {
+    for name in derived::all_package_names(&writer.files, &check.root).await? {
         progress(&name);
         check.package(&name).await?;
     }
@@ -209,7 +209,7 @@ impl Check<'_> {
             self.capabilities.entry(capability).or_default().insert(name.to_owned());
         }
         self.dependencies.insert(name.to_owned(), closures::dependencies(&lines));
-        if let Some(line) = derived::catalog_line(&lines) {
+        if let Some(line) = derived::catalog_line_text(&lines) {
             self.catalog.insert(name.to_owned(), line);
         }
         Ok(())
@@ -351,7 +351,7 @@ impl Check<'_> {
 
     async fn snapshot(&mut self) -> Result<(), HubError> {
         let files = &self.writer.files;
-        if self.root.snapshot().is_none() {
+        if self.root.snapshot_progress().is_none() {
             return Ok(());
         }
         let Some(snapshot) = snapshot::read(files).await? else {

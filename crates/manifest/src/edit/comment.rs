@@ -47,7 +47,7 @@ impl Editor {
         } else {
             document = Document::laid_out(&self.path, &self.text)?;
             let collection = Collection::find(&document, section.key());
-            collection.and_then(|collection| layout::comment(&document, collection, index))
+            collection.and_then(|collection| layout::trailing_comment(&document, collection, index))
         };
         let mut notes = comment.into_iter().flat_map(notes);
         Ok(notes.find_map(|note| after(note, about)).map(str::to_owned))
@@ -81,7 +81,7 @@ impl Editor {
         let mut can_stand = false;
         let text = step(&self.path, &self.text, section, |patch, collection| {
             can_stand = collection.takes_comments()
-                || layout::comment(patch.document(), collection, index).is_some();
+                || layout::trailing_comment(patch.original_document(), collection, index).is_some();
             if can_stand {
                 set(patch, collection, index, about, note);
             }
@@ -102,8 +102,8 @@ pub(super) fn mark(
 ) -> Result<String, EditError> {
     if !on {
         return step(path, text, section, |patch, collection| {
-            if collection.inner(index).is_table() {
-                patch.unset(collection.inner(index), INDIRECT_KEY)?;
+            if collection.nested_collection(index).is_map_collection() {
+                patch.unset(collection.nested_collection(index), INDIRECT_KEY)?;
             }
             set(patch, collection, index, INDIRECT, None);
             Ok(())
@@ -140,7 +140,7 @@ fn set<'d>(
     about: &str,
     note: Option<&str>,
 ) {
-    let comment = layout::comment(patch.document(), collection, index);
+    let comment = layout::trailing_comment(patch.original_document(), collection, index);
     if let Some(comment) = renewed(comment, about, note) {
         patch.set_comment(collection, index, &comment);
     }
@@ -178,7 +178,7 @@ fn renewed(comment: Option<&str>, about: &str, note: Option<&str>) -> Option<Str
 }
 
 /// Whether a comment, with its `#`, marks an entry that only other packages need.
-pub fn is_indirect(comment: &str) -> bool {
+pub fn is_indirect_comment(comment: &str) -> bool {
     comment.trim_start().starts_with('#')
         && notes(comment).any(|note| after(note, INDIRECT).is_some())
 }

@@ -13,7 +13,7 @@ use crate::reference::VersionSpec;
 use crate::requirement::INDIRECT;
 use crate::source::layout::{self, NewEntry};
 use crate::source::render::New;
-use crate::source::{Problem, SourceError};
+use crate::source::{SourceError, TextProblem};
 
 /// How the manifests of another ecosystem write dependencies.
 pub trait Dialect: fmt::Debug + Send + Sync {
@@ -30,14 +30,14 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// When they are in another file.
-    fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem>;
+    fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), TextProblem>;
 
     /// A new entry, and the requirement that it will be read as.
     ///
     /// # Errors
     ///
     /// When the format cannot express it.
-    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem>;
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), TextProblem>;
 
     /// The requirement that `wanted` will be read as: some formats cannot express all of it.
     fn read_as(&self, wanted: &Requirement) -> Requirement {
@@ -59,7 +59,7 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 
     /// The text after a change, for formats whose entries are not a YAML list `dependencies`. The editor reads the new text
     /// again, and checks that it means what was intended.
-    fn change(&self, _text: &str, _change: &Change<'_>) -> Option<Result<String, Problem>> {
+    fn change(&self, _text: &str, _change: &Change<'_>) -> Option<Result<String, TextProblem>> {
         None
     }
 
@@ -68,7 +68,7 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// When the format cannot express it.
-    fn version(&self, wanted: &Requirement) -> Result<String, Problem>;
+    fn version(&self, wanted: &Requirement) -> Result<String, TextProblem>;
 
     /// What a requirement becomes here of which only the lowest version matters.
     fn least(&self, spec: &VersionSpec) -> VersionSpec {
@@ -150,11 +150,11 @@ impl Editor {
         new: &Requirement,
     ) -> Result<bool, EditError> {
         if section == Section::DevDependencies {
-            let what = Problem::new("this manifest knows no dependencies for development");
-            return Err(self.problem(what));
+            let what = TextProblem::new("this manifest knows no dependencies for development");
+            return Err(self.edit_error(what));
         }
         let mut expected = self.requirements(section)?;
-        let (value, read) = dialect.entry(new).map_err(|problem| self.problem(problem))?;
+        let (value, read) = dialect.entry(new).map_err(|problem| self.edit_error(problem))?;
         let entry = NewEntry { key: None, value };
         if let Some(mut text) = self.changed_by(dialect, &Change::Add(new))? {
             if new.indirect && dialect.marks_indirect() {
@@ -181,7 +181,7 @@ impl Editor {
         let (Some(dialect), Some(wanted)) = (self.dialect.clone(), expected.get_mut(index)) else {
             return Ok(false);
         };
-        let version = dialect.version(wanted).map_err(|problem| self.problem(problem))?;
+        let version = dialect.version(wanted).map_err(|problem| self.edit_error(problem))?;
         let place = self.place(index)?;
         let changed = self.changed_by(&*dialect, &Change::Set { index: place, wanted })?;
         *wanted = dialect.read_as(wanted);
@@ -192,7 +192,7 @@ impl Editor {
             return self.accept(section, text, &expected);
         }
         let text = step(&self.path, &self.text, section, |patch, collection| {
-            patch.set(collection.inner(place), "version", New::Text(version))
+            patch.set(collection.nested_collection(place), "version", New::Text(version))
         })?;
         self.accept(section, text, &expected)
     }
@@ -242,7 +242,7 @@ impl Editor {
         change: &Change<'_>,
     ) -> Result<Option<String>, EditError> {
         let changed = dialect.change(&self.text, change).transpose();
-        changed.map_err(|problem| self.problem(problem))
+        changed.map_err(|problem| self.edit_error(problem))
     }
 
     /// The dialect, if its entries are not a YAML list `dependencies`.
@@ -253,10 +253,10 @@ impl Editor {
     /// Refuses to change dependencies that are in another file.
     pub(super) fn check_dialect(&self) -> Result<(), EditError> {
         let Some(dialect) = &self.dialect else { return Ok(()) };
-        dialect.check(&self.path, &self.text, None).map_err(|problem| self.problem(problem))
+        dialect.check(&self.path, &self.text, None).map_err(|problem| self.edit_error(problem))
     }
 
-    pub(super) fn problem(&self, problem: Problem) -> EditError {
+    pub(super) fn edit_error(&self, problem: TextProblem) -> EditError {
         EditError::refused(&self.path, problem)
     }
 }

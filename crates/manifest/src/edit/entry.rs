@@ -49,11 +49,11 @@ pub(super) fn rewrite<'d>(
     old: &Requirement,
     wanted: &Requirement,
 ) -> Result<(), SourceError> {
-    let table = collection.inner(index);
-    if table.is_table() {
+    let table = collection.nested_collection(index);
+    if table.is_map_collection() {
         return rewrite_long(patch, table, old, wanted);
     }
-    let in_map = collection.is_table();
+    let in_map = collection.is_map_collection();
     let by_version = in_map && collection.text(index).is_some_and(is_version_alone);
     let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
     let said = if by_version && is_version_alone(version) {
@@ -108,12 +108,12 @@ pub(super) fn mark_by_key<'d>(
     collection: Collection<'d>,
     index: usize,
 ) -> Result<(), SourceError> {
-    let table = collection.inner(index);
-    if table.is_table() {
+    let table = collection.nested_collection(index);
+    if table.is_map_collection() {
         return patch.set(table, INDIRECT_KEY, New::Flag(true));
     }
     let text = collection.text(index).unwrap_or_default().to_owned();
-    let by_version = collection.is_table() && is_version_alone(&text);
+    let by_version = collection.is_map_collection() && is_version_alone(&text);
     let key = if by_version { LongDependency::version } else { LongDependency::r#ref };
     let long = New::Table(vec![(key, New::Text(text)), (INDIRECT_KEY, New::Flag(true))]);
     patch.replace_value(collection, index, &long);

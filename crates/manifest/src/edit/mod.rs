@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use super::schema::File;
 use super::source::layout::{self, Collection, Patch};
-use super::source::{Document, Problem, SourceError};
+use super::source::{Document, SourceError, TextProblem};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
-pub use self::comment::is_indirect;
+pub use self::comment::is_indirect_comment;
 pub use self::dialect::{Change, Dialect, Known, Placed};
 pub use super::source::layout::EditError;
 use crate::requirement;
@@ -119,7 +119,7 @@ impl Editor {
     pub fn add(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
         if let Some(dialect) = self.dialect.clone() {
             let checked = dialect.check(&self.path, &self.text, Some(new));
-            checked.map_err(|problem| self.problem(problem))?;
+            checked.map_err(|problem| self.edit_error(problem))?;
         }
         // Of several entries, that without an alias is meant where no alias is named.
         let named = |entry: &Requirement| entry.alias.is_some() && self.dialect.is_some();
@@ -147,7 +147,7 @@ impl Editor {
         let Some(index) = known.iter().position(|known| known.alias == new.alias) else {
             if let Some(dialect) = self.dialect.clone() {
                 let checked = dialect.check(&self.path, &self.text, Some(new));
-                checked.map_err(|problem| self.problem(problem))?;
+                checked.map_err(|problem| self.edit_error(problem))?;
             }
             return self.append(section, new);
         };
@@ -155,8 +155,8 @@ impl Editor {
         let alias = new.alias.as_deref().unwrap_or_default();
         if !self.is_same_package(old, &new.reference) {
             let other = old.with_version(None);
-            let what = Problem::new(format!("`{alias}` is the alias of `{other}` already"));
-            return Err(self.problem(what));
+            let what = TextProblem::new(format!("`{alias}` is the alias of `{other}` already"));
+            return Err(self.edit_error(what));
         }
         self.set_version_at(section, index, new.reference.version().cloned())
     }
@@ -313,7 +313,7 @@ impl Editor {
         let list = section.key();
         let mut text = layout::change(&self.path, &self.text, list, |patch, collection| {
             let entry = match collection {
-                Some(collection) if collection.is_table() => entry::in_map(new, &expected),
+                Some(collection) if collection.is_map_collection() => entry::in_map(new, &expected),
                 _ => entry::in_list(new),
             };
             key.clone_from(&entry.key);
@@ -389,7 +389,7 @@ fn requirements(
     document: &Document<'_>,
     section: Section,
 ) -> Result<Vec<Requirement>, SourceError> {
-    let root = document.root();
+    let root = document.root_value();
     if root.is_null() {
         return Ok(Vec::new());
     }

@@ -55,12 +55,12 @@ impl Base {
     }
 
     pub(super) fn from_authority(text: &str, protocol: &Protocol) -> Result<Self, Fault> {
-        Ok(Self([&*normal(text, protocol)?, "/"].concat().into()))
+        Ok(Self([&*normal_host(text, protocol)?, "/"].concat().into()))
     }
 }
 
 /// A host with an optional port in normal form, which most already are.
-pub(super) fn normal<'t>(text: &'t str, protocol: &Protocol) -> Result<Cow<'t, str>, Fault> {
+pub(super) fn normal_host<'t>(text: &'t str, protocol: &Protocol) -> Result<Cow<'t, str>, Fault> {
     let (host, end) = match text.strip_prefix('[') {
         Some(rest) => address(rest)?,
         None => host_name(text)?,
@@ -143,6 +143,6 @@ impl fmt::Display for Base {
 }
 
 /// A base whose text is known to be in normal form.
-pub(super) fn trusted(text: &str) -> Base {
+pub(super) fn base_from_trusted(text: &str) -> Base {
     Base(text.into())
 }

@@ -59,7 +59,7 @@ impl PackageId {
 
     /// The base.
     pub fn base(&self) -> Base {
-        base::trusted(&self.0[..self.name_start()])
+        base::base_from_trusted(&self.0[..self.name_start()])
     }
 
     /// The text of the base, which ends in a slash.
@@ -69,7 +69,7 @@ impl PackageId {
 
     /// The name.
     pub fn name(&self) -> Name {
-        name::trusted(self.name_str())
+        name::name_from_trusted(self.name_str())
     }
 
     /// The text of the name.
@@ -92,8 +92,9 @@ impl PackageId {
         let Some((authority, path)) = text.split_once('/') else {
             return Err(Fault::new(text.len(), "`/` and a name after the base"));
         };
-        let host = base::normal(authority, &Protocol::Https)?;
-        let name = name::normal(path).map_err(|fault| fault.shifted(authority.len() + 1))?;
+        let host = base::normal_host(authority, &Protocol::Https)?;
+        let name =
+            name::without_git_marks(path).map_err(|fault| fault.shifted(authority.len() + 1))?;
         // Locks and caches are full of ids as they print.
         if host == authority && name == path {
             return Ok(Self(text.into()));

@@ -41,7 +41,7 @@ pub use self::pin::Pin;
 pub use self::protocol::Protocol;
 pub use self::range::Range;
 pub use self::spec::ArtifactDigest;
-pub use self::spec::Commit;
+pub use self::spec::CommitDigits;
 pub use self::spec::Tag;
 pub use self::spec::VersionSpec;
 pub use self::version::Version;

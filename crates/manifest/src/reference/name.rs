@@ -83,7 +83,7 @@ impl Name {
     }
 
     /// What is at the relative path `folder`, seen from here; `None` above the first segment, or where no name could be.
-    pub fn beside(&self, folder: &str) -> Option<Self> {
+    pub fn at_relative_path(&self, folder: &str) -> Option<Self> {
         let mut segments: Vec<&str> = self.segments().collect();
         for segment in folder.split('/') {
             match segment {
@@ -96,7 +96,7 @@ impl Name {
     }
 
     pub(super) fn from_path(path: &str) -> Result<Self, Fault> {
-        Ok(Self(normal(path)?.into()))
+        Ok(Self(without_git_marks(path)?.into()))
     }
 
     /// A name for the path of a URL, which may have escapes (`%20`) and home folders (`~ada`). They are written as in the names of folders;
@@ -243,7 +243,7 @@ fn check_segments(path: &str) -> Result<(), Fault> {
 }
 
 /// A name without `.git` marks.
-pub(super) fn normal(path: &str) -> Result<Cow<'_, str>, Fault> {
+pub(super) fn without_git_marks(path: &str) -> Result<Cow<'_, str>, Fault> {
     check_segments(path)?;
     Ok(without_marks(path))
 }
@@ -265,6 +265,6 @@ impl fmt::Display for Name {
 }
 
 /// A name whose text is known to be valid.
-pub(super) fn trusted(text: &str) -> Name {
+pub(super) fn name_from_trusted(text: &str) -> Name {
     Name(text.into())
 }

@@ -74,7 +74,7 @@ static SCHEMES: [(&str, Protocol); 21] = [
 
 impl Protocol {
     /// All schemes but those of plugins.
-    pub fn schemes() -> impl Iterator<Item = &'static str> {
+    pub fn built_in_schemes() -> impl Iterator<Item = &'static str> {
         SCHEMES.iter().map(|(scheme, _)| *scheme)
     }
 

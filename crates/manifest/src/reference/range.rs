@@ -35,7 +35,7 @@ impl Range {
     }
 
     pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
-        let alternatives = range_text::alternatives(text)?;
+        let alternatives = range_text::parse_alternatives(text)?;
         Ok(Self { text: text.into(), alternatives })
     }
 

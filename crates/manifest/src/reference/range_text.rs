@@ -49,7 +49,7 @@ struct Partial {
     pre: Prerelease,
 }
 
-pub(super) fn alternatives(text: &str) -> Result<Arc<[Alternative]>, Fault> {
+pub(super) fn parse_alternatives(text: &str) -> Result<Arc<[Alternative]>, Fault> {
     let mut cursor = Cursor::new(text);
     let first = alternative(&mut cursor)?;
     if cursor.is_at_end() {
@@ -59,7 +59,7 @@ pub(super) fn alternatives(text: &str) -> Result<Arc<[Alternative]>, Fault> {
     let mut alternatives = vec![first];
     while !cursor.is_at_end() {
         if !cursor.eat("||") {
-            return Err(cursor.fault(NEXT));
+            return Err(cursor.fault_at_cursor(NEXT));
         }
         alternatives.push(alternative(&mut cursor)?);
     }
@@ -82,7 +82,7 @@ fn alternative(cursor: &mut Cursor<'_>) -> Result<Alternative, Fault> {
             return Ok(Alternative(comparators));
         }
         if !goes_on {
-            return Err(cursor.fault(NEXT));
+            return Err(cursor.fault_at_cursor(NEXT));
         }
     }
 }
@@ -119,7 +119,7 @@ fn eat_hyphen(cursor: &mut Cursor<'_>) -> bool {
 fn partial(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Partial, Fault> {
     cursor.eat("v");
     if !matches!(cursor.peek(), Some(b'0'..=b'9' | b'x' | b'X' | b'*')) {
-        return Err(cursor.fault(expected));
+        return Err(cursor.fault_at_cursor(expected));
     }
     let major = component(cursor)?;
     let minor = next_component(cursor)?;
@@ -144,7 +144,7 @@ fn component(cursor: &mut Cursor<'_>) -> Result<Option<u64>, Fault> {
     if matches!(cursor.peek(), Some(b'0'..=b'9')) {
         return cursor.number().map(Some);
     }
-    Err(cursor.fault("a number, `x` or `*`"))
+    Err(cursor.fault_at_cursor("a number, `x` or `*`"))
 }
 
 impl Partial {

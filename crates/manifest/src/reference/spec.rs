@@ -25,7 +25,7 @@ pub enum VersionSpec {
     /// Any version that fits.
     Range(Range),
     /// A commit of a Git repository.
-    Commit(Commit),
+    Commit(CommitDigits),
     /// A tag or a branch.
     Tag(Tag),
     /// The digest of an artifact or an archive.
@@ -55,7 +55,7 @@ impl VersionSpec {
         if let Ok(pin) = Pin::from_text(text) {
             return Ok(Self::Pin(pin));
         }
-        if let Some(commit) = Commit::from_text(text) {
+        if let Some(commit) = CommitDigits::from_text(text) {
             return Ok(Self::Commit(commit));
         }
         if let Some(at) = text.find("!=") {
@@ -104,7 +104,7 @@ impl VersionSpec {
     }
 
     /// Whether its lower bound is exactly this version: that of a pin, or of a range.
-    pub fn begins_at(&self, version: &Version) -> bool {
+    pub fn has_lower_bound_at(&self, version: &Version) -> bool {
         match self {
             Self::Pin(pin) => pin.accepts(version),
             Self::Range(range) => range.begins_at(version),
@@ -186,7 +186,7 @@ impl ArtifactDigest {
     }
 
     /// Whether a text is the digest of an artifact, which no commit is.
-    pub fn is_one(text: &str) -> bool {
+    pub fn is_artifact_digest(text: &str) -> bool {
         text.starts_with(SCHEME)
     }
 
@@ -204,9 +204,9 @@ const FULL: usize = 40;
 /// A short one may turn out to be a tag with exactly that name, and one of decimal digits alone may be a
 /// version in a place that has no commits. The code that looks them up decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit(Arc<str>);
+pub struct CommitDigits(Arc<str>);
 
-impl Commit {
+impl CommitDigits {
     pub(super) fn from_text(text: &str) -> Option<Self> {
         let has_length = (SHORTEST..=FULL).contains(&text.len());
         let is_commit = has_length && text.bytes().all(|byte| byte.is_ascii_hexdigit());

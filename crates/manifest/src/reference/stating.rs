@@ -167,7 +167,7 @@ mod tests {
             for (made, expected) in all {
                 assert_eq!(made.as_str(), expected);
                 assert_eq!(made, spec(expected), "means the same when it is read again");
-                assert!(made.begins_at(&version), "{made} begins at {version}");
+                assert!(made.has_lower_bound_at(&version), "{made} begins at {version}");
             }
         }
         let version = Version::parse_lenient("1.28").expect("is a version");

@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         self.at > start
     }
 
-    pub(super) fn fault(&self, expected: &'static str) -> Fault {
+    pub(super) fn fault_at_cursor(&self, expected: &'static str) -> Fault {
         Fault::new(self.at, expected)
     }
 
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
                 .ok_or(Fault::new(start, SMALLER_NUMBER))?;
             self.at += 1;
         }
-        if self.at == start { Err(self.fault(NUMBER)) } else { Ok(number) }
+        if self.at == start { Err(self.fault_at_cursor(NUMBER)) } else { Ok(number) }
     }
 
     /// `-rc.1`, if it is there.
@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
             }
             let identifier = &self.text[start..self.at];
             if identifier.is_empty() {
-                return Err(self.fault(IDENTIFIER));
+                return Err(self.fault_at_cursor(IDENTIFIER));
             }
             let is_number = identifier.bytes().all(|byte| byte.is_ascii_digit());
             if numbers_are_plain && is_number && identifier.len() > 1 && identifier.starts_with('0')
@@ -180,13 +180,13 @@ fn finish(mut cursor: Cursor<'_>, [major, minor, patch]: [u64; 3]) -> Result<Ver
     if cursor.is_at_end() {
         return Ok(Version { major, minor, patch, pre, build });
     }
-    Err(cursor.fault(VERSION_END))
+    Err(cursor.fault_at_cursor(VERSION_END))
 }
 
 impl Cursor<'_> {
     fn next_number(&mut self) -> Result<u64, Fault> {
         if !self.eat(".") {
-            return Err(self.fault(THREE_NUMBERS));
+            return Err(self.fault_at_cursor(THREE_NUMBERS));
         }
         self.number()
     }

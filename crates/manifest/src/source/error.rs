@@ -84,7 +84,7 @@ impl SourceError {
 
     /// The line, counted from 1.
     pub fn line(&self) -> usize {
-        line_of(&self.0.text, self.0.span.start)
+        line_at_offset(&self.0.text, self.0.span.start)
     }
 
     /// The column in characters, counted from 1.
@@ -164,7 +164,7 @@ impl fmt::Display for SourceError {
 impl std::error::Error for SourceError {}
 
 /// The line of the byte at `offset`, counted from 1.
-pub fn line_of(text: &str, offset: usize) -> usize {
+pub fn line_at_offset(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 

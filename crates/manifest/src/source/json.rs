@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::node::{Entry, Kind, Node, Style};
+use super::node::{Entry, Kind, Node, ScalarNotation};
 use super::{Fault, MAX_DEPTH, Parsed, SeenKeys};
 
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
@@ -51,7 +51,7 @@ impl<'t> Reader<'t> {
         let kind = match self.peek() {
             Some('{') => self.table(depth)?,
             Some('[') => self.list(depth)?,
-            Some('"') => Kind::Scalar { text: self.string()?, style: Style::DoubleQuoted },
+            Some('"') => Kind::Scalar { text: self.string()?, style: ScalarNotation::DoubleQuoted },
             _ => self.word()?,
         };
         Ok(Node { span: start..self.at, kind })
@@ -69,7 +69,7 @@ impl<'t> Reader<'t> {
             });
         }
         self.at += word.len();
-        Ok(Kind::Scalar { text: Cow::Borrowed(word), style: Style::Plain })
+        Ok(Kind::Scalar { text: Cow::Borrowed(word), style: ScalarNotation::Plain })
     }
 
     fn list(&mut self, depth: usize) -> Result<Kind<'t>, Fault> {

@@ -23,10 +23,10 @@ use std::path::Path;
 
 pub use self::declare::Choice;
 pub(crate) use self::declare::{choice, keys};
-pub use self::error::{SourceError, line_of};
+pub use self::error::{SourceError, line_at_offset};
 pub use self::node::Node;
 pub use self::render::New;
-pub use self::value::{Problem, Table, Text, Value};
+pub use self::value::{Table, Text, TextProblem, Value};
 pub use self::words::{nearest, printable};
 
 /// The largest file that is read, in bytes.
@@ -38,14 +38,14 @@ const MAX_COPIED_NODES: usize = 10_000;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum FileSyntax {
     /// YAML 1.2.
     Yaml,
     /// JSON.
     Json,
 }
 
-impl Format {
+impl FileSyntax {
     /// The format that the file's extension implies: JSON for `.json`, otherwise YAML.
     pub fn of(path: &Path) -> Self {
         match path.extension() {
@@ -60,7 +60,7 @@ impl Format {
 pub struct Document<'t> {
     path: &'t Path,
     text: &'t str,
-    format: Format,
+    format: FileSyntax,
     root: Node<'t>,
     /// The bytes of each comment.
     comments: Vec<Range<usize>>,
@@ -84,13 +84,13 @@ impl<'t> Document<'t> {
     }
 
     fn read_text(path: &'t Path, text: &'t str, takes_merges: bool) -> Result<Self, SourceError> {
-        let format = Format::of(path);
+        let format = FileSyntax::of(path);
         if text.len() > MAX_BYTES {
             return Err(SourceError::new(path, "", 0..0, too_large()));
         }
         let parsed = match format {
-            Format::Yaml => yaml::parse(text, takes_merges),
-            Format::Json => json::parse(text),
+            FileSyntax::Yaml => yaml::parse(text, takes_merges),
+            FileSyntax::Json => json::parse(text),
         };
         let parsed = parsed.and_then(|mut parsed| match parsed.merges.take() {
             Some(fault) if !takes_merges => Err(fault),
@@ -120,7 +120,7 @@ impl<'t> Document<'t> {
     }
 
     /// The outermost value; null for an empty file.
-    pub fn root(&self) -> Value<'_> {
+    pub fn root_value(&self) -> Value<'_> {
         Value::new(self, &self.root)
     }
 

@@ -16,7 +16,7 @@ pub struct Node<'t> {
 /// What a value is.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind<'t> {
-    Scalar { text: Cow<'t, str>, style: Style },
+    Scalar { text: Cow<'t, str>, style: ScalarNotation },
     List { items: Vec<Node<'t>>, flow: bool },
     Table { entries: Vec<Entry<'t>>, flow: bool },
 }
@@ -31,7 +31,7 @@ pub(crate) struct Entry<'t> {
 
 /// How a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum ScalarNotation {
     /// Without quotes; in JSON a number, `true`, `false` or `null`.
     Plain,
     SingleQuoted,
@@ -48,17 +48,17 @@ impl<'t> Node<'t> {
     }
 
     /// Whether the value is empty, `~` or `null`.
-    pub fn is_null(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, style: Style::Plain }
+    pub fn is_null_node(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, style: ScalarNotation::Plain }
             if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 
     /// Describes the value here, for messages.
     pub fn describe(&self) -> &'static str {
         match &self.kind {
-            Kind::Scalar { .. } if self.is_null() => "nothing",
-            Kind::Scalar { text, style: Style::Plain } if is_bool(text) => "true or false",
-            Kind::Scalar { text, style: Style::Plain } if is_number(text) => "a number",
+            Kind::Scalar { .. } if self.is_null_node() => "nothing",
+            Kind::Scalar { text, style: ScalarNotation::Plain } if is_bool(text) => "true or false",
+            Kind::Scalar { text, style: ScalarNotation::Plain } if is_number(text) => "a number",
             Kind::Scalar { .. } => "text",
             Kind::List { .. } => "a list",
             Kind::Table { .. } => "a map",

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use super::node::{Kind, Node, Style, is_bool, is_number};
-use super::{Document, Format};
+use super::node::{Kind, Node, ScalarNotation, is_bool, is_number};
+use super::{Document, FileSyntax};
 
 /// A value that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub enum New {
 /// How and where a value is to be written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    pub(crate) format: Format,
+    pub(crate) format: FileSyntax,
     /// Whether it is inside brackets, where more characters need quotes.
     pub(crate) flow: bool,
     /// The quotes that its neighbours have.
-    pub(crate) style: Style,
+    pub(crate) style: ScalarNotation,
 }
 
 impl New {
@@ -39,14 +39,14 @@ impl New {
             Self::Text(text) => render_text(text, manner),
             Self::Flag(flag) => flag.to_string(),
             Self::List(texts) => {
-                let inside = Manner { flow: true, style: Style::Plain, ..manner };
+                let inside = Manner { flow: true, style: ScalarNotation::Plain, ..manner };
                 let texts = texts.iter().map(|text| render_text(text, inside));
                 format!("[{}]", texts.collect::<Vec<_>>().join(", "))
             }
             Self::Table(pairs) | Self::Lines(pairs) => {
-                let can_break = !manner.flow && manner.format == Format::Yaml;
+                let can_break = !manner.flow && manner.format == FileSyntax::Yaml;
                 let flow = !(can_break && matches!(self, Self::Lines(_)));
-                let inside = Manner { flow, style: Style::Plain, ..manner };
+                let inside = Manner { flow, style: ScalarNotation::Plain, ..manner };
                 let pairs = pairs.iter().map(|(key, value)| {
                     format!("{}: {}", render_key(key, inside), value.render(inside))
                 });
@@ -61,10 +61,12 @@ impl New {
 pub(crate) fn render_text(text: &str, manner: Manner) -> String {
     let fits_single = !text.contains(|character: char| character.is_control());
     match (manner.format, manner.style) {
-        (Format::Yaml, Style::SingleQuoted) if fits_single => {
+        (FileSyntax::Yaml, ScalarNotation::SingleQuoted) if fits_single => {
             format!("'{}'", text.replace('\'', "''"))
         }
-        (Format::Yaml, Style::Plain | Style::Block) if reads_back(text, manner.flow) => {
+        (FileSyntax::Yaml, ScalarNotation::Plain | ScalarNotation::Block)
+            if reads_back(text, manner.flow) =>
+        {
             text.to_owned()
         }
         _ => quoted(text),
@@ -73,7 +75,7 @@ pub(crate) fn render_text(text: &str, manner: Manner) -> String {
 
 /// A text as a key.
 pub(crate) fn render_key(text: &str, manner: Manner) -> String {
-    let plain = manner.format == Format::Yaml && reads_back(text, true);
+    let plain = manner.format == FileSyntax::Yaml && reads_back(text, true);
     if plain { text.to_owned() } else { quoted(text) }
 }
 
@@ -90,7 +92,7 @@ fn reads_back(text: &str, flow: bool) -> bool {
     }
     let line = if flow { format!("[{text}]") } else { format!("- {text}") };
     let Ok(document) = Document::read(Path::new(""), &line) else { return false };
-    let is_it = |item: &Node<'_>| matches!(&item.kind, Kind::Scalar { text: read, style: Style::Plain } if read == text);
+    let is_it = |item: &Node<'_>| matches!(&item.kind, Kind::Scalar { text: read, style: ScalarNotation::Plain } if read == text);
     match &document.node().kind {
         Kind::List { items, .. } => matches!(items.as_slice(), [item] if is_it(item)),
         _ => false,
@@ -107,10 +109,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, block: &str, flow: &str) {
-        let manner = Manner { format: Format::Yaml, flow: false, style: Style::Plain };
+        let manner = Manner { format: FileSyntax::Yaml, flow: false, style: ScalarNotation::Plain };
         assert_eq!(render_text(text, manner), block);
         assert_eq!(render_text(text, Manner { flow: true, ..manner }), flow);
-        assert_eq!(render_text(text, Manner { format: Format::Json, ..manner }), quoted(text));
+        assert_eq!(render_text(text, Manner { format: FileSyntax::Json, ..manner }), quoted(text));
     }
 
     #[test]
@@ -137,13 +139,17 @@ mod tests {
 
     #[test]
     fn neighbours_set_the_style() {
-        let manner = Manner { format: Format::Yaml, flow: false, style: Style::SingleQuoted };
+        let manner =
+            Manner { format: FileSyntax::Yaml, flow: false, style: ScalarNotation::SingleQuoted };
         assert_eq!(render_text("it's", manner), "'it''s'");
-        assert_eq!(render_text("a", Manner { style: Style::DoubleQuoted, ..manner }), "\"a\"");
+        assert_eq!(
+            render_text("a", Manner { style: ScalarNotation::DoubleQuoted, ..manner }),
+            "\"a\""
+        );
         let table =
             New::Table(vec![("ref", New::Text("a#1".into())), ("prerelease", New::Flag(true))]);
         assert_eq!(table.render(manner), "{ref: a#1, prerelease: true}");
-        let json = Manner { format: Format::Json, ..manner };
+        let json = Manner { format: FileSyntax::Json, ..manner };
         assert_eq!(table.render(json), "{\"ref\": \"a#1\", \"prerelease\": true}");
     }
 }

@@ -68,7 +68,7 @@ fn every_value_of_yaml_knows_its_place() {
     );
     for empty in ["", "# only a comment\n", "---\n", "\u{feff}", "\n\n"] {
         assert!(
-            Document::read(Path::new("a.yaml"), empty).is_ok_and(|d| d.root().is_null()),
+            Document::read(Path::new("a.yaml"), empty).is_ok_and(|d| d.root_value().is_null()),
             "{empty:?}"
         );
     }
@@ -185,7 +185,7 @@ fn what_a_parser_says_points_at_the_very_character() {
     let texts = ["a: one!two\n", "a: 'it''s !'\n", "a: \"t\\tx\\u00e9!\"\n", "- a: é!\n"];
     for text in texts {
         let document = Document::read(Path::new("a.yaml"), text).expect("is well formed");
-        let value = document.root();
+        let value = document.root_value();
         let value = value.list().map_or(value, |mut items| items.next().expect("has an item"));
         let value = value
             .table(&["a"])
@@ -194,7 +194,7 @@ fn what_a_parser_says_points_at_the_very_character() {
             .expect("is text")
             .expect("is there");
         let at = value.as_str().find('!').expect("is in all of them");
-        let error = value.problem(Problem::new("here").at(at..at + 1));
+        let error = value.problem(TextProblem::new("here").at(at..at + 1));
         assert_eq!(&text[error.span()], "!", "{text}");
     }
 }

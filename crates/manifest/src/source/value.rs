@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use super::node::{Entry, Kind, Node, Style, is_bool};
-use super::{Document, Format, SourceError, nearest};
+use super::node::{Entry, Kind, Node, ScalarNotation, is_bool};
+use super::{Document, FileSyntax, SourceError, nearest};
 
 /// A parser's error about a text: the wrong bytes, and the reason.
 #[derive(Debug)]
-pub struct Problem {
+pub struct TextProblem {
     /// The bytes of the text; all of it, if not known.
     pub span: Option<Range<usize>>,
     /// What is wrong.
@@ -21,7 +21,7 @@ pub struct Problem {
     pub hidden: Option<Range<usize>>,
 }
 
-impl Problem {
+impl TextProblem {
     /// A problem of the whole text.
     pub fn new(message: impl Into<String>) -> Self {
         Self { span: None, message: message.into(), help: None, hidden: None }
@@ -43,7 +43,7 @@ impl Problem {
 
     /// Hides some bytes of the text, which may be a secret.
     #[must_use]
-    pub fn hiding(mut self, bytes: Range<usize>) -> Self {
+    pub fn hiding_bytes(mut self, bytes: Range<usize>) -> Self {
         self.hidden = Some(bytes);
         self
     }
@@ -73,7 +73,7 @@ impl<'d> Value<'d> {
 
     /// Whether the value is empty.
     pub fn is_null(self) -> bool {
-        self.node.is_null()
+        self.node.is_null_node()
     }
 
     /// Whether this is a list.
@@ -101,8 +101,8 @@ impl<'d> Value<'d> {
     ///
     /// When this is a list, a map or empty, or in JSON not a string.
     pub fn text(self) -> Result<Text<'d>, SourceError> {
-        let plain = matches!(self.node.kind, Kind::Scalar { style: Style::Plain, .. });
-        if plain && self.document.format == Format::Json {
+        let plain = matches!(self.node.kind, Kind::Scalar { style: ScalarNotation::Plain, .. });
+        if plain && self.document.format == FileSyntax::Json {
             return Err(self.not_text());
         }
         self.word().map_err(|_| self.not_text())
@@ -111,7 +111,7 @@ impl<'d> Value<'d> {
     /// The error for a value that should be text, with how to write it if that is clear.
     fn not_text(self) -> SourceError {
         let error = self.expected("text");
-        let is_json = self.document.format == Format::Json;
+        let is_json = self.document.format == FileSyntax::Json;
         let quoted = |text: &str| if is_json { format!("\"{text}\"") } else { text.to_owned() };
         match &self.node.kind {
             Kind::Scalar { text, .. } if !self.is_null() => {
@@ -148,7 +148,7 @@ impl<'d> Value<'d> {
     /// When this is neither `true` nor `false`.
     pub fn flag(self) -> Result<bool, SourceError> {
         match &self.node.kind {
-            Kind::Scalar { text, style: Style::Plain } if is_bool(text) => {
+            Kind::Scalar { text, style: ScalarNotation::Plain } if is_bool(text) => {
                 Ok(text.eq_ignore_ascii_case("true"))
             }
             _ => Err(self.expected("`true` or `false`")),
@@ -191,8 +191,8 @@ impl<'d> Value<'d> {
         match &self.node.kind {
             Kind::Table { entries, .. } => Ok(entries.iter().map(pair)),
             _ => Err(self.expected("a map").help(match document.format {
-                Format::Yaml => "write lines such as `key: value`, or `{key: value}`",
-                Format::Json => "a map is `{\"key\": \"value\"}`",
+                FileSyntax::Yaml => "write lines such as `key: value`, or `{key: value}`",
+                FileSyntax::Json => "a map is `{\"key\": \"value\"}`",
             })),
         }
     }
@@ -212,11 +212,11 @@ impl<'d> Value<'d> {
     }
 }
 
-fn key_style(document: &Document<'_>, entry: &Entry<'_>) -> Style {
+fn key_style(document: &Document<'_>, entry: &Entry<'_>) -> ScalarNotation {
     match document.text.as_bytes().get(entry.key_span.start) {
-        Some(b'"') => Style::DoubleQuoted,
-        Some(b'\'') => Style::SingleQuoted,
-        _ => Style::Plain,
+        Some(b'"') => ScalarNotation::DoubleQuoted,
+        Some(b'\'') => ScalarNotation::SingleQuoted,
+        _ => ScalarNotation::Plain,
     }
 }
 
@@ -334,7 +334,7 @@ pub struct Text<'d> {
     document: &'d Document<'d>,
     text: &'d str,
     span: Range<usize>,
-    style: Style,
+    style: ScalarNotation,
 }
 
 impl<'d> Text<'d> {
@@ -358,7 +358,7 @@ impl<'d> Text<'d> {
     /// # Errors
     ///
     /// The parser's error, pointing at the characters in the file.
-    pub fn parse<T, P: Into<Problem>>(
+    pub fn parse<T, P: Into<TextProblem>>(
         &self,
         parser: impl FnOnce(&str) -> Result<T, P>,
     ) -> Result<T, SourceError> {
@@ -366,7 +366,7 @@ impl<'d> Text<'d> {
     }
 
     /// Converts a parser's error about this text into one that points into the file.
-    pub fn problem(&self, problem: Problem) -> SourceError {
+    pub fn problem(&self, problem: TextProblem) -> SourceError {
         let span = problem.span.map_or_else(|| self.span(), |span| self.place_of(span));
         let mut error = self.document.error(span, problem.message);
         if let Some(hidden) = problem.hidden {
@@ -393,18 +393,23 @@ impl<'d> Text<'d> {
 }
 
 /// Where byte `offset` of `text` is in `source`, as it is written there; `None` if the text is folded.
-fn offset_in_source(source: &str, style: Style, text: &str, offset: usize) -> Option<usize> {
+fn offset_in_source(
+    source: &str,
+    style: ScalarNotation,
+    text: &str,
+    offset: usize,
+) -> Option<usize> {
     let mut at = match style {
-        Style::Plain => 0,
-        Style::SingleQuoted | Style::DoubleQuoted => 1,
-        Style::Block => return None,
+        ScalarNotation::Plain => 0,
+        ScalarNotation::SingleQuoted | ScalarNotation::DoubleQuoted => 1,
+        ScalarNotation::Block => return None,
     };
     let prefix = text.get(..offset)?;
     for character in prefix.chars() {
         let rest = source.get(at..)?;
         at += match (style, rest.as_bytes().first()?) {
-            (Style::SingleQuoted, b'\'') => 2,
-            (Style::DoubleQuoted, b'\\') => escape_length(rest)?,
+            (ScalarNotation::SingleQuoted, b'\'') => 2,
+            (ScalarNotation::DoubleQuoted, b'\\') => escape_length(rest)?,
             _ if rest.starts_with(character) => character.len_utf8(),
             _ => return None,
         };

@@ -11,7 +11,7 @@ use serde_yaml::granit_parser::{
     self as yaml, Event, Parser, ScalarStyle, Span, StrInput, StructureStyle,
 };
 
-use super::node::{Entry, Kind, Node, Style};
+use super::node::{Entry, Kind, Node, ScalarNotation};
 use super::{Fault, MAX_COPIED_NODES, MAX_DEPTH, Parsed};
 
 /// Reads `text`; `is_laid_out` says that it is read to change its layout.
@@ -38,8 +38,10 @@ pub(super) fn parse(text: &str, is_laid_out: bool) -> Result<Parsed<'_>, Fault> 
             event => root = Some(reader.node(event, &span, 0)?),
         }
     }
-    let nothing =
-        || Node { span: 0..0, kind: Kind::Scalar { text: Cow::Borrowed(""), style: Style::Plain } };
+    let nothing = || Node {
+        span: 0..0,
+        kind: Kind::Scalar { text: Cow::Borrowed(""), style: ScalarNotation::Plain },
+    };
     let (comments, merges) = (reader.comments, reader.merges);
     Ok(Parsed { root: root.unwrap_or_else(nothing), comments, merges })
 }
@@ -199,12 +201,12 @@ fn collection_span(start: &Span, flow: bool, end: usize, last: Option<usize>) ->
     start..end.max(start)
 }
 
-fn style_of(style: ScalarStyle) -> Style {
+fn style_of(style: ScalarStyle) -> ScalarNotation {
     match style {
-        ScalarStyle::Plain => Style::Plain,
-        ScalarStyle::SingleQuoted => Style::SingleQuoted,
-        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
-        ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
+        ScalarStyle::Plain => ScalarNotation::Plain,
+        ScalarStyle::SingleQuoted => ScalarNotation::SingleQuoted,
+        ScalarStyle::DoubleQuoted => ScalarNotation::DoubleQuoted,
+        ScalarStyle::Literal | ScalarStyle::Folded => ScalarNotation::Block,
     }
 }
 

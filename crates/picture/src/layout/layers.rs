@@ -96,7 +96,7 @@ impl Layered {
 }
 
 /// How many nodes, labels and bends there would be. The cost of a layout grows a little faster than this number.
-pub(crate) fn pieces(nodes: usize, edges: &[Edge]) -> usize {
+pub(crate) fn count_layout_pieces(nodes: usize, edges: &[Edge]) -> usize {
     let (back, order) = back_edges(nodes, edges);
     let layer = longest_paths(nodes, edges, &back, &order);
     let passed = |edge: &Edge| layer[edge.from].abs_diff(layer[edge.to]).saturating_sub(1);

@@ -15,7 +15,7 @@
 mod layers;
 
 use self::layers::Layered;
-pub(super) use self::layers::pieces;
+pub(super) use self::layers::count_layout_pieces;
 
 /// How large something is, in pixels.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

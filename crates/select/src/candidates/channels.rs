@@ -25,7 +25,11 @@ pub(crate) struct Preference {
 
 impl Preference {
     /// What decides besides the versions; if prereleases are wanted, they are as good as releases.
-    pub(super) fn of(releases: &Releases, known: &Known<'_>, wants_prereleases: bool) -> Self {
+    pub(super) fn from_releases(
+        releases: &Releases,
+        known: &Known<'_>,
+        wants_prereleases: bool,
+    ) -> Self {
         let asked: Vec<String> = known.channels.iter().map(|&one| one.to_owned()).collect();
         let length = releases.len();
         let default = || releases.default_channel().map(ToOwned::to_owned);
@@ -41,7 +45,7 @@ impl Preference {
         //     by prerelease      {1.0} {1.1} {2.0} {2.0-rc}
         //
         // So 1.0 is tried first, and 2.0-rc last.
-        let all = PositionSet::between(0, length);
+        let all = PositionSet::position_range(0, length);
         let chosen = |is_meant: &dyn Fn(&Details) -> bool| -> PositionSet {
             let meant = releases.all_details().filter(|(_, details)| is_meant(details));
             meant.map(|(position, _)| position).collect()
@@ -82,7 +86,7 @@ impl Preference {
     pub(super) fn put_first(&mut self, first: &PositionSet) {
         // An empty order stands for one set of all.
         if self.order.is_empty() {
-            self.order.push(PositionSet::between(0, self.length));
+            self.order.push(PositionSet::position_range(0, self.length));
         }
         let rest = self.order.iter().map(|these| these.without(first));
         let all = self.order.iter().map(|these| these.intersection(first)).chain(rest);
@@ -104,8 +108,8 @@ impl Preference {
     }
 
     /// The releases within `set`, the preferred ones first.
-    pub(crate) fn sorted(&self, set: &PositionSet) -> Vec<Position> {
-        let releases = set.intersection(&PositionSet::between(0, self.length));
+    pub(crate) fn preferred_first(&self, set: &PositionSet) -> Vec<Position> {
+        let releases = set.intersection(&PositionSet::position_range(0, self.length));
         if self.order.is_empty() {
             return releases.iter().rev().collect();
         }
@@ -116,8 +120,8 @@ impl Preference {
     }
 
     /// The releases within `set` that are preferred to the one at `current`.
-    pub(crate) fn above(&self, set: &PositionSet, current: Position) -> PositionSet {
-        let above = PositionSet::between(current + 1, self.length);
+    pub(crate) fn preferred_to(&self, set: &PositionSet, current: Position) -> PositionSet {
+        let above = PositionSet::position_range(current + 1, self.length);
         let mut preferred = PositionSet::default();
         // What comes before the set of the current version is preferred whatever its version is; within that set, what
         // is higher.

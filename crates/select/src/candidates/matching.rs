@@ -12,7 +12,7 @@ use crate::universe::{Requirement, Unavailable};
 
 impl Candidates {
     /// The candidates that `requirement` accepts.
-    pub(crate) fn accepted(
+    pub(crate) fn accepted_positions(
         &mut self,
         inquiry: Inquiry<'_>,
         requirement: &Arc<Requirement>,
@@ -20,13 +20,13 @@ impl Candidates {
         if let Some(set) = self.sets.get(requirement) {
             return Ok(set.clone());
         }
-        let set = self.matching(inquiry, requirement)?.intersection(&self.allowed);
+        let set = self.matching_candidates(inquiry, requirement)?.intersection(&self.allowed);
         self.sets.insert(Arc::clone(requirement), set.clone());
         Ok(set)
     }
 
     /// The candidates that `requirement` accepts, including those that the filters exclude.
-    pub(crate) fn matching(
+    pub(crate) fn matching_candidates(
         &mut self,
         inquiry: Inquiry<'_>,
         requirement: &Requirement,
@@ -40,7 +40,8 @@ impl Candidates {
             || self.releases.counts_prereleases;
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
         // Whoever gives the URL of an archive means what is in it.
-        let prereleases = prereleases || *spec == VersionSpec::Latest && self.releases.is_archive();
+        let prereleases =
+            prereleases || *spec == VersionSpec::Latest && self.releases.is_single_archive();
         let named = self.named_by(inquiry, spec)?;
         let mut set = match named {
             Some(set) => set,
@@ -81,7 +82,7 @@ impl Candidates {
             _ => None,
         };
         let releases = match span {
-            Some(span) => PositionSet::between(span.start as Position, span.end as Position),
+            Some(span) => PositionSet::position_range(span.start as Position, span.end as Position),
             None => {
                 let is_accepted =
                     |at: &Position| accepts(spec, &self.releases.version(*at), prereleases);

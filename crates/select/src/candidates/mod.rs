@@ -25,7 +25,7 @@ use crate::positions::PositionSet;
 use crate::releases::{Details, Position, Releases};
 use crate::universe::{Candidate, Requirement, Unavailable, Universe, Untagged};
 use crate::upgrades::Upgrades;
-use crate::{Locked, Override, Settings};
+use crate::{CandidateOfLock, Override, Settings};
 
 /// The universe to ask, and the rules to apply.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub(super) struct Inquiry<'a> {
 /// What is known about a package in addition to its registry's data.
 pub(super) struct Known<'k> {
     /// The locked versions that nobody wants to move.
-    pub(super) kept: &'k [&'k Locked],
+    pub(super) kept: &'k [&'k CandidateOfLock],
     /// What there is to upgrade from.
     pub(super) installed: &'k [&'k Version],
     /// The channel of the installed version, if the user gave it.
@@ -125,7 +125,8 @@ impl Candidates {
         let settings = inquiry.settings;
         let wants_prereleases =
             settings.prereleases || settings.wanted_prereleases.contains(&candidates.id);
-        candidates.preference = Preference::of(&candidates.releases, known, wants_prereleases);
+        candidates.preference =
+            Preference::from_releases(&candidates.releases, known, wants_prereleases);
         candidates.filter(inquiry.settings, known);
         Ok(candidates)
     }
@@ -134,7 +135,7 @@ impl Candidates {
     fn pin(&mut self, pins: &[&VersionSpec]) {
         let is_pinned = |position: Position| {
             let version = self.releases.version(position);
-            pins.iter().any(|pin| pin.begins_at(&version))
+            pins.iter().any(|pin| pin.has_lower_bound_at(&version))
         };
         let all = self.releases.all_details().filter(|_| !pins.is_empty());
         let withdrawn = all.filter(|(_, details)| details.yanked.is_some());
@@ -142,8 +143,9 @@ impl Candidates {
     }
 
     /// Finds the candidates that the lock holds.
-    fn keep(&mut self, inquiry: Inquiry<'_>, locked: &Locked) -> Result<(), Unavailable> {
-        let release = locked.version.as_ref().and_then(|version| self.releases.position(version));
+    fn keep(&mut self, inquiry: Inquiry<'_>, locked: &CandidateOfLock) -> Result<(), Unavailable> {
+        let release =
+            locked.version.as_ref().and_then(|version| self.releases.position_of_version(version));
         let commit = locked.commit.as_deref();
         // A tag may have been moved since the lock was written. Then the release of that version is not what was
         // locked, and the locked commit becomes a revision of its own.
@@ -168,14 +170,15 @@ impl Candidates {
     }
 
     fn filter(&mut self, settings: &Settings, known: &Known<'_>) {
-        let passes = |at| filters::rejection(settings, &self.id, &self.looks(at)).is_none();
+        let passes =
+            |at| filters::rejection_by_rules(settings, &self.id, &self.looks(at)).is_none();
         let length = self.releases.len();
         // A package may have thousands of versions, of which a few have details. If no rule is about plain versions,
         // only those few are looked at.
         let allowed = if filters::pass_plain_versions(settings, &self.id) {
             let detailed = self.releases.all_details().map(|(position, _)| position);
             let refused: PositionSet = detailed.filter(|&position| !passes(position)).collect();
-            PositionSet::between(0, length).without(&refused)
+            PositionSet::position_range(0, length).without(&refused)
         } else {
             (0..length).filter(|&position| passes(position)).collect()
         };
@@ -198,7 +201,8 @@ impl Candidates {
         details: Arc<Details>,
     ) -> bool {
         let looks = Looks { details: Some(&details), ..self.looks(position) };
-        if !self.allowed.holds(position) || filters::rejection(settings, &self.id, &looks).is_none()
+        if !self.allowed.holds(position)
+            || filters::rejection_by_rules(settings, &self.id, &looks).is_none()
         {
             return false;
         }
@@ -225,21 +229,25 @@ impl Candidates {
     pub(super) fn narrow_upgrades(&mut self) {
         if let Some(upgrades) = &self.upgrades {
             // Somebody names a revision, and knows what that does to the installed version.
-            let revisions = PositionSet::between(self.releases.len(), Position::MAX);
+            let revisions = PositionSet::position_range(self.releases.len(), Position::MAX);
             self.allowed = self.allowed.intersection(&upgrades.reachable.union(&revisions));
         }
     }
 
     /// Why the installed version cannot be upgraded to the candidate at `position`; `None` if it can.
-    pub(super) fn refusal(&self, settings: &Settings, position: Position) -> Option<Rejection> {
-        let unusable = |step| filters::rejection(settings, &self.id, &self.looks(step));
+    pub(super) fn upgrade_refusal(
+        &self,
+        settings: &Settings,
+        position: Position,
+    ) -> Option<Rejection> {
+        let unusable = |step| filters::rejection_by_rules(settings, &self.id, &self.looks(step));
         self.upgrades.as_ref()?.refusal(&self.releases, position, unusable)
     }
 
     /// Why the version at `position` is not a candidate; `None` if it is.
     pub(super) fn rejection(&self, settings: &Settings, position: Position) -> Option<Rejection> {
-        let rejection = filters::rejection(settings, &self.id, &self.looks(position));
-        rejection.or_else(|| self.refusal(settings, position))
+        let rejection = filters::rejection_by_rules(settings, &self.id, &self.looks(position));
+        rejection.or_else(|| self.upgrade_refusal(settings, position))
     }
 
     fn looks(&self, position: Position) -> Looks<'_> {
@@ -256,7 +264,7 @@ impl Candidates {
     }
 
     /// The versions between the installed one and the one at `position`, if upgrades go step by step.
-    pub(super) fn way(&self, position: Position) -> Vec<Version> {
+    pub(super) fn upgrade_path(&self, position: Position) -> Vec<Version> {
         self.upgrades
             .as_ref()
             .map(|upgrades| upgrades.way(&self.releases, position))
@@ -264,7 +272,7 @@ impl Candidates {
     }
 
     /// The package whose releases are used, if an override says so.
-    pub(super) fn instead(&self) -> Option<&Override> {
+    pub(super) fn used_override(&self) -> Option<&Override> {
         self.instead.as_deref()
     }
 
@@ -307,10 +315,10 @@ impl Candidates {
     }
 
     /// The name of the candidate at `position` in messages: its version, or the start of its commit.
-    pub(super) fn label(&self, position: Position) -> String {
+    pub(super) fn candidate_label(&self, position: Position) -> String {
         match (self.revision(position), self.version(position)) {
             (None, Some(version)) => version.to_string(),
-            (Some(revision), _) if ArtifactDigest::is_one(&revision.commit) => {
+            (Some(revision), _) if ArtifactDigest::is_artifact_digest(&revision.commit) => {
                 ArtifactDigest::shortened(&revision.commit).to_owned()
             }
             (Some(revision), _) => revision.commit.chars().take(10).collect(),
@@ -319,7 +327,7 @@ impl Candidates {
     }
 
     /// The commit at `position`.
-    pub(super) fn commit(&self, position: Position) -> Option<&Arc<str>> {
+    pub(super) fn candidate_commit(&self, position: Position) -> Option<&Arc<str>> {
         match self.revision(position) {
             Some(revision) => Some(&revision.commit),
             None => self.releases.commit(position),
@@ -327,7 +335,7 @@ impl Candidates {
     }
 
     /// What the listing says of the candidates.
-    pub(super) fn listing(&self) -> Listing<'_> {
+    pub(super) fn registry_listing(&self) -> Listing<'_> {
         let default = self.preference.first.as_ref();
         Listing { releases: &self.releases, allowed: &self.allowed, default }
     }
@@ -348,7 +356,7 @@ impl Candidates {
     }
 
     /// The app version of the candidate at `position`.
-    pub(super) fn app_version(&self, position: Position) -> Option<String> {
+    pub(super) fn candidate_app_version(&self, position: Position) -> Option<String> {
         let version = self.version(position);
         let composite = version.as_ref().and_then(Version::app);
         let app = composite.or_else(|| self.details(position)?.app_version.as_deref());
@@ -378,7 +386,7 @@ impl Candidates {
     }
 
     /// Whether the lock has a candidate that `requirement`, which was examined before, accepts.
-    pub(super) fn keeps(&self, requirement: &Requirement) -> bool {
+    pub(super) fn has_locked_match(&self, requirement: &Requirement) -> bool {
         self.sets.get(requirement).is_some_and(|set| self.kept(set).is_some())
     }
 
@@ -404,7 +412,7 @@ impl Candidates {
     }
 
     /// Sets what is tried first where the lock has nothing.
-    pub(super) fn suggest(&mut self, releases: &[Position]) {
+    pub(super) fn suggest_releases(&mut self, releases: &[Position]) {
         self.suggested = releases.into();
     }
 }
@@ -422,7 +430,7 @@ impl Listing<'_> {
     /// The capabilities that versions provide: in which versions, and in which versions of the default
     /// channel if those are fewer.
     /// `stated` are those that all of its versions provide besides.
-    pub(crate) fn provided(
+    pub(crate) fn provided_capabilities(
         &self,
         stated: &[String],
     ) -> Vec<(String, PositionSet, Option<PositionSet>)> {

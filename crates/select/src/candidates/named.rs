@@ -21,7 +21,7 @@ impl Candidates {
         if self.speaks_of_versions(spec) {
             return Ok(None);
         }
-        let is_repository = self.releases.is_repository();
+        let is_repository = self.releases.has_commits();
         // A locked candidate needs no request, unless the name is a tag.
         let locked = match spec {
             VersionSpec::Digest(digest) => {
@@ -56,7 +56,8 @@ impl Candidates {
                 // for the tip.
                 let is_for_name = locked.reference.as_deref() == name
                     && (name.is_some() || self.revision(locked.position).is_some());
-                is_for_name || self.commit(locked.position).is_some_and(|known| commit(known))
+                is_for_name
+                    || self.candidate_commit(locked.position).is_some_and(|known| commit(known))
             })
             .map(|locked| locked.position)
             .collect();
@@ -142,7 +143,7 @@ impl Candidates {
     }
 
     /// Whether sets that were handed out lack a revision that was named since. The call resets this.
-    pub(crate) fn take_outdated(&mut self) -> bool {
+    pub(crate) fn take_outdated_sets(&mut self) -> bool {
         std::mem::take(&mut self.is_outdated)
     }
 }

@@ -56,16 +56,16 @@ fn tell(
     let mut conflict = Conflict::within(world);
     match by.map(|by| &list.visits[by]) {
         Some(by) => {
-            conflict.tell(facts::chain(world, list, by.by, &by.requirement));
-            conflict.tell([supply::opposes(world, facts::requirer(world, by), name)]);
+            conflict.add_facts(facts::chain(world, list, by.by, &by.requirement));
+            conflict.add_facts([supply::opposes(world, facts::requirer(world, by), name)]);
         }
-        None => conflict.tell([supply::opposed_by_own(world, name)]),
+        None => conflict.add_facts([supply::opposed_by_own(world, name)]),
     }
     if let Some(other) = other.map(|other| &list.visits[other]) {
-        conflict.tell(facts::chain(world, list, other.by, &other.requirement));
+        conflict.add_facts(facts::chain(world, list, other.by, &other.requirement));
         if world.package(other.place).id.as_str() != name {
             let by = facts::requirer(world, other);
-            conflict.tell([Fact::Provides { by, capability: name.to_owned() }]);
+            conflict.add_facts([Fact::Provides { by, capability: name.to_owned() }]);
         }
     }
     conflict

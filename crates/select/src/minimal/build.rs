@@ -14,7 +14,7 @@ use crate::Settings;
 use crate::candidates::Candidates;
 use crate::conflict::Fact;
 use crate::filters::Rejection;
-use crate::node::{Capability, MajorLine, PackageIndex, RequirementIndex};
+use crate::node::{CapabilityIndex, MajorLine, PackageIndex, RequirementIndex};
 use crate::releases::Position;
 use crate::universe::{Requirement, Unavailable};
 use crate::world::{Packages, RequirementSet, World};
@@ -36,7 +36,7 @@ pub(crate) enum By {
     /// The command itself, which wants a version.
     Command,
     /// The packages that require a capability.
-    Capability(Capability),
+    Capability(CapabilityIndex),
 }
 
 /// A version that is visited although no requirement names it.
@@ -88,7 +88,7 @@ impl BuildList {
         for &Addition { place, position, by } in additions {
             let package = world.package(place);
             // An addition has no requirement of its own. In explanations it reads like one of exactly this version.
-            let label = package.label(position);
+            let label = package.candidate_label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
             let requirement = Requirement::new(package.id.clone(), spec);
             let requirement = Arc::new(requirement);
@@ -110,7 +110,7 @@ impl BuildList {
     ) -> Result<(), Unavailable> {
         while !wave.is_empty() {
             // A later requirement of the same adds nothing.
-            wave.retain(|&(_, need)| !world.packages.is_own(need) && met.insert(need));
+            wave.retain(|&(_, need)| !world.packages.is_resolved_to_own(need) && met.insert(need));
             world.packages.expect(wave.iter().map(|&(_, need)| &world.requirement(need).id));
             // Everything of a level is asked for before any of it is read, so that a cold index waits once for each
             // level.
@@ -193,7 +193,7 @@ impl BuildList {
 /// The lowest candidate that a requirement accepts; `None` if there is none.
 ///
 /// A yanked version is used only if the requirement's lower bound is exactly it.
-pub(crate) fn lowest(
+pub(crate) fn lowest_candidate(
     world: &mut World<'_>,
     requirement: &Requirement,
 ) -> Result<Option<(PackageIndex, Position)>, Unavailable> {
@@ -215,8 +215,8 @@ fn find_lowest(
     requirement: &Requirement,
     place: PackageIndex,
 ) -> Result<Option<Position>, Unavailable> {
-    let (_, set) = packages.accepted(requirement)?;
-    let lowest = set.first();
+    let (_, set) = packages.find_accepted(requirement)?;
+    let lowest = set.lowest_position();
     let package = packages.get(place);
     // Only where something is excluded can a withdrawn version be meant.
     if package.allowed.len() < package.count() as usize {
@@ -241,7 +241,9 @@ pub(crate) fn is_yanked_pin(
     position: Position,
 ) -> bool {
     matches!(package.rejection(settings, position), Some(Rejection::Yanked(_)))
-        && package.version(position).is_some_and(|version| requirement.spec.begins_at(&version))
+        && package
+            .version(position)
+            .is_some_and(|version| requirement.spec.has_lower_bound_at(&version))
 }
 
 /// Whether one candidate comes after another. A revision comes where its version would, after the release of

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::minimal::build::{Pick, lowest};
-use crate::minimal::requirements::{at_least, indirect, needed};
-use crate::minimal::select::select;
+use crate::minimal::build::{Pick, lowest_candidate};
+use crate::minimal::requirements::{indirect, needed, spec_with_minimum};
+use crate::minimal::select::select_lowest;
 use crate::node::MajorLine;
 use crate::releases::Position;
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::world::World;
-use crate::{Change, Failure, Lowered, Request};
+use crate::{Change, Failure, Lowered, SelectionRequest};
 
 /// What happens to versions that nothing needs after a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(super) fn draft(
             let package = world.package(line.place);
             may_go_on = true;
             if is_named && !lowered.iter().any(|one| one.id == package.id) {
-                let (id, from) = (package.id.clone(), package.label(position));
+                let (id, from) = (package.id.clone(), package.candidate_label(position));
                 lowered.push(Lowered { id, from, to: None, because: None });
             }
         }
@@ -82,7 +82,7 @@ pub(super) fn draft(
         .into_iter()
         .map(|Pick { line, position }| {
             let package = world.package(line.place);
-            Requirement::new(package.id.clone(), at_least(package, position, None))
+            Requirement::new(package.id.clone(), spec_with_minimum(package, position, None))
         })
         .collect::<BTreeSet<Requirement>>();
     let indirect: Vec<Requirement> = indirect.into_iter().collect();
@@ -94,10 +94,10 @@ pub(super) fn draft(
 pub(super) fn selected(
     draft: Change,
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
 ) -> Result<Change, Failure> {
-    let request = draft.rewritten(request);
-    let selection = select(universe, &request)?;
+    let request = draft.rewritten_request(request);
+    let selection = select_lowest(universe, &request)?;
     Ok(Change { selection, request, ..draft })
 }
 
@@ -120,7 +120,9 @@ fn moved(
     if world.request().is_own(&requirement.id) {
         return Ok((Some(Moved { requirement, is_at_chosen: true }), None));
     }
-    let Some((place, lowest)) = lowest(world, &requirement)? else { return Ok((None, None)) };
+    let Some((place, lowest)) = lowest_candidate(world, &requirement)? else {
+        return Ok((None, None));
+    };
     let line = world.line(place, lowest);
     let Some(&position) = chosen.get(&line) else { return Ok((None, None)) };
     let mut is_at_chosen = true;
@@ -128,7 +130,8 @@ fn moved(
         // Otherwise the requirement is on a package that another one replaces: its range speaks of the package, and
         // stays.
         if world.package(place).id == requirement.id {
-            requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
+            requirement.spec =
+                spec_with_minimum(world.package(place), position, Some(&requirement.spec));
         } else {
             is_at_chosen = false;
         }

@@ -69,7 +69,7 @@ fn first_flaw(
     needs: &[RequirementIndex],
 ) -> Result<Option<Flaw>, Unavailable> {
     for &need in needs.iter() {
-        if world.packages.is_own(need) {
+        if world.packages.is_resolved_to_own(need) {
             continue;
         }
         let Some((place, lowest)) = lowest_for(world, need)? else {
@@ -79,7 +79,9 @@ fn first_flaw(
         // bounds.
         let line = world.line(place, lowest);
         let chosen = list.position(line).unwrap_or(lowest);
-        if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
+        if let Some(refusal) =
+            world.package(place).upgrade_refusal(&world.request().settings, chosen)
+        {
             return Ok(Some(Flaw::Refused(line, refusal)));
         }
         if !world.packages.meaning(need)?.1.holds(chosen) {
@@ -156,7 +158,7 @@ fn unmet(
     let wanted = world.packages.matching(place, requirement)?;
     let mut conflict = Conflict::within(world);
     conflict.facts = facts::chain(world, list, by, requirement);
-    conflict.tell(list.why_replaced.get(&requirement.id).cloned().unwrap_or_default());
+    conflict.add_facts(list.why_replaced.get(&requirement.id).cloned().unwrap_or_default());
     let asked = vec![vec![asked(world, place, requirement)]];
     conflict.clashes = vec![clash::describe(world, place, asked, &wanted)];
     Ok(conflict)
@@ -173,11 +175,11 @@ fn broken(
     let mut conflict = Conflict::within(world);
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
-    conflict.tell(facts::chain(world, list, by, requirement));
-    conflict.tell(list.why_replaced.get(&requirement.id).cloned().unwrap_or_default());
+    conflict.add_facts(facts::chain(world, list, by, requirement));
+    conflict.add_facts(list.why_replaced.get(&requirement.id).cloned().unwrap_or_default());
     let asked = vec![vec![asked(world, line.place, requirement)]];
     let mut clash = clash::describe(world, line.place, asked, &PositionSet::default());
-    clash.needed = Some(world.package(line.place).label(forced.position));
+    clash.needed = Some(world.package(line.place).candidate_label(forced.position));
     conflict.clashes = vec![clash];
     Ok(conflict)
 }
@@ -188,7 +190,7 @@ fn asked(world: &World<'_>, place: PackageIndex, requirement: &Requirement) -> S
     if world.package(place).id == requirement.id {
         return asked;
     }
-    stand_ins::asked_of(world, &requirement.id, &asked)
+    stand_ins::asked_of_replaced(world, &requirement.id, &asked)
 }
 
 /// The conflict if the installed version cannot be upgraded to the minimum that is needed.
@@ -198,9 +200,9 @@ fn refused(world: &World<'_>, list: &BuildList, line: MajorLine, refusal: Reject
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
     let package = world.package(line.place);
     let mut clash = clash::describe(world, line.place, Vec::new(), &PositionSet::default());
-    clash.needed = Some(package.label(forced.position));
+    clash.needed = Some(package.candidate_label(forced.position));
     let version = std::iter::once(forced.position).collect();
-    clash.rejected = vec![(refusal, FoldedVersions::fold(package, &version))];
+    clash.rejected = vec![(refusal, FoldedVersions::fold_candidates(package, &version))];
     conflict.clashes = vec![clash];
     conflict
 }

@@ -21,14 +21,16 @@ use crate::node::MajorLine;
 use crate::releases::Position;
 use crate::universe::{Unavailable, Universe};
 use crate::world::World;
-use crate::{Asker, Because, Change, Chosen, Demanded, Failure, Lowered, Origin, Selection};
+use crate::{
+    Because, Change, Chosen, Demanded, Failure, Lowered, Origin, RootOrPackage, Selection,
+};
 
 /// Lowers `target` to its position, and everything that must be lowered with it.
 ///
 /// # Errors
 ///
 /// When the target conflicts with itself or with what stays, or something could not be looked up.
-pub(super) fn downgrade(
+pub(super) fn lower_version(
     universe: &dyn Universe,
     world: &mut World<'_>,
     list: &BTreeMap<MajorLine, Position>,
@@ -42,7 +44,7 @@ pub(super) fn downgrade(
         let kept = search.lower_all(world)?;
         let lowered = search.lowered(world, &kept);
         let draft = draft(world, kept, lowered, Idle::GoesBut(target.line))?;
-        world.ask(draft.rewritten(world.request()).roots);
+        world.ask(draft.rewritten_request(world.request()).roots);
         let built = replaced::build(world, &[])?;
         if let Some(flaw) = check::flaw(world, &built)?
             && search.drop_for_flaw(world, &built, flaw)
@@ -93,7 +95,7 @@ impl<'l> Downgrade<'l> {
         target: Pick,
     ) -> Result<Self, Failure> {
         // Before anything is changed: the world is asked for other roots from the first round on.
-        let before = providers::completed(world, &[])?.map(|list| list.positions());
+        let before = providers::try_complete_providers(world, &[])?.map(|list| list.positions());
         let mut most = list.clone();
         most.insert(target.line, target.position);
         let mut fixed = FxHashSet::from_iter([target.line]);
@@ -287,7 +289,7 @@ impl<'l> Downgrade<'l> {
         for chosen in selection.packages.iter().filter(|chosen| is_above(chosen)) {
             for demand in &chosen.requested {
                 if let Demanded::Capability(capability) = &demand.what
-                    && let Asker::Package(by) = &demand.by
+                    && let RootOrPackage::Package(by) = &demand.by
                     && self.drop_one_of(world, built, [by].into_iter(), &|_| {
                         Because::Capability(capability.clone())
                     })
@@ -341,7 +343,7 @@ impl<'l> Downgrade<'l> {
 
     /// What is lowered or dropped, except the target.
     fn lowered(&self, world: &World<'_>, kept: &BTreeMap<MajorLine, Position>) -> Vec<Lowered> {
-        let label = |line: MajorLine, at| world.package(line.place).label(at);
+        let label = |line: MajorLine, at| world.package(line.place).candidate_label(at);
         let mut lowered = Vec::new();
         for (&line, &from) in self.list {
             let to = kept.get(&line);
@@ -370,5 +372,5 @@ impl<'l> Downgrade<'l> {
 /// A version as text.
 fn name(world: &World<'_>, pick: Pick) -> String {
     let package = world.package(pick.line.place);
-    format!("{} {}", package.id, package.label(pick.position))
+    format!("{} {}", package.id, package.candidate_label(pick.position))
 }

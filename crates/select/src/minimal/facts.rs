@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use crate::conflict::{Fact, Requirer};
 use crate::minimal::build::{BuildList, By, Visit};
-use crate::node::Capability;
+use crate::node::CapabilityIndex;
 use crate::positions::PositionSet;
 use crate::supply;
 use crate::universe::Requirement;
@@ -59,7 +59,7 @@ pub(super) fn chain(
 pub(super) fn provides(
     world: &World<'_>,
     list: &BuildList,
-    capability: Capability,
+    capability: CapabilityIndex,
     id: &PackageId,
 ) -> Option<Fact> {
     let visit = list.visits.iter().find(|visit| {
@@ -73,7 +73,7 @@ pub(super) fn provides(
 pub(super) fn required(
     world: &World<'_>,
     list: &BuildList,
-    capability: Capability,
+    capability: CapabilityIndex,
 ) -> (Fact, Option<usize>) {
     let name = world.packages.capabilities.name(capability);
     let asker = list.visits.iter().position(|visit| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet;
 
-use crate::minimal::build::{Addition, BuildList, By, Pick, is_higher, lowest};
+use crate::minimal::build::{Addition, BuildList, By, Pick, is_higher, lowest_candidate};
 use crate::minimal::change::{Idle, finish};
 use crate::minimal::requirements::compatible;
 use crate::minimal::select::without_lock;
@@ -17,7 +17,7 @@ use crate::releases::Position;
 use crate::search::{self, Verdict};
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::world::World;
-use crate::{Change, Chosen, Demanded, Failure, Move, Request};
+use crate::{Change, Chosen, Demanded, Failure, Move, SelectionRequest};
 
 /// How often everything is moved again, at most, because a package was dropped that held others back.
 const ROUNDS: usize = 8;
@@ -30,7 +30,7 @@ const ROUNDS: usize = 8;
 /// up.
 pub(crate) fn plan(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     to: Move<'_>,
 ) -> Result<Change, Failure> {
     // Requirements are all that a move knows and all that it changes: what is locked must not hold anything.
@@ -49,15 +49,19 @@ pub(crate) fn plan(
     if !change.selection.packages.iter().any(is_provider) {
         return Ok(change);
     }
-    let settled = list(universe, &change.rewritten(request), Idle::Stays)?;
+    let settled = list(universe, &change.rewritten_request(request), Idle::Stays)?;
     let (lowered, may_go_on) = (change.lowered.clone(), change.may_go_on);
     Ok(Change { lowered, may_go_on, ..change.then(settled) })
 }
 
 /// Moves nothing, but computes the requirements: direct ones at the chosen version, and the fewest others.
-fn list(universe: &dyn Universe, request: &Request, idle: Idle) -> Result<Change, Failure> {
+fn list(
+    universe: &dyn Universe,
+    request: &SelectionRequest,
+    idle: Idle,
+) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
-    let list = providers::complete(&mut world, &[])?;
+    let list = providers::complete_providers(&mut world, &[])?;
     finish(universe, &mut world, list.positions(), idle)
 }
 
@@ -70,7 +74,7 @@ fn list(universe: &dyn Universe, request: &Request, idle: Idle) -> Result<Change
 /// up.
 pub(crate) fn beginning(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     wish: &Requirement,
 ) -> Result<Option<VersionSpec>, Failure> {
     let request = without_lock(request);
@@ -90,21 +94,21 @@ pub(crate) fn beginning(
         return Ok(None);
     }
     let releases = world.package(place).releases.len();
-    let releases = accepted.intersection(&PositionSet::between(0, releases));
+    let releases = accepted.intersection(&PositionSet::position_range(0, releases));
     // `mu add a` writes a requirement that begins at a version with which everything holds together. The newest often
     // needs something that is not allowed here, so older ones follow.
-    for position in world.package(place).preference.sorted(&releases) {
-        if providers::completed(&mut world, &[commanded(place, position)])?.is_some() {
+    for position in world.package(place).preference.preferred_first(&releases) {
+        if providers::try_complete_providers(&mut world, &[commanded(place, position)])?.is_some() {
             return Ok(Some(compatible(world.package(place), position)));
         }
     }
     // None fits. This fails, with the reason why the newest does not.
-    providers::complete(&mut world, &[commanded(place, newest)])?;
+    providers::complete_providers(&mut world, &[commanded(place, newest)])?;
     Ok(None)
 }
 
 /// Moves every package to the newest version that its requirements allow, until nothing is left to move.
-fn everything(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
+fn everything(universe: &dyn Universe, request: &SelectionRequest) -> Result<Change, Failure> {
     let mut change = update_once(universe, request)?;
     for _ in 0..ROUNDS {
         if !change.may_go_on {
@@ -112,7 +116,7 @@ fn everything(universe: &dyn Universe, request: &Request) -> Result<Change, Fail
         }
         // An update may drop a package that held others back. So it is done again with its own result, until it changes
         // nothing, ROUNDS times at most.
-        let next = update_once(universe, &change.rewritten(request))?;
+        let next = update_once(universe, &change.rewritten_request(request))?;
         let versions = |change: &Change| -> Vec<_> {
             let chosen = change.selection.packages.iter();
             chosen.map(|chosen| (chosen.id.clone(), chosen.origin.clone())).collect()
@@ -129,14 +133,14 @@ fn everything(universe: &dyn Universe, request: &Request) -> Result<Change, Fail
 /// Moves a package to the lowest version that `to` accepts, up or down.
 fn one(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     id: &PackageId,
     to: &VersionSpec,
 ) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let list = replaced::build(&mut world, &[])?;
     let wish = Requirement::new(id.clone(), to.clone());
-    let Some((place, position)) = lowest(&mut world, &wish)? else {
+    let Some((place, position)) = lowest_candidate(&mut world, &wish)? else {
         return Err(Failure::Conflict(Box::new(check::nothing(&mut world, &wish)?)));
     };
     // Up is easy: the version is visited like any other, and raises what it needs. Down is not, because others need
@@ -144,14 +148,14 @@ fn one(
     let line = world.line(place, position);
     let current = list.position(line);
     if current.is_none_or(|current| current <= position) {
-        let list = providers::complete(&mut world, &[commanded(place, position)])?;
+        let list = providers::complete_providers(&mut world, &[commanded(place, position)])?;
         if let Some(conflict) = check::overtaken(&mut world, &list, &wish, line)? {
             return Err(Failure::Conflict(Box::new(conflict)));
         }
         return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
     }
     let target = Pick { line, position };
-    downgrade::downgrade(universe, &mut world, &list.positions(), target)
+    downgrade::lower_version(universe, &mut world, &list.positions(), target)
 }
 
 /// A version that the command wants.
@@ -160,9 +164,9 @@ fn commanded(place: PackageIndex, position: Position) -> Addition {
 }
 
 /// Moves every package to the newest version that its requirements allow.
-fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
+fn update_once(universe: &dyn Universe, request: &SelectionRequest) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
-    let mut list = providers::complete(&mut world, &[])?;
+    let mut list = providers::complete_providers(&mut world, &[])?;
     // Ends: each round but the last has more packages than the one before, because all that were there are wanted
     // again.
     let change = loop {
@@ -170,7 +174,9 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
         let Some(newest) = newest(&mut world, &list)? else { break None };
         let wanted: Vec<_> = newest.iter().map(|(line, &at)| commanded(line.place, at)).collect();
         // The needs of one visited version may prevent moving all at once.
-        let Some(brought) = providers::completed(&mut world, &wanted)? else { break None };
+        let Some(brought) = providers::try_complete_providers(&mut world, &wanted)? else {
+            break None;
+        };
         list = brought;
         // Packages that the new versions brought along also move to their newest version.
         if list.chosen.len() == count {
@@ -193,11 +199,11 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
 /// nothing can be raised any more: either some packages, or all that are then needed.
 fn raise(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     only: Option<&[PackageId]>,
 ) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
-    let mut list = providers::complete(&mut world, &[])?;
+    let mut list = providers::complete_providers(&mut world, &[])?;
     let mut wanted: Vec<Addition> = Vec::new();
     // A raised package may drop what held others back.
     let mut is_raised = true;
@@ -241,13 +247,13 @@ fn higher(
     let releases = world.package(line.place).releases.len();
     let newer = bounds(world, list, line)?;
     let package = world.package(line.place);
-    let newer = newer.intersection(&PositionSet::between(current + 1, releases));
+    let newer = newer.intersection(&PositionSet::position_range(current + 1, releases));
     // If other versions are preferred only because of their channel, that is no reason to move.
-    let newer = newer.intersection(&package.preference.above(&newer, current));
+    let newer = newer.intersection(&package.preference.preferred_to(&newer, current));
     // The first that fits stays in `wanted`, so that later packages are raised on top of it.
-    for position in package.preference.sorted(&newer) {
+    for position in package.preference.preferred_first(&newer) {
         wanted.push(commanded(line.place, position));
-        if let Some(tried) = providers::completed(world, wanted)?
+        if let Some(tried) = providers::try_complete_providers(world, wanted)?
             && !lowers(world, list, &tried)
         {
             return Ok(Some(tried));

@@ -14,11 +14,11 @@ use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::build::{Addition, BuildList, By, Pick, Visit, is_higher};
 use crate::minimal::provision::{self, Missing};
 use crate::minimal::{apart, check, replaced};
-use crate::node::{Capability, MajorLine, PackageIndex};
+use crate::node::{CapabilityIndex, MajorLine, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::universe::Unavailable;
-use crate::world::{ChosenPackage, Provider, World, unfinished};
+use crate::world::{CapabilityProvider, ChosenPackage, World, unfinished};
 
 /// The build list in which every required capability is provided.
 ///
@@ -29,7 +29,7 @@ use crate::world::{ChosenPackage, Provider, World, unfinished};
 ///
 /// A provider that is listed only because others need one gives way to another one: the world then no longer
 /// requires it.
-pub(crate) fn complete(
+pub(crate) fn complete_providers(
     world: &mut World<'_>,
     additions: &[Addition],
 ) -> Result<BuildList, Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn complete(
             root.requirements.retain(|one| one.id != id || !world.request().lists(by, one));
         }
         world.ask(roots);
-        match complete(world, additions) {
+        match complete_providers(world, additions) {
             // Only the objections that remain then count.
             Err(Failure::Conflict(other)) => conflict = other,
             result => return result,
@@ -58,11 +58,11 @@ pub(crate) fn complete(
 }
 
 /// The build list in which every required capability is provided; `None` if there is none.
-pub(crate) fn completed(
+pub(crate) fn try_complete_providers(
     world: &mut World<'_>,
     additions: &[Addition],
 ) -> Result<Option<BuildList>, Failure> {
-    match complete(world, additions) {
+    match complete_providers(world, additions) {
         Ok(list) => Ok(Some(list)),
         Err(Failure::Conflict(_)) => Ok(None),
         Err(failure) => Err(failure),
@@ -206,7 +206,7 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
             },
             result => return result,
         }
-        if !world.budget.spend(list.visits.len(), provider.place) {
+        if !world.budget.spend_on_trial(list.visits.len(), provider.place) {
             return Err(Failure::Unfinished(Box::new(unfinished(world))));
         }
     }
@@ -333,10 +333,10 @@ fn chosen(list: &BuildList, place: PackageIndex, versions: &PositionSet) -> Opti
 /// The other possible providers of a capability, the preferred first: each at its lowest version that
 /// provides it and is not below the chosen one. A package that no registry lists and nothing requires cannot
 /// be one.
-fn candidates(world: &World<'_>, list: &BuildList, capability: Capability) -> Vec<Addition> {
+fn candidates(world: &World<'_>, list: &BuildList, capability: CapabilityIndex) -> Vec<Addition> {
     let ranked = world.packages.ranked_providers(world.packages.capabilities.name(capability));
     let candidates = ranked.into_iter().filter_map(|(provider, is_listed)| {
-        let Provider::Package(place, versions) = provider else { return None };
+        let CapabilityProvider::Package(place, versions) = provider else { return None };
         let package = world.package(*place);
         let settings = &world.request().settings;
         let lowest = versions.iter().find(|&position| {

@@ -7,7 +7,7 @@ use crate::clash;
 use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::build::{Addition, BuildList, By};
 use crate::minimal::facts;
-use crate::node::{Capability, MajorLine, PackageIndex};
+use crate::node::{CapabilityIndex, MajorLine, PackageIndex};
 use crate::positions::PositionSet;
 use crate::supply;
 use crate::universe::Unavailable;
@@ -15,7 +15,7 @@ use crate::world::World;
 
 /// A capability that nothing chosen provides.
 pub(super) struct Missing {
-    pub(super) capability: Capability,
+    pub(super) capability: CapabilityIndex,
     pub(super) by: By,
 }
 
@@ -26,12 +26,12 @@ pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing)
     match missing.by {
         By::Visit(visit) => {
             let visit = &list.visits[visit];
-            conflict.tell(facts::chain(world, list, visit.by, &visit.requirement));
+            conflict.add_facts(facts::chain(world, list, visit.by, &visit.requirement));
             let by = facts::requirer(world, visit);
-            conflict.tell([Fact::RequiresCapability { by, capability: capability.clone() }]);
+            conflict.add_facts([Fact::RequiresCapability { by, capability: capability.clone() }]);
         }
         By::Root(_) | By::Command | By::Capability(_) => {
-            conflict.tell([supply::required_by_own(world, &capability)]);
+            conflict.add_facts([supply::required_by_own(world, &capability)]);
         }
     }
     conflict.capabilities = vec![supply::describe(world, &capability, false)];
@@ -43,7 +43,7 @@ pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing)
 pub(super) fn add_passed(
     world: &World<'_>,
     list: &BuildList,
-    capability: Capability,
+    capability: CapabilityIndex,
     tried: &[Addition],
     conflict: &mut Conflict,
 ) {
@@ -56,9 +56,9 @@ pub(super) fn add_passed(
     for place in places {
         for (_, &visit) in list.chosen.range(MajorLine::all_of(place)) {
             let visit = &list.visits[visit];
-            conflict.tell(facts::chain(world, list, visit.by, &visit.requirement));
+            conflict.add_facts(facts::chain(world, list, visit.by, &visit.requirement));
             let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
-            clash.needed = Some(world.package(place).label(visit.position));
+            clash.needed = Some(world.package(place).candidate_label(visit.position));
             if !conflict.clashes.contains(&clash) {
                 conflict.clashes.push(clash);
             }
@@ -98,7 +98,7 @@ pub(super) fn doubled(
         if one.0 == two.0 && (one.1 != two.1 || one.1.is_none()) {
             let mut conflict = Conflict::within(world);
             for (_, _, fact, chain) in [one, two] {
-                conflict.tell(chain.iter().chain([fact]).cloned());
+                conflict.add_facts(chain.iter().chain([fact]).cloned());
             }
             conflict.capabilities = vec![supply::describe(world, &one.0, true)];
             return Ok(Some(conflict));

@@ -156,7 +156,8 @@ pub(super) fn conflict(
         let of = |visit: &&usize| world.package(list.visits[**visit].place).id == by;
         let chosen = list.chosen.values().filter(of).max().copied();
         let (Some(visit), Some(_)) = (chosen, asker(world, list, &id)?) else { continue };
-        let needed = world.package(list.visits[visit].place).label(list.visits[visit].position);
+        let needed =
+            world.package(list.visits[visit].place).candidate_label(list.visits[visit].position);
         let clash = ReplacementClash::Ended { id: id.clone(), by, needed };
         return conflict_about(world, list, &id, &[visit], clash).map(Some);
     }
@@ -211,7 +212,7 @@ fn conflict_about(
         facts.extend(replaces(world, list, visit, &asked)?);
     }
     let mut conflict = Conflict::within(world);
-    conflict.tell(facts);
+    conflict.add_facts(facts);
     conflict.replacements.push(clash);
     Ok(conflict)
 }

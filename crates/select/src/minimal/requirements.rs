@@ -12,7 +12,7 @@ use crate::candidates::Candidates;
 use crate::minimal::build::{Pick, is_higher, lowest_for};
 use crate::minimal::providers;
 use crate::node::MajorLine;
-use crate::plan::beginning_at;
+use crate::plan::spec_beginning_at;
 use crate::releases::Position;
 use crate::universe::Unavailable;
 use crate::world::World;
@@ -94,7 +94,7 @@ pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, U
     let Pick { line: MajorLine { place, .. }, position } = pick;
     let mut required = Vec::new();
     for &need in world.packages.needs_of(place, position)?.iter() {
-        if world.packages.is_own(need) {
+        if world.packages.is_resolved_to_own(need) {
             continue;
         }
         if let Some((place, position)) = lowest_for(world, need)? {
@@ -158,13 +158,13 @@ fn imply(
 
 /// What to write so that the candidate at `position` is the minimum: as close as possible to what was written
 /// before.
-pub(crate) fn at_least(
+pub(crate) fn spec_with_minimum(
     package: &Candidates,
     position: Position,
     before: Option<&VersionSpec>,
 ) -> VersionSpec {
     match (package.revision(position), package.version(position)) {
-        (None, Some(version)) => beginning_at(before, &version),
+        (None, Some(version)) => spec_beginning_at(before, &version),
         (Some(revision), _) => parse(&revision.commit),
         (None, None) => VersionSpec::Latest,
     }
@@ -174,7 +174,7 @@ pub(crate) fn at_least(
 pub(crate) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
     match package.version(position) {
         Some(version) if version.as_semver().is_some() => VersionSpec::compatible_with(&version),
-        _ => at_least(package, position, None),
+        _ => spec_with_minimum(package, position, None),
     }
 }
 

@@ -9,15 +9,18 @@ use crate::outcome::{self, Claim};
 use crate::releases::Position;
 use crate::universe::{Unavailable, Universe};
 use crate::world::World;
-use crate::{Asker, Failure, Installed, Majors, Request, Selection};
+use crate::{Failure, InstalledVersion, Majors, RootOrPackage, Selection, SelectionRequest};
 
 /// The lowest versions that meet everything reachable; fails with the smallest conflict.
-pub(crate) fn select(universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+pub(crate) fn select_lowest(
+    universe: &dyn Universe,
+    request: &SelectionRequest,
+) -> Result<Selection, Failure> {
     let request = without_lock(request);
     let mut world = World::new(universe, &request).without_narrowing_upgrades();
-    let list = match providers::complete(&mut world, &[]) {
+    let list = match providers::complete_providers(&mut world, &[]) {
         Err(Failure::Conflict(conflict)) => {
-            let smallest = smallest::smallest(&mut world, *conflict)?;
+            let smallest = smallest::smallest_conflict(&mut world, *conflict)?;
             return Err(Failure::Conflict(Box::new(smallest)));
         }
         result => result?,
@@ -27,13 +30,13 @@ pub(crate) fn select(universe: &dyn Universe, request: &Request) -> Result<Selec
 
 /// The request without the lock, except for what only a lock can hold: the commits of branches that are not
 /// to move.
-pub(crate) fn without_lock(request: &Request) -> Request {
+pub(crate) fn without_lock(request: &SelectionRequest) -> SelectionRequest {
     let mut request = request.clone();
     let update = &request.update;
     request.locked.retain(|locked| locked.commit.is_none() || !update.moves(&locked.id));
     for locked in request.locked.extract_if(.., |locked| locked.commit.is_none()) {
         if let Some(version) = locked.version {
-            let installed = Installed { version, channel: None, is_next_wanted: false };
+            let installed = InstalledVersion { version, channel: None, is_next_wanted: false };
             request.installed.entry(locked.id).or_insert(installed);
         }
     }
@@ -52,14 +55,15 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
     for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
         for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
             // A requirement of an older version that nothing can meet is ignored.
-            if world.packages.is_own(need) || build::lowest_for(world, need)?.is_some() {
+            if world.packages.is_resolved_to_own(need) || build::lowest_for(world, need)?.is_some()
+            {
                 let id = world.package(visit.place).id.clone();
-                besides.push(Claim { by: Asker::Package(id), need });
+                besides.push(Claim { by: RootOrPackage::Package(id), need });
             }
         }
     }
     let choices = choices(world, list)?;
-    outcome::gather(world, &|node| choices.get(&node).copied(), &besides)
+    outcome::gather_selection(world, &|node| choices.get(&node).copied(), &besides)
 }
 
 /// The build list, by the nodes that requirements lead to.
@@ -73,7 +77,7 @@ fn choices(
         choices.insert(node, list.visits[visit].position);
     }
     // With one version of each package, every requirement leads straight to it.
-    if world.majors() == Majors::One && world.request().settings.side_by_side.is_empty() {
+    if world.allowed_majors() == Majors::One && world.request().settings.side_by_side.is_empty() {
         return Ok(choices);
     }
     let roots = world.roots.to_vec();

@@ -7,11 +7,14 @@ use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::providers;
 use crate::universe::Unavailable;
 use crate::world::{OwnRequires, World};
-use crate::{Failure, Root};
+use crate::{Failure, RootRequirer};
 
 /// The conflict `conflict`, or another one, from fewer requirements of the roots: without any one of them,
 /// the rest could be met.
-pub(crate) fn smallest(world: &mut World<'_>, conflict: Conflict) -> Result<Conflict, Unavailable> {
+pub(crate) fn smallest_conflict(
+    world: &mut World<'_>,
+    conflict: Conflict,
+) -> Result<Conflict, Unavailable> {
     let mut smallest = conflict;
     let mut needed: usize = 0;
     loop {
@@ -25,7 +28,7 @@ pub(crate) fn smallest(world: &mut World<'_>, conflict: Conflict) -> Result<Conf
         }
         world.ask(roots);
         world.own_requires = Cow::Owned(required);
-        match providers::complete(world, &[]) {
+        match providers::complete_providers(world, &[]) {
             Err(Failure::Conflict(smaller)) => (smallest, needed) = (*smaller, 0),
             // If a trial takes too long, the requirement counts as needed.
             Ok(_) | Err(Failure::Unfinished(_)) => needed += 1,
@@ -46,15 +49,15 @@ fn named_capabilities(world: &World<'_>, conflict: &Conflict) -> OwnRequires {
 }
 
 /// The requirements of roots that a conflict names, each alone.
-fn named(world: &World<'_>, conflict: &Conflict) -> Vec<Root> {
-    let mut named: Vec<Root> = Vec::new();
+fn named(world: &World<'_>, conflict: &Conflict) -> Vec<RootRequirer> {
+    let mut named: Vec<RootRequirer> = Vec::new();
     for fact in &conflict.facts {
         let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
         let roots = world.request().roots.iter().filter(|root| names.contains(&root.by));
         for (by, requirement) in
             roots.flat_map(|root| root.requirements.iter().map(|one| (&root.by, one)))
         {
-            let alone = Root { by: by.clone(), requirements: vec![requirement.clone()] };
+            let alone = RootRequirer { by: by.clone(), requirements: vec![requirement.clone()] };
             let is_named = requirement.id == *id && asked.contains(&requirement.to_string());
             if is_named && !named.contains(&alone) {
                 named.push(alone);

@@ -1,7 +1,7 @@
 //! How often selection waits with a cold index.
 
 use super::world::{Memory, requirement};
-use crate::{Highest, Request, Root, Strategy as _};
+use crate::{Highest, RootRequirer, SelectionRequest, Strategy as _};
 
 /// A graph of some levels: each package needs three of the next level.
 fn levels(depth: usize, width: usize) -> Memory {
@@ -18,9 +18,12 @@ fn levels(depth: usize, width: usize) -> Memory {
     memory
 }
 
-fn request(width: usize) -> Request {
+fn request(width: usize) -> SelectionRequest {
     let requirements = (0..width).map(|place| requirement(&format!("l0-{place}"))).collect();
-    Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() }
+    SelectionRequest {
+        roots: vec![RootRequirer { by: "shop".to_owned(), requirements }],
+        ..SelectionRequest::default()
+    }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use super::world::{Memory, Package, composite, id, reference, version};
 use crate::releases::{Details, Entry, Upgrade};
 use crate::universe::{Requirement, Untagged};
 use crate::{
-    Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
-    Settings, Update,
+    CandidateOfLock, Exclusion, InstalledVersion, Local, Majors, Override, OwnCapabilities,
+    RootRequirer, SelectionRequest, Settings, Update,
 };
 
 /// One case.
@@ -201,7 +201,7 @@ impl Scenario {
         Expected::new(self.minimal.as_ref(), self.minimal_conflict.as_ref(), &self.minimal_warnings)
     }
 
-    pub(super) fn world(&self) -> (Memory, Request) {
+    pub(super) fn world(&self) -> (Memory, SelectionRequest) {
         let mut memory = Memory::default();
         for (name, versions) in &self.packages {
             memory.add(id(name), Package { versions: releases(versions), ..Package::default() });
@@ -221,13 +221,13 @@ impl Scenario {
         for (capability, listed) in &self.capabilities {
             memory.list(capability, listed.iter().map(|name| id(name)).collect());
         }
-        let request = Request {
+        let request = SelectionRequest {
             indirect: self.indirect.len(),
             roots: self
                 .roots
                 .iter()
                 .chain(&self.indirect)
-                .map(|(by, wanted)| Root { by: by.clone(), requirements: needs(wanted) })
+                .map(|(by, wanted)| RootRequirer { by: by.clone(), requirements: needs(wanted) })
                 .collect(),
             locked: self.lock.iter().map(Lock::locked).collect(),
             update: match self.update.as_slice() {
@@ -244,7 +244,7 @@ impl Scenario {
                         None => (text.as_str(), None),
                     };
                     let version = version(number);
-                    (id(name), Installed { version, channel, is_next_wanted: false })
+                    (id(name), InstalledVersion { version, channel, is_next_wanted: false })
                 })
                 .collect(),
             local: self
@@ -322,8 +322,8 @@ impl UpgradeFrom {
 }
 
 impl Lock {
-    fn locked(&self) -> Locked {
-        Locked {
+    fn locked(&self) -> CandidateOfLock {
+        CandidateOfLock {
             id: id(&self.id),
             version: self.version.as_deref().map(version),
             commit: self.commit.clone(),

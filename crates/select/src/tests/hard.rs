@@ -14,7 +14,7 @@ use crate::releases::{Details, Entry};
 use crate::strategies::answer;
 use crate::universe::Requirement;
 use crate::world::World;
-use crate::{Failure, Highest, OwnCapabilities, Request, Root, Strategy as _};
+use crate::{Failure, Highest, OwnCapabilities, RootRequirer, SelectionRequest, Strategy as _};
 
 /// A world of numbered packages whose versions are numbers: what each needs is a range of another's numbers.
 #[derive(Clone, Default)]
@@ -50,9 +50,12 @@ impl Numbered {
         memory
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> SelectionRequest {
         let requirements = self.roots.iter().map(asked).collect();
-        Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() }
+        SelectionRequest {
+            roots: vec![RootRequirer { by: "shop".to_owned(), requirements }],
+            ..SelectionRequest::default()
+        }
     }
 
     /// How many versions are read by us and by plain pubgrub.
@@ -324,11 +327,11 @@ fn steps_of_providing(pairs: bool) -> usize {
     let by = BTreeMap::from([("shop".to_owned(), id("shop"))]);
     let requires = capabilities.into_iter().map(|capability| (capability, by.clone())).collect();
     let own = OwnCapabilities { requires, ..OwnCapabilities::default() };
-    let request = Request { own, ..Request::default() };
+    let request = SelectionRequest { own, ..SelectionRequest::default() };
     let mut world = World::new(&memory, &request);
     let selection = answer(&mut world).expect("fits together");
     assert_eq!(selection.packages.len(), 16);
-    world.budget.steps()
+    world.budget.search_steps()
 }
 
 #[test]

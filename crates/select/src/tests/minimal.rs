@@ -9,7 +9,9 @@ use super::format::{Scenario, without_base};
 use super::moved;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::releases::{Details, Entry};
-use crate::{Because, Change, Failure, Minimal, Move, Request, Root, Selection, Strategy};
+use crate::{
+    Because, Change, Failure, Minimal, Move, RootRequirer, Selection, SelectionRequest, Strategy,
+};
 
 /// A graph in short: `B1: D3` is version 1.3.0 of d, required as `>=1.3.0` by version 1.1.0 of b. The line of `A` is the
 /// root's; a name alone means version 1.
@@ -46,9 +48,12 @@ fn least(text: &str) -> crate::universe::Requirement {
 }
 
 impl Graph {
-    fn request(&self) -> Request {
+    fn request(&self) -> SelectionRequest {
         let requirements = self.root.iter().map(|need| least(need)).collect();
-        Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() }
+        SelectionRequest {
+            roots: vec![RootRequirer { by: "shop".to_owned(), requirements }],
+            ..SelectionRequest::default()
+        }
     }
 
     #[track_caller]
@@ -186,8 +191,10 @@ fn an_update_goes_no_further_than_what_is_asked_for() {
     }
     memory.release("log", "1.0.7", Vec::new(), false);
     let requirements = vec![requirement("elk#^1")];
-    let request =
-        Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() };
+    let request = SelectionRequest {
+        roots: vec![RootRequirer { by: "shop".to_owned(), requirements }],
+        ..SelectionRequest::default()
+    };
     let graph = Graph { memory, root: Vec::new() };
     let everything = moved(&graph.memory, &request, Move::Everything);
     graph.gives(everything, "ELK1 LOG0", Some("elk^1.1.0 log>=1.0.7"));
@@ -211,7 +218,7 @@ fn a_version_that_breaks_a_bound_is_refused() {
 }
 
 /// A world in short, with bounds: `b 1.1.0: d#>=1.1.0 e#<1.2.0`, a line each; the line of `A` is the root's.
-fn bounded(text: &str) -> (Memory, Request) {
+fn bounded(text: &str) -> (Memory, SelectionRequest) {
     let mut memory = Memory::default();
     let mut requirements = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -222,8 +229,8 @@ fn bounded(text: &str) -> (Memory, Request) {
             None => requirements = needs,
         }
     }
-    let roots = vec![Root { by: "shop".to_owned(), requirements }];
-    (memory, Request { roots, ..Request::default() })
+    let roots = vec![RootRequirer { by: "shop".to_owned(), requirements }];
+    (memory, SelectionRequest { roots, ..SelectionRequest::default() })
 }
 
 #[track_caller]
@@ -289,7 +296,7 @@ fn who_does_not_accept_a_lowered_version_goes_lower_too() {
 
 #[test]
 fn who_requires_what_no_lower_version_provides_goes_lower_too() {
-    let (mut memory, mut request) = (Memory::default(), Request::default());
+    let (mut memory, mut request) = (Memory::default(), SelectionRequest::default());
     let provides = |provides: &[&str], requires: &[&str]| Details {
         provides: provides.iter().map(|&name| name.to_owned()).collect(),
         requires: requires.iter().map(|&name| name.to_owned()).collect(),
@@ -304,7 +311,7 @@ fn who_requires_what_no_lower_version_provides_goes_lower_too() {
     memory.add(id("d"), package(vec![old.clone(), entry("1.1.0", provides(&["net"], &[]))]));
     memory.add(id("b"), package(vec![old, entry("1.1.0", provides(&[], &["net"]))]));
     let requirements = vec![requirement("b#>=1.1.0"), requirement("d#>=1.1.0")];
-    request.roots = vec![Root { by: "shop".to_owned(), requirements }];
+    request.roots = vec![RootRequirer { by: "shop".to_owned(), requirements }];
     let to = requirement("d#1.0.0");
     let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
@@ -352,7 +359,7 @@ fn updates_once(world: &str, expected: &str) {
     let (memory, request) = scenario.world();
     let change = moved(&memory, &request, Move::Everything).expect("holds together");
     assert_eq!(short(&change.selection), expected);
-    let updated = change.rewritten(&request);
+    let updated = change.rewritten_request(&request);
     let again = moved(&memory, &updated, Move::Everything).expect("holds together");
     assert_eq!(short(&again.selection), expected, "the second time");
 }

@@ -16,10 +16,14 @@ mod world;
 
 use proptest::prelude::ProptestConfig;
 
-use crate::{Change, Failure, Minimal, Move, Request, Strategy as _};
+use crate::{Change, Failure, Minimal, Move, SelectionRequest, Strategy as _};
 
 /// What a move does with the minimal strategy.
-fn moved(memory: &world::Memory, request: &Request, to: Move<'_>) -> Result<Change, Failure> {
+fn moved(
+    memory: &world::Memory,
+    request: &SelectionRequest,
+    to: Move<'_>,
+) -> Result<Change, Failure> {
     Ok(Minimal.plan(memory, request, to)?.expect("its state is the requirements"))
 }
 

@@ -10,8 +10,8 @@ use super::random_virtual;
 use super::world::{Memory, id, requirement, version};
 use super::{many, moved};
 use crate::{
-    Change, Failure, Majors, Minimal, Move, Request, Root, Selection, Statistics, Strategy as _,
-    Update,
+    Change, Failure, Majors, Minimal, Move, RootRequirer, Selection, SelectionRequest, Statistics,
+    Strategy as _, Update,
 };
 
 fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
@@ -21,8 +21,8 @@ fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
 
 /// Checks that the rewritten requirements lead to the selection, and that nothing is left to tidy. Returns
 /// the request.
-fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
-    let request = change.rewritten(request);
+fn check_stays(memory: &Memory, request: &SelectionRequest, change: &Change) -> SelectionRequest {
+    let request = change.rewritten_request(request);
     let selection = Minimal.select(memory, &request);
     let chosen = selection.map(|selection| versions(&selection));
     assert_eq!(chosen.expect("holds together"), versions(&change.selection));
@@ -37,12 +37,12 @@ fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
 }
 
 /// Checks that the selection is also that of manifests which list what is required indirectly, and of no others.
-fn check_answer(memory: &Memory, request: &Request, change: &Change) {
+fn check_answer(memory: &Memory, request: &SelectionRequest, change: &Change) {
     let mut written = request.clone();
     let listed = written.roots.pop().expect("is there").requirements;
     let (first, second): (Vec<_>, Vec<_>) = listed.into_iter().partition(|one| one.id < id("c"));
     for (by, requirements) in [("first", first), ("second", second)] {
-        written.roots.push(Root { by: by.to_owned(), requirements });
+        written.roots.push(RootRequirer { by: by.to_owned(), requirements });
     }
     written.indirect = 2;
     let statistics = Statistics::default();
@@ -53,11 +53,14 @@ fn check_answer(memory: &Memory, request: &Request, change: &Change) {
     if other.roots.iter_mut().any(|root| root.requirements.pop().is_some()) {
         assert_eq!(Minimal.planned(change, &other), None);
     }
-    assert_eq!(Minimal.planned(change, &Request { update: Update::Everything, ..written }), None);
+    assert_eq!(
+        Minimal.planned(change, &SelectionRequest { update: Update::Everything, ..written }),
+        None
+    );
 }
 
 /// Also checks that each requirement that is only for others is needed.
-fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
+fn check(memory: &Memory, request: &SelectionRequest, change: &Change) -> SelectionRequest {
     let request = check_stays(memory, request, change);
     for index in 0..change.indirect.len() {
         let mut fewer = request.clone();
@@ -118,7 +121,7 @@ proptest! {
         request.settings.majors = Majors::Many;
         for to in [Move::Clear, Move::Everything] {
             if let Ok(change) = moved(&memory, &request, to) {
-                let written = change.rewritten(&request);
+                let written = change.rewritten_request(&request);
                 let selection = Minimal.select(&memory, &written).expect("holds together");
                 prop_assert_eq!(selection.packages, change.selection.packages.clone());
                 check_answer(&memory, &written, &change);
@@ -172,8 +175,8 @@ proptest! {
             prop_assert!(moved.get(&package).is_none_or(|version| version >= now));
         }
         let requirements = vec![requirement(&format!("{package}#{to}"))];
-        let roots = vec![Root { by: "shop".to_owned(), requirements }];
-        let alone = Minimal.select(&memory, &Request { roots, ..Request::default() });
+        let roots = vec![RootRequirer { by: "shop".to_owned(), requirements }];
+        let alone = Minimal.select(&memory, &SelectionRequest { roots, ..SelectionRequest::default() });
         let moved = match moved(&memory, &request, Move::To(&package, &spec)) {
             Ok(moved) => moved,
             Err(_) => {

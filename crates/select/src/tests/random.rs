@@ -9,8 +9,8 @@ use super::many;
 use super::world::{Memory, id, requirement, version};
 use crate::universe::Requirement;
 use crate::{
-    Fact, Failure, Highest, Locked, Minimal, Request, Requirer, Root, Selection, Strategy as _,
-    Update,
+    CandidateOfLock, Fact, Failure, Highest, Minimal, Requirer, RootRequirer, Selection,
+    SelectionRequest, Strategy as _, Update,
 };
 
 pub(super) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -90,17 +90,17 @@ impl Case {
         memory
     }
 
-    pub(super) fn request(&self) -> Request {
-        let roots = self.roots.iter().enumerate().map(|(index, &need)| Root {
+    pub(super) fn request(&self) -> SelectionRequest {
+        let roots = self.roots.iter().enumerate().map(|(index, &need)| RootRequirer {
             by: format!("root {index}"),
             requirements: requirements(&vec![need]),
         });
-        Request { roots: roots.collect(), ..Request::default() }
+        SelectionRequest { roots: roots.collect(), ..SelectionRequest::default() }
     }
 
-    pub(super) fn locked(&self) -> Vec<Locked> {
+    pub(super) fn locked(&self) -> Vec<CandidateOfLock> {
         let locked = NAMES.iter().zip(&self.locked).filter_map(|(name, locked)| {
-            Some(Locked {
+            Some(CandidateOfLock {
                 id: id(name),
                 version: Some(version(VERSIONS[(*locked)?])),
                 commit: None,
@@ -112,7 +112,7 @@ impl Case {
     }
 
     /// Every choice that fits and contains nothing unneeded.
-    pub(super) fn solutions(&self, locked: &[Locked]) -> Vec<Choice> {
+    pub(super) fn solutions(&self, locked: &[CandidateOfLock]) -> Vec<Choice> {
         let mut solutions = Vec::new();
         self.extend(locked, &mut BTreeMap::new(), 0, &mut solutions);
         solutions
@@ -120,7 +120,7 @@ impl Case {
 
     fn extend(
         &self,
-        locked: &[Locked],
+        locked: &[CandidateOfLock],
         choice: &mut BTreeMap<usize, usize>,
         package: usize,
         solutions: &mut Vec<Choice>,
@@ -193,7 +193,7 @@ pub(super) fn textbook(case: &Case) -> Option<Choice> {
         let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;
         case.packages[name].iter().enumerate().position(|(at, (_, is_yanked))| {
             let number = version(VERSIONS[at]);
-            let is_named = || asked.begins_at(&number) || case.is_pinned(name, at);
+            let is_named = || asked.has_lower_bound_at(&number) || case.is_pinned(name, at);
             asked.accepts(&number, false) && (!is_yanked || is_named())
         })
     };
@@ -292,7 +292,7 @@ proptest! {
 
     #[test]
     fn the_lock_is_kept_as_far_as_it_can_be(case in case()) {
-        let request = Request { locked: case.locked(), ..case.request() };
+        let request = SelectionRequest { locked: case.locked(), ..case.request() };
         let solutions = case.solutions(&request.locked);
         let kept = |choice: &Choice| -> BTreeSet<PackageId> {
             let kept = request.locked.iter().filter(|one| choice.get(&one.id) == one.version.as_ref());
@@ -314,7 +314,7 @@ proptest! {
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
             Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
-        let everything = Request { update: Update::Everything, ..request };
+        let everything = SelectionRequest { update: Update::Everything, ..request };
         let free = Highest.select(&case.memory(), &case.request());
         let updated = Highest.select(&case.memory(), &everything);
         prop_assert_eq!(free.ok().map(|free| choice(&free)), updated.ok().map(|updated| choice(&updated)));

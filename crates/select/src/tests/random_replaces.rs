@@ -11,7 +11,10 @@ use super::ways_out::lead_out;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::releases::{Details, Entry};
 use crate::universe::Requirement;
-use crate::{Fact, Failure, Highest, Minimal, Request, Requirer, Root, Selection, Strategy as _};
+use crate::{
+    Fact, Failure, Highest, Minimal, Requirer, RootRequirer, Selection, SelectionRequest,
+    Strategy as _,
+};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
@@ -90,12 +93,12 @@ impl Case {
         memory
     }
 
-    fn request(&self) -> Request {
-        let roots = self.roots.iter().enumerate().map(|(index, need)| Root {
+    fn request(&self) -> SelectionRequest {
+        let roots = self.roots.iter().enumerate().map(|(index, need)| RootRequirer {
             by: format!("root {index}"),
             requirements: requirements(std::slice::from_ref(need)),
         });
-        Request { roots: roots.collect(), ..Request::default() }
+        SelectionRequest { roots: roots.collect(), ..SelectionRequest::default() }
     }
 
     /// All that the roots and a choice need.

@@ -12,8 +12,8 @@ use super::world::{Memory, Package, id, requirement, version};
 use crate::releases::{Details, Entry};
 use crate::universe::Requirement;
 use crate::{
-    Exclusion, Fact, Failure, Highest, Minimal, OwnCapabilities, Request, Requirer, Root,
-    Selection, Strategy as Selecting,
+    Exclusion, Fact, Failure, Highest, Minimal, OwnCapabilities, Requirer, RootRequirer, Selection,
+    SelectionRequest, Strategy as Selecting,
 };
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -149,13 +149,14 @@ impl Case {
         memory
     }
 
-    pub(super) fn request(&self) -> Request {
-        let roots = vec![Root { by: "root".to_owned(), requirements: requirements(&self.roots) }];
+    pub(super) fn request(&self) -> SelectionRequest {
+        let roots =
+            vec![RootRequirer { by: "root".to_owned(), requirements: requirements(&self.roots) }];
         let by = BTreeMap::from([("root".to_owned(), id("root"))]);
         let required = capabilities(&self.required).into_iter();
         let requires = required.map(|capability| (capability, by.clone())).collect();
         let own = OwnCapabilities { requires, ..OwnCapabilities::default() };
-        Request { roots, own, ..Request::default() }
+        SelectionRequest { roots, own, ..SelectionRequest::default() }
     }
 
     /// The same, with the registries' lists of providers in reverse order.

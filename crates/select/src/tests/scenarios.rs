@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use super::format::{Expected, Scenario, without_base};
-use crate::{Failure, Highest, Minimal, Selection, Strategy, Warning};
+use crate::{Failure, Highest, Minimal, Selection, SelectionWarning, Strategy};
 
 #[test]
 fn scenarios_come_out_as_they_say() {
@@ -88,13 +88,13 @@ fn chosen(selection: &Selection) -> Vec<String> {
     selection.packages.iter().map(line).chain(replaced).collect()
 }
 
-fn warning(warning: &Warning) -> String {
+fn warning(warning: &SelectionWarning) -> String {
     match warning {
-        Warning::LocalDoesNotSatisfy { id, requirement, .. } => {
+        SelectionWarning::LocalDoesNotSatisfy { id, requirement, .. } => {
             format!("{id} is local, and is not {requirement}")
         }
-        Warning::Yanked { id, reason, .. } => format!("{id} is yanked: {reason}"),
-        Warning::Deprecated { id, reason, .. } => format!("{id} is deprecated: {reason}"),
+        SelectionWarning::Yanked { id, reason, .. } => format!("{id} is yanked: {reason}"),
+        SelectionWarning::Deprecated { id, reason, .. } => format!("{id} is deprecated: {reason}"),
     }
 }
 

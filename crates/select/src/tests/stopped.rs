@@ -4,7 +4,8 @@
 use super::world::{Memory, id, requirement};
 use crate::universe::Requirement;
 use crate::{
-    Failure, Highest, Minimal, Request, Root, STEPS, Settings, Strategy, Unfinished, WayOut,
+    Failure, Highest, Minimal, RootRequirer, STEPS, SelectionRequest, Settings, Strategy,
+    Unfinished, WayOut,
 };
 
 /// A small generator of numbers that look random and are always the same.
@@ -39,15 +40,15 @@ fn at_hand() -> Memory {
     memory
 }
 
-fn request(packages: impl IntoIterator<Item = String>, patience: usize) -> Request {
+fn request(packages: impl IntoIterator<Item = String>, patience: usize) -> SelectionRequest {
     let requirements = packages.into_iter().map(|package| requirement(&package)).collect();
     let settings = Settings { patience: Some(patience), ..Settings::default() };
-    let roots = vec![Root { by: "shop".to_owned(), requirements }];
-    Request { roots, settings, ..Request::default() }
+    let roots = vec![RootRequirer { by: "shop".to_owned(), requirements }];
+    SelectionRequest { roots, settings, ..SelectionRequest::default() }
 }
 
 /// Pigeons, each of which needs its own hole; a hole has a version for each of them.
-fn pigeons(count: usize, holes: usize, patience: usize) -> (Memory, Request) {
+fn pigeons(count: usize, holes: usize, patience: usize) -> (Memory, SelectionRequest) {
     let mut memory = at_hand();
     for pigeon in 0..count {
         let versions: Vec<_> =
@@ -62,7 +63,7 @@ fn pigeons(count: usize, holes: usize, patience: usize) -> (Memory, Request) {
 
 /// Bits around a ring with chords, three at each corner, whose sum must be even at all corners but one. Each
 /// bit counts twice, so that is impossible.
-fn parity(corners: usize, patience: usize) -> (Memory, Request) {
+fn parity(corners: usize, patience: usize) -> (Memory, SelectionRequest) {
     let mut dice = Dice(7);
     let mut chords: Vec<usize> = (0..corners).collect();
     for last in (1..corners).rev() {
@@ -91,7 +92,7 @@ fn parity(corners: usize, patience: usize) -> (Memory, Request) {
 }
 
 /// Clauses of three literals, so many that hardly anything satisfies all.
-fn satisfiability(variables: usize, patience: usize) -> (Memory, Request) {
+fn satisfiability(variables: usize, patience: usize) -> (Memory, SelectionRequest) {
     let mut dice = Dice(3);
     let mut memory = at_hand();
     for variable in 0..variables {
@@ -108,7 +109,7 @@ fn satisfiability(variables: usize, patience: usize) -> (Memory, Request) {
 }
 
 #[track_caller]
-fn stopped(strategy: &dyn Strategy, (memory, request): &(Memory, Request)) -> Unfinished {
+fn stopped(strategy: &dyn Strategy, (memory, request): &(Memory, SelectionRequest)) -> Unfinished {
     match strategy.select(memory, request) {
         Err(Failure::Unfinished(unfinished)) => *unfinished,
         Err(Failure::Conflict(conflict)) => panic!("came to an end:\n{conflict}"),
@@ -116,12 +117,12 @@ fn stopped(strategy: &dyn Strategy, (memory, request): &(Memory, Request)) -> Un
     }
 }
 
-fn ways_on(memory: &Memory, request: &Request, unfinished: Unfinished) -> Vec<WayOut> {
+fn ways_on(memory: &Memory, request: &SelectionRequest, unfinished: Unfinished) -> Vec<WayOut> {
     Highest.ways_out(memory, request, &Failure::Unfinished(Box::new(unfinished)))
 }
 
 #[track_caller]
-fn conflict((memory, request): &(Memory, Request)) -> String {
+fn conflict((memory, request): &(Memory, SelectionRequest)) -> String {
     match Highest.select(memory, request) {
         Err(Failure::Conflict(conflict)) => conflict.to_string(),
         other => panic!("{other:?}"),
@@ -159,12 +160,12 @@ fn a_choice_counts_for_more_the_more_a_search_has_learned() {
     use crate::node::Node;
     let mut effort = Effort::default();
     effort.begin();
-    assert_eq!(effort.step(), 1);
+    assert_eq!(effort.count_choice(), 1);
     effort.note(Node(3), 40_960);
     effort.note(Node(3), 40_960);
-    assert_eq!(effort.step(), 11, "what was noted before is not noted again");
+    assert_eq!(effort.count_choice(), 11, "what was noted before is not noted again");
     effort.begin();
-    assert_eq!((effort.step(), effort.steps()), (1, 13));
+    assert_eq!((effort.count_choice(), effort.steps()), (1, 13));
     assert_eq!(effort.conflicts().collect::<Vec<_>>(), [(Node(3), 40_960)]);
 }
 
@@ -208,7 +209,7 @@ fn nothing_is_suggested_that_does_not_help() {
 }
 
 /// Capabilities of which each is provided by packages that cannot be used beside each other's.
-fn clashing(capabilities: usize, providers: usize, patience: usize) -> (Memory, Request) {
+fn clashing(capabilities: usize, providers: usize, patience: usize) -> (Memory, SelectionRequest) {
     use crate::releases::{Details, Entry};
     use crate::tests::world::{Package, version};
     let mut memory = at_hand();

@@ -7,12 +7,12 @@ use super::many;
 use super::random::{self, Case};
 use super::world::{Memory, id, requirement};
 use crate::{
-    Conflict, Exclusion, Fact, Failure, Highest, Majors, Minimal, Override, Request, Requirer,
-    Root, Selection, Strategy as Selecting, WayOut,
+    Conflict, Exclusion, Fact, Failure, Highest, Majors, Minimal, Override, Requirer, RootRequirer,
+    Selection, SelectionRequest, Strategy as Selecting, WayOut,
 };
 
 /// A random question, some of whose packages have excluded versions.
-fn question() -> impl Strategy<Value = (Case, Request)> {
+fn question() -> impl Strategy<Value = (Case, SelectionRequest)> {
     let excluded = proptest::option::weighted(0.3, (0..5usize, 0..4usize));
     (random::case(), excluded, any::<bool>()).prop_map(|(case, excluded, locked)| {
         let mut request = case.request();
@@ -28,7 +28,7 @@ fn question() -> impl Strategy<Value = (Case, Request)> {
 }
 
 /// The request after a way out was applied.
-fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
+fn take(request: &SelectionRequest, way_out: &WayOut) -> (SelectionRequest, bool) {
     let mut request = request.clone();
     let mut is_highest = false;
     match way_out {
@@ -41,7 +41,7 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
                 let Some(root) = roots.find(|root| root.by == ask.by) else {
                     assert!(ask.from.is_none(), "no root of that name asks for something");
                     let requirements = vec![ask.to.clone()];
-                    request.roots.push(Root { by: ask.by.clone(), requirements });
+                    request.roots.push(RootRequirer { by: ask.by.clone(), requirements });
                     continue;
                 };
                 if let Some(from) = &ask.from {
@@ -105,7 +105,7 @@ fn failed(result: Result<Selection, Failure>) -> Option<Conflict> {
 pub(super) fn lead_out(
     strategy: &dyn Selecting,
     memory: &Memory,
-    request: &Request,
+    request: &SelectionRequest,
     conflict: &Conflict,
 ) -> Result<Vec<WayOut>, TestCaseError> {
     let failure = Failure::Conflict(Box::new(conflict.clone()));
@@ -125,7 +125,7 @@ pub(super) fn lead_out(
 
 /// Checks that every way out works, and that there is one if requiring any version would help, or, with the
 /// minimal strategy, if the other strategy would help.
-fn check(is_minimal: bool, case: &Case, request: &Request) -> Result<(), TestCaseError> {
+fn check(is_minimal: bool, case: &Case, request: &SelectionRequest) -> Result<(), TestCaseError> {
     let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };
     let memory = case.memory();
     let Some(conflict) = failed(strategy.select(&memory, request)) else { return Ok(()) };
@@ -142,7 +142,7 @@ fn check(is_minimal: bool, case: &Case, request: &Request) -> Result<(), TestCas
 }
 
 /// The requirements of roots that a conflict names, each line alone.
-fn named(conflict: &Conflict, request: &Request) -> Vec<Vec<Root>> {
+fn named(conflict: &Conflict, request: &SelectionRequest) -> Vec<Vec<RootRequirer>> {
     let lines = conflict.facts.iter().filter_map(|fact| match fact {
         Fact::Requires { by: Requirer::Roots(names), id, asked } => Some((names, id, asked)),
         _ => None,
@@ -150,12 +150,12 @@ fn named(conflict: &Conflict, request: &Request) -> Vec<Vec<Root>> {
     lines
         .map(|(names, id, asked)| {
             let roots = request.roots.iter().filter(|root| names.contains(&root.by));
-            let told = |root: &Root| {
+            let told = |root: &RootRequirer| {
                 let told = root
                     .requirements
                     .iter()
                     .filter(|one| one.id == *id && asked.contains(&one.to_string()));
-                Root { requirements: told.cloned().collect(), ..root.clone() }
+                RootRequirer { requirements: told.cloned().collect(), ..root.clone() }
             };
             roots.map(told).collect()
         })
@@ -182,9 +182,9 @@ proptest! {
             let Some(conflict) = failed(strategy.select(&memory, &request)) else { continue };
             let named = named(&conflict, &request);
             let memory = case.without_yanks_of_pins().memory();
-            let only = |lines: Vec<&Vec<Root>>| {
+            let only = |lines: Vec<&Vec<RootRequirer>>| {
                 let roots = lines.into_iter().flatten().cloned().collect();
-                strategy.select(&memory, &Request { roots, ..request.clone() })
+                strategy.select(&memory, &SelectionRequest { roots, ..request.clone() })
             };
             prop_assert!(failed(only(named.iter().collect())).is_some(), "{conflict}");
             for dropped in 0..named.len() {
@@ -206,8 +206,8 @@ fn asks_keep_the_form_of_what_was_asked() {
         [("~1.4", "~2.3.0"), ("^1", "^2.3.0"), ("1.4.0", "2.3.0"), (">=3", ">=2.3.0")]
     {
         let requirements = vec![requirement("app#^1"), requirement(&format!("vpc#{asked}"))];
-        let roots = vec![Root { by: "shop".to_owned(), requirements }];
-        let request = Request { roots, ..Request::default() };
+        let roots = vec![RootRequirer { by: "shop".to_owned(), requirements }];
+        let request = SelectionRequest { roots, ..SelectionRequest::default() };
         let failure = Highest.select(&memory, &request).expect_err("cannot hold");
         let ways = Highest.ways_out(&memory, &request, &failure);
         let WayOut::Ask(asks) = &ways[0] else { panic!("{ways:?}") };

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use mu_manifest::reference::{Defaults, PackageId, Reference, Version, VersionSpec};
 
 use crate::releases::{Details, Entry, Position, Releases};
-use crate::universe::{Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::universe::{
+    Candidate, GraphLevel, Requirement, Revision, Unavailable, Universe, Untagged,
+};
 
 /// A package id; without a base it is at `hub.mu.com`.
 pub(super) fn id(text: &str) -> PackageId {
@@ -187,8 +189,8 @@ impl Universe for Memory {
         Ok(listed.filter(|id| id.base() == near.base()).cloned().collect())
     }
 
-    fn expect(&self, level: Level<'_>) {
-        let Level::Releases(ids) = level else { return };
+    fn expect(&self, level: GraphLevel<'_>) {
+        let GraphLevel::Releases(ids) = level else { return };
         let mut asked = self.log();
         let known: BTreeSet<_> = asked.waves.iter().flatten().cloned().collect();
         let new: BTreeSet<_> = ids.iter().filter(|id| !known.contains(id)).cloned().collect();

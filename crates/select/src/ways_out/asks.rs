@@ -4,13 +4,13 @@ use mu_manifest::reference::VersionSpec;
 use pubgrub::VersionSet as _;
 
 use crate::clash::three_numbers;
-use crate::minimal::requirements::{at_least, compatible};
+use crate::minimal::requirements::{compatible, spec_with_minimum};
 use crate::node::PackageIndex;
 use crate::releases::Position;
 use crate::universe::{Requirement, Unavailable};
 use crate::way_out::Ask;
 use crate::world::World;
-use crate::{Request, Root};
+use crate::{RootRequirer, SelectionRequest};
 
 /// A candidate that should be chosen.
 pub(super) struct Goal<'w> {
@@ -23,7 +23,10 @@ pub(super) struct Goal<'w> {
 impl Goal<'_> {
     /// What roots should require so that the candidate can be chosen. `None` if they accept it already, or
     /// nothing that they could require would.
-    pub(super) fn asks(&self, world: &mut World<'_>) -> Result<Option<Vec<Ask>>, Unavailable> {
+    pub(super) fn needed_asks(
+        &self,
+        world: &mut World<'_>,
+    ) -> Result<Option<Vec<Ask>>, Unavailable> {
         let mut asks = Vec::new();
         for root in &world.request().roots {
             for requirement in root.requirements.iter().filter(|one| one.id == self.wish.id) {
@@ -33,7 +36,7 @@ impl Goal<'_> {
                 }
                 let to = self.accepting(requirement, world)?;
                 let Some(to) = to else { return Ok(None) };
-                let version = world.package(self.place).label(self.position);
+                let version = world.package(self.place).candidate_label(self.position);
                 let from = Some(requirement.clone());
                 let ask = Ask { by: root.by.clone(), from, to, version };
                 // A package may be in two lists of one manifest.
@@ -47,16 +50,16 @@ impl Goal<'_> {
 
     /// What a root should require so that the candidate is the lowest version.
     pub(super) fn lowest_asks(&self, world: &mut World<'_>) -> Result<Vec<Ask>, Unavailable> {
-        if let Some(asks) = self.asks(world)? {
+        if let Some(asks) = self.needed_asks(world)? {
             return Ok(asks);
         }
         let package = world.package(self.place);
-        let spec = at_least(package, self.position, Some(&self.wish.spec));
+        let spec = spec_with_minimum(package, self.position, Some(&self.wish.spec));
         let mut roots = world.request().roots.iter();
         let asker = roots.find(|root| root.requirements.contains(self.wish));
         let by = asker.map(|root| root.by.clone()).unwrap_or_default();
         let to = Requirement { spec, ..self.wish.clone() };
-        let (from, version) = (Some(self.wish.clone()), package.label(self.position));
+        let (from, version) = (Some(self.wish.clone()), package.candidate_label(self.position));
         Ok(vec![Ask { by, from, to, version }])
     }
 
@@ -68,19 +71,20 @@ impl Goal<'_> {
         world: &mut World<'_>,
     ) -> Result<Option<Requirement>, Unavailable> {
         let (package, position) = (world.package(self.place), self.position);
-        let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
+        let pin =
+            VersionSpec::parse(&package.candidate_label(position)).unwrap_or(VersionSpec::Latest);
         // If a requirement is nearly an exact version, the suggestion is one too.
         let like = match three_numbers(now.spec.as_str()) {
             Some(three) if three == pin.as_str() => pin.clone(),
             // A tag says nothing about versions; those that fit the one that is there are the usual choice.
             _ if matches!(now.spec, VersionSpec::Tag(_)) => compatible(package, position),
-            _ => at_least(package, position, Some(&now.spec)),
+            _ => spec_with_minimum(package, position, Some(&now.spec)),
         };
         // A command can name another channel, but not remove the current one.
         let narrowed = Requirement {
             spec: now.spec.clone(),
             channel: now.channel.as_ref().and(package.channel(position)),
-            app_version: now.app_version.as_ref().and(package.app_version(position)),
+            app_version: now.app_version.as_ref().and(package.candidate_app_version(position)),
             ..self.wish.clone()
         };
         let mut last = Requirement::new(now.id.clone(), pin.clone());
@@ -129,12 +133,12 @@ fn ranges_against(
 }
 
 /// The roots of a request, with other requirements.
-pub(super) fn with(request: &Request, asks: &[Ask]) -> Vec<Root> {
+pub(super) fn with(request: &SelectionRequest, asks: &[Ask]) -> Vec<RootRequirer> {
     let mut roots = request.roots.clone();
     for ask in asks {
         // Who asks for nothing yet begins to: the command, or a manifest without dependencies.
         let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else {
-            roots.push(Root { by: ask.by.clone(), requirements: vec![ask.to.clone()] });
+            roots.push(RootRequirer { by: ask.by.clone(), requirements: vec![ask.to.clone()] });
             continue;
         };
         let is_meant = |one: &Requirement| Some(one) == ask.from.as_ref();

@@ -4,10 +4,10 @@
 use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet as _;
 
-use crate::Request;
+use crate::SelectionRequest;
 use crate::conflict::{Conflict, Fact, Requirer};
-use crate::minimal::build::{BuildList, lowest};
-use crate::minimal::requirements::at_least;
+use crate::minimal::build::{BuildList, lowest_candidate};
+use crate::minimal::requirements::spec_with_minimum;
 use crate::node::PackageIndex;
 use crate::positions::PositionSet;
 use crate::releases::Position;
@@ -23,7 +23,7 @@ const TRIES: usize = 6;
 
 impl Finder<'_> {
     /// `original` is the request with its lock, which the other strategy uses.
-    pub(super) fn look_minimal(&mut self, original: &Request) -> Result<(), Unavailable> {
+    pub(super) fn look_minimal(&mut self, original: &SelectionRequest) -> Result<(), Unavailable> {
         let wishes = wishes(self.request, self.conflict);
         for wish in &wishes {
             self.loosen(wish)?;
@@ -84,8 +84,10 @@ impl Finder<'_> {
             wish.map_or(any, |wish| Requirement { spec: VersionSpec::Latest, ..wish.clone() });
         let (place, all) = self.trial.world.accepted(&any)?;
         let lowest = match wish {
-            Some(wish) => lowest(&mut self.trial.world, wish)?.map(|(_, position)| position),
-            None => all.first(),
+            Some(wish) => {
+                lowest_candidate(&mut self.trial.world, wish)?.map(|(_, position)| position)
+            }
+            None => all.lowest_position(),
         };
         // If the list has a version of the same line, that one counts.
         let built = |at| list.position(self.trial.world.line(place, at)).unwrap_or(at);
@@ -96,7 +98,7 @@ impl Finder<'_> {
                 None => Ok(false),
             };
         };
-        let above = all.intersection(&PositionSet::between(lowest + 1, Position::MAX));
+        let above = all.intersection(&PositionSet::position_range(lowest + 1, Position::MAX));
         let mut tried: Vec<Position> = Vec::new();
         if let Some(wish) = wish
             && !self.trial.world.accepted(wish)?.1.holds(lowest)
@@ -122,9 +124,9 @@ impl Finder<'_> {
     /// Requires a candidate as the minimum of a package that no root requires.
     fn new_ask(&self, id: &PackageId, place: PackageIndex, position: Position) -> Ask {
         let package = self.trial.world.package(place);
-        let to = Requirement::new(id.clone(), at_least(package, position, None));
+        let to = Requirement::new(id.clone(), spec_with_minimum(package, position, None));
         let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();
-        Ask { by, from: None, to, version: package.label(position) }
+        Ask { by, from: None, to, version: package.candidate_label(position) }
     }
 }
 

@@ -28,10 +28,10 @@ use crate::search::Verdict;
 use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::way_out::{Ask, WayOut};
-use crate::{Failure, Request, Root, clash};
+use crate::{Failure, RootRequirer, SelectionRequest, clash};
 
 use self::asks::{Goal, with};
-use self::reach::Reach;
+use self::reach::WishCandidates;
 use self::rules::taking;
 
 /// The most ways out that are searched.
@@ -44,7 +44,7 @@ const TRIALS: usize = 40;
 /// The ways out of a conflict of the default strategy.
 pub(super) fn of_highest(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     failure: &Failure,
 ) -> Vec<WayOut> {
     match failure {
@@ -65,7 +65,7 @@ pub(super) fn of_highest(
 /// The ways out of a conflict of the minimal strategy.
 pub(super) fn of_minimal(
     universe: &dyn Universe,
-    original: &Request,
+    original: &SelectionRequest,
     failure: &Failure,
 ) -> Vec<WayOut> {
     match failure {
@@ -84,7 +84,7 @@ pub(super) fn of_minimal(
 }
 
 struct Finder<'a> {
-    request: &'a Request,
+    request: &'a SelectionRequest,
     conflict: &'a Conflict,
     trial: Trial<'a>,
     /// Whether this searches what else is needed after a rule was lifted.
@@ -95,7 +95,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(request: &'a Request, conflict: &'a Conflict, trial: Trial<'a>) -> Self {
+    fn new(request: &'a SelectionRequest, conflict: &'a Conflict, trial: Trial<'a>) -> Self {
         let ways = Vec::new();
         Self { request, conflict, trial, is_second_step: false, ways, trials: TRIALS }
     }
@@ -141,7 +141,7 @@ impl<'a> Finder<'a> {
             }
         }
         self.lift_rules(true)?;
-        self.give_up(wishes)?;
+        self.try_dropping(wishes)?;
         // No single requirement was enough, so several are raised at once.
         if !is_raised && !self.is_done() {
             self.relax(wishes, true)?;
@@ -189,7 +189,7 @@ impl<'a> Finder<'a> {
             }
             let Some(position) = self.try_set(wish, place, &set)? else { continue };
             let goal = Goal { wish: &looser, place, position };
-            if let Some(asks) = goal.asks(&mut self.trial.world)? {
+            if let Some(asks) = goal.needed_asks(&mut self.trial.world)? {
                 self.propose(asks)?;
             }
         }
@@ -198,16 +198,16 @@ impl<'a> Finder<'a> {
 
     /// Tries newer versions than the wish accepts: those of the next major first.
     fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
-        let reach = Reach::of(wish, &mut self.trial.world)?;
-        let above = reach.above(&self.trial.world);
-        let Reach { place, all, now, .. } = reach;
+        let reach = WishCandidates::from_wish(wish, &mut self.trial.world)?;
+        let above = reach.releases_above(&self.trial.world);
+        let WishCandidates { place, all, now, .. } = reach;
         // `1.28.0.0` is no version, and `1.28.0` is there: most likely that is meant.
         if let Some(meant) = meant(self.trial.world.package(place), wish)
             && self.try_asking(wish, place, &PositionSet::singleton(meant))?
         {
             return Ok(true);
         }
-        let next = above.first();
+        let next = above.lowest_position();
         for position in nearest(self.trial.world.package(place), wish, &all, &now, next) {
             if self.try_asking(wish, place, &PositionSet::singleton(position))? {
                 return Ok(true);
@@ -231,11 +231,12 @@ impl<'a> Finder<'a> {
 
     /// Tries older versions than the wish accepts.
     fn lower(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
-        let reach = Reach::of(wish, &mut self.trial.world)?;
-        let (place, below) = (reach.place, reach.below(&self.trial.world));
+        let reach = WishCandidates::from_wish(wish, &mut self.trial.world)?;
+        let (place, below) = (reach.place, reach.versions_below(&self.trial.world));
         // If the wish accepts nothing, the version just below it may be a typing error away. Otherwise the newest older
         // one that fits is found by one search.
-        let nearest = below.last().filter(|_| reach.now.is_empty()).map(PositionSet::singleton);
+        let nearest =
+            below.highest_position().filter(|_| reach.now.is_empty()).map(PositionSet::singleton);
         if let Some(nearest) = nearest
             && self.try_asking(wish, place, &nearest)?
         {
@@ -252,7 +253,7 @@ impl<'a> Finder<'a> {
         set: &PositionSet,
     ) -> Result<bool, Unavailable> {
         let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
-        match (Goal { wish, place, position }).asks(&mut self.trial.world)? {
+        match (Goal { wish, place, position }).needed_asks(&mut self.trial.world)? {
             Some(asks) => self.propose(asks),
             None => Ok(false),
         }
@@ -340,7 +341,7 @@ fn fewest_first(mut ways: Vec<WayOut>) -> Vec<WayOut> {
 }
 
 /// The requirements of roots that the conflict names, first those on a package of which no version is left.
-fn wishes(request: &Request, conflict: &Conflict) -> Vec<Requirement> {
+fn wishes(request: &SelectionRequest, conflict: &Conflict) -> Vec<Requirement> {
     let mut wishes: Vec<Requirement> = Vec::new();
     for fact in &conflict.facts {
         let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
@@ -359,7 +360,7 @@ fn wishes(request: &Request, conflict: &Conflict) -> Vec<Requirement> {
 }
 
 /// The requirements of the roots, except on some packages.
-fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
+fn others(request: &SelectionRequest, without: &BTreeSet<&PackageId>) -> Vec<RootRequirer> {
     let mut roots = request.roots.clone();
     for root in &mut roots {
         root.requirements.retain(|requirement| !without.contains(&requirement.id));
@@ -370,7 +371,7 @@ fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
 /// Whether the version that is required exactly is there, whether it can be used or not.
 fn exists(package: &Candidates, wish: &Requirement) -> bool {
     let VersionSpec::Pin(pin) = &wish.spec else { return false };
-    package.releases.position(&pin.version().clone().into()).is_some()
+    package.releases.position_of_version(&pin.version().clone().into()).is_some()
 }
 
 /// What is next to a wish that accepts nothing, and is more likely meant than the newest. Of a range, that is what is just below it in
@@ -418,6 +419,6 @@ fn same_numbers(package: &Candidates, wish: &Requirement, position: Position) ->
 /// The version that is meant by a text with more numbers than a version has.
 fn meant(package: &Candidates, wish: &Requirement) -> Option<Position> {
     let three = clash::three_numbers(wish.spec.as_str())?;
-    let position = clash::behind(package, &wish.spec)?.checked_sub(1)?;
-    (package.label(position) == three).then_some(position)
+    let position = clash::position_behind(package, &wish.spec)?.checked_sub(1)?;
+    (package.candidate_label(position) == three).then_some(position)
 }

@@ -36,14 +36,14 @@ impl Finder<'_> {
             let Some((place, position)) = self.trial.chosen(&choices, &any)? else { continue };
             let package = self.trial.world.package(place);
             let to = Requirement::new(id.clone(), compatible(package, position));
-            let asks = vec![ask(to, package.label(position))];
+            let asks = vec![ask(to, package.candidate_label(position))];
             self.try_step(Some(WayOut::Ask(asks)))?;
         }
         Ok(())
     }
 
     /// Tries to drop each of the packages that `wishes` are about.
-    pub(super) fn give_up(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
+    pub(super) fn try_dropping(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         let is_about_presence = |fact: &Fact| {
             matches!(

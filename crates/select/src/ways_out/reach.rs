@@ -16,7 +16,7 @@ use crate::way_out::Ask;
 use crate::ways_out::asks::Goal;
 use crate::ways_out::{WISHES, others};
 use crate::world::World;
-use crate::{Root, clash, core};
+use crate::{RootRequirer, clash, core};
 
 /// How often more requirements are relaxed.
 const TOGETHER: usize = 4;
@@ -24,7 +24,7 @@ const TOGETHER: usize = 4;
 const EFFORT: usize = 20_000;
 
 /// The candidates of the package of a wish.
-pub(super) struct Reach<'w> {
+pub(super) struct WishCandidates<'w> {
     pub(super) wish: &'w Requirement,
     pub(super) place: PackageIndex,
     /// What the wish would accept if its version did not matter.
@@ -33,8 +33,11 @@ pub(super) struct Reach<'w> {
     pub(super) now: PositionSet,
 }
 
-impl<'w> Reach<'w> {
-    pub(super) fn of(wish: &'w Requirement, world: &mut World<'_>) -> Result<Self, Unavailable> {
+impl<'w> WishCandidates<'w> {
+    pub(super) fn from_wish(
+        wish: &'w Requirement,
+        world: &mut World<'_>,
+    ) -> Result<Self, Unavailable> {
         let any = Requirement { spec: VersionSpec::Latest, ..wish.clone() };
         let (place, now) = world.accepted(wish)?;
         let (_, all) = world.accepted(&any)?;
@@ -42,25 +45,25 @@ impl<'w> Reach<'w> {
     }
 
     /// The releases above everything that is accepted now.
-    pub(super) fn above(&self, world: &World<'_>) -> PositionSet {
+    pub(super) fn releases_above(&self, world: &World<'_>) -> PositionSet {
         let releases = world.package(self.place).releases.len();
         // Revisions are not above anything.
-        let above = PositionSet::between(self.end(world), releases);
+        let above = PositionSet::position_range(self.end(world), releases);
         self.all.without(&self.now).intersection(&above)
     }
 
     /// The versions below the last one that is accepted now, without those that are accepted.
-    pub(super) fn below(&self, world: &World<'_>) -> PositionSet {
-        let below = PositionSet::between(0, self.end(world));
+    pub(super) fn versions_below(&self, world: &World<'_>) -> PositionSet {
+        let below = PositionSet::position_range(0, self.end(world));
         self.all.without(&self.now).intersection(&below)
     }
 
     /// The position after everything that is required, even if nothing there matches.
     fn end(&self, world: &World<'_>) -> Position {
-        if let Some(last) = self.now.last() {
+        if let Some(last) = self.now.highest_position() {
             return last + 1;
         }
-        clash::behind(world.package(self.place), &self.wish.spec).unwrap_or(0)
+        clash::position_behind(world.package(self.place), &self.wish.spec).unwrap_or(0)
     }
 }
 
@@ -91,9 +94,9 @@ pub(super) fn asks_together(
 
 /// Requirements of which each may be met by anything that it reaches.
 struct Relaxed<'w> {
-    reaches: Vec<Reach<'w>>,
+    reaches: Vec<WishCandidates<'w>>,
     /// What roots require of other packages.
-    roots: Vec<Root>,
+    roots: Vec<RootRequirer>,
 }
 
 impl<'w> Relaxed<'w> {
@@ -104,8 +107,8 @@ impl<'w> Relaxed<'w> {
     ) -> Result<Self, Unavailable> {
         let mut reaches = Vec::new();
         for wish in wishes {
-            let mut reach = Reach::of(wish, world)?;
-            let all = if only_raise { &reach.above(world) } else { &reach.all };
+            let mut reach = WishCandidates::from_wish(wish, world)?;
+            let all = if only_raise { &reach.releases_above(world) } else { &reach.all };
             reach.all = all.union(&reach.now);
             reaches.push(reach);
         }
@@ -123,7 +126,9 @@ impl<'w> Relaxed<'w> {
     fn more(&self, proof: &Proof, world: &World<'_>) -> Vec<Requirement> {
         let groups = core::smallest(proof, EFFORT);
         let mut more = Vec::new();
-        for link in groups.iter().map(|group| &group[0]).filter(|link| link.from == Node::ROOT) {
+        for link in
+            groups.iter().map(|group| &group[0]).filter(|link| link.from == Node::GRAPH_ROOT)
+        {
             let Some(place) = world.place(link.to) else { continue };
             let id = &world.package(place).id;
             let mut asked = self.roots.iter().flat_map(|root| &root.requirements);
@@ -146,12 +151,12 @@ impl<'w> Relaxed<'w> {
         }
         let Verdict::Chosen(choices) = self.search(trial)? else { return Ok(Vec::new()) };
         let mut asks = Vec::new();
-        for Reach { wish, place, all, .. } in self.reaches {
+        for WishCandidates { wish, place, all, .. } in self.reaches {
             let chosen = trial.chosen_in(&choices, place, &all)?;
             let Some(position) = chosen else { return Ok(Vec::new()) };
             let goal = Goal { wish, place, position };
             // Two wishes on one package lead to the same change.
-            for ask in goal.asks(&mut trial.world)?.unwrap_or_default() {
+            for ask in goal.needed_asks(&mut trial.world)?.unwrap_or_default() {
                 if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
                 {
                     asks.push(ask);

@@ -12,7 +12,7 @@ use crate::way_out::{Ask, WayOut};
 use crate::ways_out::asks::with;
 use crate::ways_out::{Finder, MOST, fewest_first, others};
 use crate::world::World;
-use crate::{Bundled, Majors, Override, Request};
+use crate::{Bundled, Majors, Override, SelectionRequest};
 
 /// For how many rules mu tries what would still be missing without them.
 const FIRST_STEPS: usize = 3;
@@ -206,7 +206,7 @@ impl Finder<'_> {
         }
         let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
         let (place, _) = self.trial.world.accepted(&any)?;
-        Ok(newest.map(|at| self.trial.world.package(place).label(at)))
+        Ok(newest.map(|at| self.trial.world.package(place).candidate_label(at)))
     }
 
     /// Tries two steps, if no single one helps: drops a rule about a package without candidates, then looks
@@ -220,7 +220,7 @@ impl Finder<'_> {
             let request = taking(self.request, &first);
             // Without the rule there is another conflict, and that one has ways out of its own. Steps and trials are
             // those of the first search, so two steps take no longer than one.
-            let mut trial = self.trial.of(&request);
+            let mut trial = self.trial.trial_of_request(&request);
             let Some(conflict) = trial.conflict()? else { continue };
             let mut finder = Finder {
                 is_second_step: true,
@@ -254,11 +254,11 @@ impl Finder<'_> {
     }
 
     /// Whether another request could be met.
-    pub(super) fn holds(&mut self, request: &Request) -> Result<bool, Unavailable> {
+    pub(super) fn holds(&mut self, request: &SelectionRequest) -> Result<bool, Unavailable> {
         // A new world reads manifests again, which is the dear part of a trial. So their number is limited, too.
         let Some(left) = self.trials.checked_sub(1) else { return Ok(false) };
         self.trials = left;
-        let mut trial = self.trial.of(request);
+        let mut trial = self.trial.trial_of_request(request);
         let holds = trial.holds()?;
         self.trial.share_steps_of(&trial);
         Ok(holds)
@@ -308,7 +308,7 @@ fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
 }
 
 /// The request after a way out was applied.
-pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
+pub(super) fn taking(request: &SelectionRequest, way_out: &WayOut) -> SelectionRequest {
     let mut request = request.clone();
     match way_out {
         WayOut::Ask(asks) | WayOut::Withdrawn(asks) => request.roots = with(&request, asks),

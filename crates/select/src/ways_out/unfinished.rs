@@ -4,7 +4,7 @@
 use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet as _;
 
-use crate::Request;
+use crate::SelectionRequest;
 use crate::minimal::build::BuildList;
 use crate::minimal::select::without_lock;
 use crate::search::Verdict;
@@ -20,7 +20,7 @@ const SHARE: usize = 8;
 /// The ways on from a search of the default strategy.
 pub(super) fn on_from_highest(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     unfinished: &Unfinished,
 ) -> Vec<WayOut> {
     let stripped = without_lock(request);
@@ -40,7 +40,7 @@ pub(super) fn on_from_highest(
 /// The ways on from the minimal strategy's search for providers.
 pub(super) fn on_from_minimal(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     unfinished: &Unfinished,
 ) -> Vec<WayOut> {
     let mut trial = Trial::new(universe, request, unfinished.steps / SHARE);
@@ -54,7 +54,7 @@ pub(super) fn on_from_minimal(
 /// versions of the other strategy if it has an answer, else at their newest versions.
 fn pins(
     universe: &dyn Universe,
-    request: &Request,
+    request: &SelectionRequest,
     unfinished: &Unfinished,
     minimal: Option<(&Trial<'_>, &BuildList)>,
 ) -> Result<Option<WayOut>, Unavailable> {
@@ -94,7 +94,7 @@ fn pins(
 /// The newest version of a package that all requirements from outside accept.
 fn newest(
     trial: &mut Trial<'_>,
-    request: &Request,
+    request: &SelectionRequest,
     id: &PackageId,
 ) -> Result<Option<String>, Unavailable> {
     let any = Requirement::new(id.clone(), VersionSpec::Latest);
@@ -106,5 +106,5 @@ fn newest(
         }
     }
     let package = trial.world.package(place);
-    Ok(package.newest(&set).map(|position| package.label(position)))
+    Ok(package.newest(&set).map(|position| package.candidate_label(position)))
 }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::packages::Packages;
 use crate::OwnCapabilities;
-use crate::node::{Capability, PackageIndex};
+use crate::node::{CapabilityIndex, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 
@@ -19,7 +19,7 @@ use crate::releases::Position;
 #[derive(Debug, Default)]
 pub(crate) struct Capabilities {
     known: Vec<Providers>,
-    by_name: FxHashMap<Box<str>, Capability>,
+    by_name: FxHashMap<Box<str>, CapabilityIndex>,
 }
 
 /// A capability, and its possible providers.
@@ -27,7 +27,7 @@ pub(crate) struct Capabilities {
 struct Providers {
     name: Box<str>,
     /// Candidates of its node.
-    all: Vec<Provider>,
+    all: Vec<CapabilityProvider>,
     /// The packages that registries list, each with its place in their order.
     listed: FxHashMap<PackageId, usize>,
     /// Whether something requires it.
@@ -38,7 +38,7 @@ struct Providers {
 
 /// A possible provider of a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Provider {
+pub(crate) enum CapabilityProvider {
     /// A package of the workspace.
     Local(PackageId),
     /// A package, in some of its versions. A package with versions outside its default channel is listed
@@ -46,7 +46,7 @@ pub(crate) enum Provider {
     Package(PackageIndex, PositionSet),
 }
 
-impl Provider {
+impl CapabilityProvider {
     /// The package, unless it is the workspace's own.
     pub(crate) fn package(&self) -> Option<(PackageIndex, &PositionSet)> {
         match self {
@@ -78,22 +78,22 @@ struct Rank<'r> {
 
 impl Capabilities {
     /// The capability of a name, if it is known.
-    pub(crate) fn find(&self, name: &str) -> Option<Capability> {
+    pub(crate) fn find(&self, name: &str) -> Option<CapabilityIndex> {
         self.by_name.get(name).copied()
     }
 
     /// The capability of a name, which is created if it is not known; the workspace's own providers come
     /// first.
-    pub(super) fn find_or_add(&mut self, own: &OwnCapabilities, name: &str) -> Capability {
+    pub(super) fn find_or_add(&mut self, own: &OwnCapabilities, name: &str) -> CapabilityIndex {
         if let Some(known) = self.find(name) {
             return known;
         }
-        let capability = Capability(self.known.len());
+        let capability = CapabilityIndex(self.known.len());
         // The positions of this node are indices into `all`, so it only ever grows at its end.
         let own = own.provides.get(name).into_iter().flatten();
         self.known.push(Providers {
             name: name.into(),
-            all: own.cloned().map(Provider::Local).collect(),
+            all: own.cloned().map(CapabilityProvider::Local).collect(),
             listed: FxHashMap::default(),
             is_required: false,
             is_handed_out: false,
@@ -103,20 +103,23 @@ impl Capabilities {
     }
 
     /// The name of a capability.
-    pub(crate) fn name(&self, Capability(index): Capability) -> &str {
+    pub(crate) fn name(&self, CapabilityIndex(index): CapabilityIndex) -> &str {
         &self.known[index].name
     }
 
     /// The possible providers of a capability.
-    pub(crate) fn providers(&self, Capability(index): Capability) -> &[Provider] {
+    pub(crate) fn providers(
+        &self,
+        CapabilityIndex(index): CapabilityIndex,
+    ) -> &[CapabilityProvider] {
         &self.known[index].all
     }
 
     /// Returns all possible providers of a capability, as candidates of its node.
-    pub(super) fn hand_out(&mut self, Capability(index): Capability) -> PositionSet {
+    pub(super) fn hand_out(&mut self, CapabilityIndex(index): CapabilityIndex) -> PositionSet {
         let known = &mut self.known[index];
         known.is_handed_out = true;
-        PositionSet::between(0, known.all.len() as Position)
+        PositionSet::position_range(0, known.all.len() as Position)
     }
 
     /// Whether anything known requires a capability.
@@ -127,20 +130,21 @@ impl Capabilities {
     /// Whether a package provides anything that is required.
     pub(crate) fn is_provider(&self, of: PackageIndex) -> bool {
         let required = self.known.iter().filter(|known| known.is_required);
-        let mut providers = required.flat_map(|known| &known.all).filter_map(Provider::package);
+        let mut providers =
+            required.flat_map(|known| &known.all).filter_map(CapabilityProvider::package);
         providers.any(|(place, _)| place == of)
     }
 
     /// Whether something requires a capability.
-    pub(super) fn is_required(&self, Capability(index): Capability) -> bool {
+    pub(super) fn is_required(&self, CapabilityIndex(index): CapabilityIndex) -> bool {
         self.known[index].is_required
     }
 
     /// Notes that something requires a capability, for which a registry lists these packages; returns whether
     /// nothing required it before.
-    pub(super) fn require(
+    pub(super) fn note_required(
         &mut self,
-        Capability(index): Capability,
+        CapabilityIndex(index): CapabilityIndex,
         listed: Vec<PackageId>,
     ) -> bool {
         let known = &mut self.known[index];
@@ -161,10 +165,10 @@ impl Capabilities {
         place: PackageIndex,
         versions: PositionSet,
     ) -> bool {
-        let Capability(index) = self.find_or_add(own, name);
+        let CapabilityIndex(index) = self.find_or_add(own, name);
         let known = &mut self.known[index];
         // Before it was handed out, nobody has seen a set that lacks this position.
-        known.all.push(Provider::Package(place, versions));
+        known.all.push(CapabilityProvider::Package(place, versions));
         known.is_handed_out
     }
 
@@ -177,10 +181,10 @@ impl Capabilities {
         place: PackageIndex,
         position: Position,
     ) -> bool {
-        let Capability(index) = self.find_or_add(own, name);
+        let CapabilityIndex(index) = self.find_or_add(own, name);
         // Of a package that is there twice, this is the entry of its default channel.
         let known = self.known[index].all.iter_mut().find_map(|provider| match provider {
-            Provider::Package(own, versions) if *own == place => Some(versions),
+            CapabilityProvider::Package(own, versions) if *own == place => Some(versions),
             _ => None,
         });
         let one = PositionSet::singleton(position);
@@ -204,14 +208,14 @@ impl Capabilities {
         chosen: &dyn Fn(PackageIndex, &PositionSet) -> Option<Position>,
     ) -> Option<ChosenPackage> {
         let providers = self.providers(self.find(name)?);
-        let mut packages = providers.iter().rev().filter_map(Provider::package);
+        let mut packages = providers.iter().rev().filter_map(CapabilityProvider::package);
         let package = packages.find_map(|(place, versions)| {
             Some(ChosenPackage::Candidate(place, chosen(place, versions)?))
         });
         package.or_else(|| {
             providers.iter().find_map(|provider| match provider {
-                Provider::Local(id) => Some(ChosenPackage::Local(id.clone())),
-                Provider::Package(..) => None,
+                CapabilityProvider::Local(id) => Some(ChosenPackage::Local(id.clone())),
+                CapabilityProvider::Package(..) => None,
             })
         })
     }
@@ -222,7 +226,7 @@ impl Packages<'_> {
     /// the order in which registries list them, with versions in the default channel before others.
     pub(crate) fn preferred_provider(
         &self,
-        Capability(index): Capability,
+        CapabilityIndex(index): CapabilityIndex,
         set: &PositionSet,
     ) -> Option<Position> {
         let known = &self.capabilities.known[index];
@@ -233,8 +237,8 @@ impl Packages<'_> {
     }
 
     /// The possible providers of a capability, the preferred first, and whether a registry lists them.
-    pub(crate) fn ranked_providers(&self, name: &str) -> Vec<(&Provider, bool)> {
-        let Some(Capability(index)) = self.capabilities.find(name) else { return Vec::new() };
+    pub(crate) fn ranked_providers(&self, name: &str) -> Vec<(&CapabilityProvider, bool)> {
+        let Some(CapabilityIndex(index)) = self.capabilities.find(name) else { return Vec::new() };
         let known = &self.capabilities.known[index];
         let mut ranks: Vec<Rank<'_>> =
             (0..known.all.len()).map(|index| self.rank(known, index)).collect();
@@ -259,8 +263,8 @@ impl Packages<'_> {
             let ranked = self.ranked_providers(&name);
             let mut places = BTreeSet::new();
             let is_met = ranked.iter().any(|(provider, _)| match provider {
-                Provider::Local(_) => true,
-                Provider::Package(place, _) => {
+                CapabilityProvider::Local(_) => true,
+                CapabilityProvider::Package(place, _) => {
                     places.insert(*place);
                     is_there(*place)
                 }
@@ -290,7 +294,7 @@ impl Packages<'_> {
     }
 
     /// What every version of every provider requires in turn, as far as it was read.
-    fn required_by_all(&self, providers: &[(&Provider, bool)]) -> Vec<&String> {
+    fn required_by_all(&self, providers: &[(&CapabilityProvider, bool)]) -> Vec<&String> {
         let versions = providers.iter().filter_map(|(provider, _)| provider.package());
         let mut required = versions.flat_map(|(place, versions)| {
             let package = self.get(place);
@@ -311,10 +315,10 @@ impl Packages<'_> {
 
     fn rank<'r>(&'r self, known: &'r Providers, index: usize) -> Rank<'r> {
         match &known.all[index] {
-            Provider::Local(id) => {
+            CapabilityProvider::Local(id) => {
                 Rank { is_fetched: false, is_unlocked: false, listed: 0, id, index }
             }
-            Provider::Package(place, versions) => {
+            CapabilityProvider::Package(place, versions) => {
                 let package = self.get(*place);
                 Rank {
                     // The order of the fields is the order of the preferences. A locked provider comes before what

@@ -15,7 +15,7 @@ use super::{Packages, World};
 use crate::node::{MajorLine, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::positions::PositionSet;
 use crate::releases::{Position, Releases};
-use crate::universe::{Candidate, Level, Unavailable};
+use crate::universe::{Candidate, GraphLevel, Unavailable};
 
 /// The most versions that are read in vain.
 const MOST: usize = 20_000;
@@ -40,7 +40,7 @@ pub(crate) fn explore(world: &mut World<'_>, nodes: &FxHashSet<Node>) -> Result<
         let place = PackageIndex(next);
         // The manifests of a repository would have to be fetched one by one.
         let package = world.package(place);
-        let known = if package.releases.is_repository() { 0 } else { package.releases.len() };
+        let known = if package.releases.has_commits() { 0 } else { package.releases.len() };
         let allowed = package.allowed.iter();
         let versions: Vec<Position> = allowed.take_while(|at| *at < known).collect();
         for position in versions {
@@ -59,7 +59,7 @@ fn may_have_replacements(world: &World<'_>, node: Node) -> bool {
         NodeKind::Versions(MajorLine { place, .. }) | NodeKind::MajorChoice(place, _) => {
             let package = world.package(*place);
             world.packages.replacements.replacers(&package.id).is_some()
-                || package.listing().has_moved()
+                || package.registry_listing().has_moved()
         }
         _ => false,
     }
@@ -74,19 +74,19 @@ impl Packages<'_> {
         let mut met = FxHashSet::default();
         let ids: Vec<PackageId> = actual.filter(|&id| met.insert(id)).cloned().collect();
         if !ids.is_empty() {
-            self.universe.expect(Level::Releases(&ids));
+            self.universe.expect(GraphLevel::Releases(&ids));
         }
     }
 
     /// Tells the universe which requirements come next.
     pub(crate) fn expect_requirements(&self, candidates: &[(PackageIndex, Position)]) {
-        self.universe.expect(Level::Requirements(&self.releases(candidates.iter().copied())));
+        self.universe.expect(GraphLevel::Requirements(&self.releases(candidates.iter().copied())));
     }
 
     /// Tells the universe what was chosen. Of what the lock has, everything is known.
     pub(crate) fn expect_chosen(&self, chosen: impl Iterator<Item = (PackageIndex, Position)>) {
         let new = chosen.filter(|&(place, position)| !self.get(place).is_locked(position));
-        self.universe.expect(Level::Chosen(&self.releases(new)));
+        self.universe.expect(GraphLevel::Chosen(&self.releases(new)));
     }
 
     fn releases(

@@ -33,9 +33,9 @@ use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::unfinished::{NAMED, Unfinished};
 use crate::universe::{Requirement, Unavailable, Universe};
-use crate::{Majors, Request, Root};
+use crate::{Majors, RootRequirer, SelectionRequest};
 
-pub(super) use self::capabilities::{ChosenPackage, Provider};
+pub(super) use self::capabilities::{CapabilityProvider, ChosenPackage};
 pub(super) use self::explore::{explore, look_ahead};
 pub(super) use self::needs::RequirementSet;
 use self::nodes::Nodes;
@@ -60,7 +60,7 @@ pub(super) struct World<'a> {
     notes_askers: bool,
     is_explored: bool,
     /// The roots and their requirements; [`World::ask`] changes them.
-    pub(super) roots: Cow<'a, [Root]>,
+    pub(super) roots: Cow<'a, [RootRequirer]>,
     /// The capabilities that the workspace's own packages require, and which of them do.
     pub(super) own_requires: Cow<'a, OwnRequires>,
     /// The requirements from outside, of any root.
@@ -78,7 +78,7 @@ pub(super) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
+    pub(super) fn new(universe: &'a dyn Universe, request: &'a SelectionRequest) -> Self {
         let required = request.roots.iter().flat_map(|root| &root.requirements);
         Self {
             packages: Packages::new(universe, request),
@@ -111,7 +111,7 @@ impl<'a> World<'a> {
         self.packages.universe
     }
 
-    pub(super) fn request(&self) -> &'a Request {
+    pub(super) fn request(&self) -> &'a SelectionRequest {
         self.packages.request
     }
 
@@ -131,7 +131,7 @@ impl<'a> World<'a> {
         &mut self,
         requirement: &Requirement,
     ) -> Result<(PackageIndex, PositionSet), Unavailable> {
-        self.packages.accepted(requirement)
+        self.packages.find_accepted(requirement)
     }
 
     pub(super) fn kind(&self, node: Node) -> &NodeKind {
@@ -144,7 +144,7 @@ impl<'a> World<'a> {
     }
 
     /// The nodes of a package at which its candidates are chosen.
-    pub(super) fn nodes_of(&self, place: PackageIndex) -> impl Iterator<Item = Node> {
+    pub(super) fn nodes_of_package(&self, place: PackageIndex) -> impl Iterator<Item = Node> {
         self.nodes.of_package(place)
     }
 
@@ -242,7 +242,7 @@ impl<'a> World<'a> {
         if package.revision(position).is_none() && !package.is_only_pinned(position) {
             return None;
         }
-        let set = self.namers.of(Topic::Revision(place, position))?;
+        let set = self.namers.named_positions(Topic::Revision(place, position))?;
         Some(Edge { node: self.node(NodeKind::RevisionNamer(place, position)), set })
     }
 
@@ -259,7 +259,7 @@ impl<'a> World<'a> {
         self.packages.expect(required.iter().map(|&need| &self.requirement(need).id));
         let (mut edges, request) = (Vec::with_capacity(required.len()), self.request());
         for need in required {
-            if self.packages.is_own(need) {
+            if self.packages.is_resolved_to_own(need) {
                 // A package of the workspace needs no candidate. But it is then the provider of what it provides: `a`
                 // requires the member `m`, which provides `c/v1/N`, and so no other package may provide that.
                 let own = request.own_package(&self.requirement(need).id);
@@ -275,9 +275,10 @@ impl<'a> World<'a> {
                 self.note_namer(Topic::Package(place), Namer::by_name(by), position);
             }
             // A root that names a withdrawn version exactly allows it.
-            if by == Node::ROOT && matches!(self.requirement(need).spec, VersionSpec::Pin(_)) {
+            if by == Node::GRAPH_ROOT && matches!(self.requirement(need).spec, VersionSpec::Pin(_))
+            {
                 let pinned = set.iter().filter(|&at| self.packages.get(place).is_only_pinned(at));
-                let root = Namer::by_name(Node::ROOT);
+                let root = Namer::by_name(Node::GRAPH_ROOT);
                 self.packages.is_outdated |= self.namers.note_all(place, pinned, root, 0);
             }
             // If others can replace the package, each way to meet the requirement leads on from a node of its own, and
@@ -333,7 +334,7 @@ impl<'a> World<'a> {
 
     /// The edge for the requirement with this number; `None` if the workspace itself has the package.
     pub(super) fn edge_for(&mut self, need: RequirementIndex) -> Result<Option<Edge>, Unavailable> {
-        if self.packages.is_own(need) {
+        if self.packages.is_resolved_to_own(need) {
             return Ok(None);
         }
         let (place, set) = self.packages.meaning(need)?;
@@ -346,7 +347,7 @@ impl<'a> World<'a> {
 
     /// The edge to some candidates of a package.
     pub(super) fn edge_to(&mut self, place: PackageIndex, set: PositionSet) -> Edge {
-        self.nodes.edge_to(place, self.packages.get(place), set)
+        self.nodes.edge_to_candidates(place, self.packages.get(place), set)
     }
 
     /// What is there once something is chosen.
@@ -379,12 +380,12 @@ impl<'a> World<'a> {
     }
 
     /// How many majors of a package may be chosen.
-    pub(super) fn majors(&self) -> Majors {
+    pub(super) fn allowed_majors(&self) -> Majors {
         self.nodes.majors
     }
 
     /// Changes how many majors of a package may be chosen; everything that was read stays.
-    pub(super) fn allow(&mut self, majors: Majors) {
+    pub(super) fn change_majors_limit(&mut self, majors: Majors) {
         self.nodes.majors = majors;
         self.edges.clear();
     }

@@ -30,7 +30,7 @@ impl RequirementSet {
 
 /// All known requirements, and which version has which.
 #[derive(Debug, Default)]
-pub(super) struct Needs {
+pub(super) struct KnownRequirements {
     numbers: FxHashMap<Arc<Requirement>, RequirementIndex>,
     /// The numbers by the address of requirements in memory; most requirements are shared by everything that
     /// has the same.
@@ -46,19 +46,19 @@ pub(super) struct Met {
     pub(super) requirement: Arc<Requirement>,
     /// Whether the workspace itself has the package.
     pub(super) is_own: bool,
-    pub(super) meaning: Option<Meaning>,
+    pub(super) meaning: Option<RequirementMeaning>,
 }
 
 /// What a requirement means in the known world.
 #[derive(Debug)]
-pub(super) struct Meaning {
+pub(super) struct RequirementMeaning {
     pub(super) place: PackageIndex,
     pub(super) accepted: PositionSet,
     /// The lowest accepted candidate for the minimal strategy, if that was computed.
     pub(super) lowest: Option<Option<Position>>,
 }
 
-impl Needs {
+impl KnownRequirements {
     /// The number of a requirement, if it is known.
     pub(super) fn find(&self, requirement: &Requirement) -> Option<RequirementIndex> {
         self.numbers.get(requirement).copied()

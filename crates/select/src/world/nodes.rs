@@ -25,7 +25,7 @@ impl Nodes {
         Self {
             majors,
             kinds: vec![NodeKind::Root],
-            by_kind: FxHashMap::from_iter([(NodeKind::Root, Node::ROOT)]),
+            by_kind: FxHashMap::from_iter([(NodeKind::Root, Node::GRAPH_ROOT)]),
             of_packages: FxHashMap::default(),
         }
     }
@@ -55,7 +55,7 @@ impl Nodes {
     }
 
     /// The edge to some candidates of the package at `place`.
-    pub(super) fn edge_to(
+    pub(super) fn edge_to_candidates(
         &mut self,
         place: PackageIndex,
         package: &Candidates,
@@ -74,7 +74,7 @@ impl Nodes {
             _ => package.majors(&set),
         };
         if majors.len() > 1 {
-            let all = PositionSet::between(0, majors.len() as Position);
+            let all = PositionSet::position_range(0, majors.len() as Position);
             return Edge { node: self.node(NodeKind::MajorChoice(place, set)), set: all };
         }
         // A requirement that nothing meets leads to line 0 with an empty set: it fails there, whatever else leads

@@ -12,20 +12,20 @@ use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::capabilities::Capabilities;
-use super::needs::{Meaning, Needs};
+use super::needs::{KnownRequirements, RequirementMeaning};
 use super::replacements::Replacements;
 use crate::candidates::{Candidates, Inquiry, Known};
 use crate::node::{PackageIndex, RequirementIndex};
 use crate::positions::PositionSet;
 use crate::releases::{Details, Position};
 use crate::universe::{Requirement, Unavailable, Universe};
-use crate::{Bundled, Locked, Request, Statistics};
+use crate::{Bundled, CandidateOfLock, SelectionRequest, Statistics};
 
 /// The known packages.
 pub(crate) struct Packages<'a> {
     pub(super) universe: &'a dyn Universe,
-    pub(crate) request: &'a Request,
-    locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
+    pub(crate) request: &'a SelectionRequest,
+    locked: BTreeMap<&'a PackageId, Vec<&'a CandidateOfLock>>,
     /// The requirements of roots that accept only one version.
     pins: BTreeMap<&'a PackageId, Vec<&'a VersionSpec>>,
     /// The channels that roots request.
@@ -35,7 +35,7 @@ pub(crate) struct Packages<'a> {
     /// All packages that were read.
     pub(crate) known: Vec<Candidates>,
     places: FxHashMap<PackageId, PackageIndex>,
-    pub(super) needs: Needs,
+    pub(super) needs: KnownRequirements,
     pub(crate) capabilities: Capabilities,
     pub(crate) replacements: Replacements,
     /// The package ids and capabilities that something conflicts with.
@@ -47,8 +47,8 @@ pub(crate) struct Packages<'a> {
 }
 
 impl<'a> Packages<'a> {
-    pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
-        let mut locked: BTreeMap<&PackageId, Vec<&Locked>> = BTreeMap::new();
+    pub(super) fn new(universe: &'a dyn Universe, request: &'a SelectionRequest) -> Self {
+        let mut locked: BTreeMap<&PackageId, Vec<&CandidateOfLock>> = BTreeMap::new();
         for entry in &request.locked {
             locked.entry(&entry.id).or_default().push(entry);
         }
@@ -73,7 +73,7 @@ impl<'a> Packages<'a> {
             narrows_upgrades: true,
             known: Vec::new(),
             places: FxHashMap::default(),
-            needs: Needs::default(),
+            needs: KnownRequirements::default(),
             capabilities: Capabilities::default(),
             replacements: Replacements::default(),
             opponents: FxHashSet::default(),
@@ -98,7 +98,9 @@ impl<'a> Packages<'a> {
     pub(crate) fn suggest(&mut self, suggested: FxHashMap<PackageId, Vec<Position>>) {
         // A package that is read later gets its suggestion in `find`.
         for package in &mut self.known {
-            package.suggest(suggested.get(&package.id).map(Vec::as_slice).unwrap_or_default());
+            package.suggest_releases(
+                suggested.get(&package.id).map(Vec::as_slice).unwrap_or_default(),
+            );
         }
         self.suggested = suggested;
     }
@@ -132,7 +134,7 @@ impl<'a> Packages<'a> {
             None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
         };
         // What the user wants to move is not kept. It still counts as installed, because upgrades start there.
-        let kept: Vec<&Locked> =
+        let kept: Vec<&CandidateOfLock> =
             locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
         let known = Known {
             kept: &kept,
@@ -148,15 +150,17 @@ impl<'a> Packages<'a> {
             package.narrow_upgrades();
         }
         if let Some(releases) = self.suggested.get(id) {
-            package.suggest(releases);
+            package.suggest_releases(releases);
         }
         // From here on the package has a place, but `known` does not hold it yet: nothing before the `push` below may
         // call `get` with it.
         let place = PackageIndex(self.known.len());
         self.places.insert(id.clone(), place);
-        let listing = package.listing();
+        let listing = package.registry_listing();
         // Answers about capabilities and replacements that were given before may lack this package.
-        for (name, versions, preferred) in listing.provided(request.settings.capabilities.of(id)) {
+        for (name, versions, preferred) in
+            listing.provided_capabilities(request.settings.capabilities.stated_capabilities(id))
+        {
             // A package whose default channel has only some of the versions is noted twice, first with those: the place
             // among the providers is the last thing that ranks them, so its versions in the channel are tried before
             // the others.
@@ -216,7 +220,7 @@ impl<'a> Packages<'a> {
     }
 
     /// Whether the required package resolves to one of the workspace itself.
-    pub(crate) fn is_own(&self, need: RequirementIndex) -> bool {
+    pub(crate) fn is_resolved_to_own(&self, need: RequirementIndex) -> bool {
         self.needs.met[need.0].is_own
     }
 
@@ -307,9 +311,10 @@ impl<'a> Packages<'a> {
                 self.replacements.instead(&requirement).map(Arc::new).unwrap_or(requirement);
             let place = self.find(&requirement.id)?;
             let inquiry = self.inquiry();
-            let accepted = self.known[place.0].accepted(inquiry, &requirement)?;
+            let accepted = self.known[place.0].accepted_positions(inquiry, &requirement)?;
             self.note_named(place);
-            self.needs.met[need.0].meaning = Some(Meaning { place, accepted, lowest: None });
+            self.needs.met[need.0].meaning =
+                Some(RequirementMeaning { place, accepted, lowest: None });
         }
         let meaning = self.needs.met[need.0].meaning.as_ref().expect("was just found out");
         Ok((meaning.place, &meaning.accepted))
@@ -317,7 +322,7 @@ impl<'a> Packages<'a> {
 
     /// The package that a requirement names, or the override of it, and the candidates that the requirement
     /// accepts, whether or not the requirement has a number yet.
-    pub(crate) fn accepted(
+    pub(crate) fn find_accepted(
         &mut self,
         requirement: &Requirement,
     ) -> Result<(PackageIndex, PositionSet), Unavailable> {
@@ -363,7 +368,7 @@ impl<'a> Packages<'a> {
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
         let inquiry = self.inquiry();
-        let matching = self.known[place.0].matching(inquiry, requirement)?;
+        let matching = self.known[place.0].matching_candidates(inquiry, requirement)?;
         self.note_named(place);
         Ok(matching)
     }
@@ -374,7 +379,7 @@ impl<'a> Packages<'a> {
         let PackageIndex(index) = place;
         // A branch was just resolved to a commit whose version is 1.4.0. Requirements `^1` that were examined before
         // did not accept it; they do now, and so they are examined again.
-        if self.known[index].take_outdated() {
+        if self.known[index].take_outdated_sets() {
             self.is_outdated = true;
             self.needs.forget_meanings();
         }
@@ -397,7 +402,7 @@ impl<'a> Packages<'a> {
     ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
         let (mut provides, mut requires) = self.declared_capabilities(place, position)?;
         let stated = &self.request.settings.capabilities;
-        for name in stated.of(&self.known[place.0].id) {
+        for name in stated.stated_capabilities(&self.known[place.0].id) {
             if !provides.contains(name) {
                 let own = &self.request.own;
                 self.is_outdated |= self.capabilities.note_provided(own, name, place, position);
@@ -512,7 +517,7 @@ impl<'a> Packages<'a> {
 
     /// Whether the workspace itself has a package of this id, or one that provides this capability.
     pub(crate) fn is_in_workspace(&self, name: &str) -> bool {
-        let Request { own, local, .. } = self.request;
+        let SelectionRequest { own, local, .. } = self.request;
         let is_own = |id: &PackageId| own.packages.contains(id) || local.contains_key(id);
         own.provides.get(name).is_some_and(|by| by.iter().any(is_own))
             || PackageId::parse(name).is_ok_and(|id| is_own(&id))
@@ -520,7 +525,7 @@ impl<'a> Packages<'a> {
 }
 
 /// Whether `by` can replace `id` at all: not for the workspace's own packages, nor if the settings forbid it.
-fn may_replace(request: &Request, by: &PackageId, id: &PackageId) -> bool {
+fn may_replace(request: &SelectionRequest, by: &PackageId, id: &PackageId) -> bool {
     let settings = &request.settings;
     // For the last condition: if the settings say that `b` replaces `a`, nothing else does. If they say that `a`
     // replaces `a`, nothing does.

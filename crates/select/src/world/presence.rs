@@ -8,10 +8,10 @@
 
 use mu_manifest::reference::PackageId;
 
-use super::capabilities::Provider;
+use super::capabilities::CapabilityProvider;
 use super::nodes::Nodes;
 use super::packages::Packages;
-use crate::node::{Capability, Edge, NodeKind, PackageIndex};
+use crate::node::{CapabilityIndex, Edge, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::universe::Unavailable;
@@ -27,8 +27,8 @@ impl Presence<'_, '_> {
     /// The edge to the providers of a capability that `is_meant` selects.
     pub(super) fn edge_to_some(
         &mut self,
-        capability: Capability,
-        is_meant: impl Fn(&Provider) -> bool,
+        capability: CapabilityIndex,
+        is_meant: impl Fn(&CapabilityProvider) -> bool,
     ) -> Edge {
         let providers = self.packages.capabilities.providers(capability).iter();
         let meant = (0..).zip(providers).filter(|(_, provider)| is_meant(provider));
@@ -64,7 +64,7 @@ impl Presence<'_, '_> {
             let capability = self.packages.capabilities.find_or_add(own, name);
             edges.push(self.edge_to_some(
                 capability,
-                |provider| matches!(provider, Provider::Local(own) if own == id),
+                |provider| matches!(provider, CapabilityProvider::Local(own) if own == id),
             ));
         }
         edges

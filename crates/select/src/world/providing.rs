@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use mu_manifest::reference::PackageId;
 
 use super::World;
-use super::capabilities::Provider;
+use super::capabilities::CapabilityProvider;
 use crate::namers::{Namer, Topic};
-use crate::node::{Capability, Edge, Node, NodeKind, PackageIndex};
+use crate::node::{CapabilityIndex, Edge, Node, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::universe::Unavailable;
@@ -23,7 +23,7 @@ impl World<'_> {
         &mut self,
         name: &str,
         near: &PackageId,
-    ) -> Result<(Capability, Vec<PackageIndex>), Unavailable> {
+    ) -> Result<(CapabilityIndex, Vec<PackageIndex>), Unavailable> {
         let listed = self.universe().providing(name, near)?;
         let request = self.request();
         // What the settings say comes before what registries list.
@@ -43,7 +43,7 @@ impl World<'_> {
             places.push(self.packages.find(id)?);
         }
         let capability = self.packages.capabilities.find_or_add(&request.own, name);
-        let is_new = self.packages.capabilities.require(capability, listed);
+        let is_new = self.packages.capabilities.note_required(capability, listed);
         // Earlier edges to its providers did not say that something must require them.
         // As long as no edges are kept, as for what the root requires in a first search, nothing can be outdated.
         self.packages.is_outdated |= is_new && !self.edges.is_empty();
@@ -56,7 +56,7 @@ impl World<'_> {
         let mut edges = Vec::new();
         for (name, by) in required.iter() {
             for near in by.values() {
-                edges.push(self.edge_to_provider(name, near, Node::ROOT, 0)?);
+                edges.push(self.edge_to_provider(name, near, Node::GRAPH_ROOT, 0)?);
             }
         }
         edges.dedup();
@@ -103,12 +103,12 @@ impl World<'_> {
     /// requires them.
     pub(super) fn edges_of_provider(
         &mut self,
-        capability: Capability,
+        capability: CapabilityIndex,
         provider: Position,
     ) -> Vec<Edge> {
         let provider = self.packages.capabilities.providers(capability)[provider as usize].clone();
         // A package of the workspace is there anyway.
-        let Provider::Package(place, versions) = provider else { return Vec::new() };
+        let CapabilityProvider::Package(place, versions) = provider else { return Vec::new() };
         let mut edges = vec![self.edge_to(place, versions)];
         // If nothing requires the capability, only the provider itself leads here, and it was chosen for another
         // reason.
@@ -126,7 +126,7 @@ impl World<'_> {
             self.notes_askers = true;
             self.packages.is_outdated = true;
         }
-        let set = self.namers.of(Topic::Package(place))?;
+        let set = self.namers.named_positions(Topic::Package(place))?;
         Some(Edge { node: self.node(NodeKind::PackageRequirer(place)), set })
     }
 
@@ -163,7 +163,7 @@ impl World<'_> {
                 provider.package().is_some_and(|(own, _)| own == place)
             }));
             if let Some(most) = self.slots {
-                let set = PositionSet::between(0, most);
+                let set = PositionSet::position_range(0, most);
                 edges.push(Edge { node: self.node(NodeKind::SlotChoice(place)), set });
             }
         }

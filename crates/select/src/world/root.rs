@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pubgrub::VersionSet;
 
 use super::World;
-use crate::Root;
+use crate::RootRequirer;
 use crate::namers::{Namer, Topic};
 use crate::node::{Edge, Node, NodeKind};
 use crate::positions::PositionSet;
@@ -14,9 +14,9 @@ use crate::universe::Unavailable;
 
 impl World<'_> {
     /// Changes the requirements from outside; everything that was read stays.
-    pub(crate) fn ask(&mut self, roots: Vec<Root>) {
+    pub(crate) fn ask(&mut self, roots: Vec<RootRequirer>) {
         // If the old roots named a revision, edges say that it needs no other namer. That may be wrong now.
-        if self.namers.forget(Node::ROOT) {
+        if self.namers.forget(Node::GRAPH_ROOT) {
             self.edges.clear();
         }
         self.roots = Cow::Owned(roots);
@@ -25,7 +25,7 @@ impl World<'_> {
     }
 
     /// Whether something outside the graph requires the package of `node`.
-    pub(crate) fn is_direct(&self, node: Node) -> bool {
+    pub(crate) fn is_directly_required(&self, node: Node) -> bool {
         self.place(node).is_some_and(|place| self.direct.contains(&self.package(place).id))
     }
 
@@ -37,7 +37,7 @@ impl World<'_> {
                 if self.notes_askers
                     && let Some(place) = self.place(edge.node)
                 {
-                    self.note_namer(Topic::Package(place), Namer::by_name(Node::ROOT), 0);
+                    self.note_namer(Topic::Package(place), Namer::by_name(Node::GRAPH_ROOT), 0);
                 }
             }
             return Ok(edges);
@@ -47,7 +47,7 @@ impl World<'_> {
         // First requirements, then capabilities, then conflicts, each sorted: the order in which members are read
         // changes nothing.
         let required = required.map(|requirement| self.packages.need_for(requirement)).collect();
-        let mut edges = self.edges_of(required, Node::ROOT, 0)?;
+        let mut edges = self.edges_of(required, Node::GRAPH_ROOT, 0)?;
         edges.extend(self.edges_of_own()?);
         edges.extend(self.presence().edges_apart_of_own());
         Ok(edges)
@@ -64,7 +64,7 @@ impl World<'_> {
         // A package that the root no longer leads to is not required by it, so it may be needed only for what it
         // provides. Revisions that the root named stay named: a narrowed root chooses among what the whole root allows.
         let places = edges.iter().filter_map(|edge| self.place(edge.node)).collect();
-        if self.namers.forget_packages_but(Node::ROOT, &places) {
+        if self.namers.forget_packages_but(Node::GRAPH_ROOT, &places) {
             self.edges.clear();
         }
         self.narrowed_root = Some(edges);
@@ -72,7 +72,7 @@ impl World<'_> {
 
     /// Makes the root need one of several edges, in addition to what it was narrowed to.
     pub(crate) fn demand_one_of(&mut self, edges: Vec<Edge>) {
-        let set = PositionSet::between(0, edges.len() as Position);
+        let set = PositionSet::position_range(0, edges.len() as Position);
         let node = self.node(NodeKind::EdgeChoice);
         // What was narrowed, and one of these: `Root` → `EdgeChoice {0, 1}`, whose candidate 0 → the first edge, 1 →
         // the second. The search decides these nodes first (`Turn::Raised`): otherwise it would build a whole answer

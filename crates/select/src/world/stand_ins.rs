@@ -13,7 +13,7 @@ use pubgrub::VersionSet;
 use super::World;
 use super::presence::Presence;
 use crate::conflict::{Fact, ReplacementClash, Requirer};
-use crate::core::{Group, Link};
+use crate::core::{FactGroup, GraphLink};
 use crate::namers::Namer;
 use crate::node::{Edge, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::positions::PositionSet;
@@ -77,7 +77,7 @@ impl World<'_> {
             return None;
         }
         let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
-        let set = PositionSet::between(0, 1 + by.len() as Position);
+        let set = PositionSet::position_range(0, 1 + by.len() as Position);
         Some(Edge { node: self.node(NodeKind::ReplacementChoice(need)), set })
     }
 
@@ -148,8 +148,8 @@ impl World<'_> {
 
 /// The fact of a group that starts at a way to meet a requirement, or ends at a role; `None` if it does
 /// neither.
-pub(crate) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
-    let Link { from, to, .. } = group[0];
+pub(crate) fn fact_of_replacement(world: &World<'_>, group: &FactGroup) -> Option<Vec<Fact>> {
+    let GraphLink { from, to, .. } = group[0];
     match (world.kind(from), world.kind(to)) {
         (NodeKind::ReplacementChoice(_), NodeKind::PackageRequirer(place)) => {
             let id = world.package(*place).id.clone();
@@ -169,12 +169,16 @@ pub(crate) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
 }
 
 /// What is required of a package that `by` replaces, in the words of a clash about `by`.
-pub(crate) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String {
+pub(crate) fn asked_of_replaced(world: &World<'_>, id: &PackageId, asked: &str) -> String {
     format!("{asked} (required of {})", id.short(&world.request().settings.base))
 }
 
 /// Describes a role that several packages would have.
-pub(crate) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<ReplacementClash> {
+pub(crate) fn replacement_clash(
+    world: &World<'_>,
+    node: Node,
+    groups: &[FactGroup],
+) -> Option<ReplacementClash> {
     let NodeKind::Occupant(id) = world.kind(node) else { return None };
     let links = groups.iter().flatten().filter(|link| link.to == node);
     let taking = links.filter(|link| is_taken(&link.set));

@@ -12,7 +12,7 @@ use super::rules;
 use crate::{ErrorKind, ProviderError, SafeUrl, without_secrets};
 
 /// The longest answer that is read to find out why a store refuses, in bytes.
-pub(super) const LONGEST_REASON: usize = 16 << 10;
+pub(super) const LONGEST_REFUSAL: usize = 16 << 10;
 
 /// How many characters of the store's own words are shown.
 const LONGEST_MESSAGE: usize = 200;

@@ -38,13 +38,13 @@ impl AskedServer {
     }
 
     /// Its host, and its port if that is not the usual one.
-    pub fn host_and_port(&self) -> String {
+    pub fn host_and_unusual_port(&self) -> String {
         self.0.host_and_port()
     }
 
     /// This server, under each name that passwords for it are stored for.
     fn under_all_names(&self) -> impl Iterator<Item = Self> {
-        let (scheme, host) = (self.0.scheme().to_owned(), self.host_and_port());
+        let (scheme, host) = (self.0.scheme().to_owned(), self.host_and_unusual_port());
         let others = names_of(&host).into_iter().filter(|name| *name != host);
         let others = others.filter_map(|name| SafeUrl::parse(&format!("{scheme}://{name}/")).ok());
         let others: Vec<Self> = others.map(Self).collect();
@@ -198,7 +198,7 @@ impl TokenHosts {
     }
 
     fn allow(&self, asked: &AskedServer, named: &SafeUrl) -> bool {
-        let host = asked.host_and_port();
+        let host = asked.host_and_unusual_port();
         let mut allowed = names_of(&host).into_iter().filter_map(|name| self.0.get(name));
         allowed.any(|allowed| *allowed == named.host_and_port())
     }
@@ -266,11 +266,11 @@ impl Released {
     }
 
     /// What answers a server that asks for this scheme: `Basic` only if there is a user.
-    pub(super) fn answer(&self, scheme: Scheme) -> Authorization {
+    pub(super) fn answer(&self, scheme: AuthorizationScheme) -> Authorization {
         let has_user = self.user_and_password("").is_some_and(|(user, _)| !user.is_empty());
         match scheme {
-            Scheme::Basic if has_user => self.basic(""),
-            Scheme::Basic | Scheme::Bearer => self.bearer(),
+            AuthorizationScheme::Basic if has_user => self.basic(""),
+            AuthorizationScheme::Basic | AuthorizationScheme::Bearer => self.bearer(),
         }
     }
 
@@ -312,13 +312,13 @@ impl Released {
 
 /// How a server wants to be shown what is stored for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Scheme {
+pub(super) enum AuthorizationScheme {
     #[default]
     Bearer,
     Basic,
 }
 
-impl Scheme {
+impl AuthorizationScheme {
     /// The scheme that a server asks for (`WWW-Authenticate`): `Basic` only if there is no other.
     pub(super) fn of<'value>(challenges: impl Iterator<Item = &'value str>) -> Self {
         let mut words = challenges.map(|challenge| challenge.split([' ', ',']).next());
@@ -515,7 +515,7 @@ mod tests {
 
     impl Credentials for Only {
         fn find(&self, asked: &AskedServer) -> Option<Credential> {
-            let is_it = asked.host_and_port() == self.0;
+            let is_it = asked.host_and_unusual_port() == self.0;
             is_it.then(|| Credential::token(asked, Secret::new("hunter2")))
         }
     }

@@ -159,21 +159,21 @@ impl Drop for Watched {
 const PIECE: usize = 16 << 10;
 
 /// The rest of a body.
-pub(super) struct Sending {
+pub(super) struct UnsentBody {
     left: Bytes,
     total: u64,
     number: u64,
     watch: Watch,
 }
 
-impl Sending {
+impl UnsentBody {
     /// The body of the request with this number.
     pub(super) fn new(bytes: Bytes, number: u64, watch: Watch) -> Self {
         Self { total: bytes.len() as u64, left: bytes, number, watch }
     }
 }
 
-impl Body for Sending {
+impl Body for UnsentBody {
     type Data = Bytes;
     type Error = Infallible;
 

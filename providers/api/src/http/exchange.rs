@@ -53,13 +53,13 @@ pub(super) struct Pending {
 pub(super) struct Outgoing {
     pub(super) client: Client,
     pub(super) request: Request,
-    pub(super) patience: Patience,
+    pub(super) patience: SilenceLimits,
     pub(super) watched: Option<Watched>,
 }
 
 /// How long each part of an answer may keep silent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct SilenceLimits {
     /// How long it may keep silent until its head is there.
     pub(super) head: Duration,
     /// How long it may keep silent between two pieces of its body.
@@ -81,7 +81,7 @@ impl Pace {
     /// # Errors
     ///
     /// When too few bytes arrived in the time that patience allows.
-    fn note(&mut self, waited: Duration, bytes: u64, patience: Patience) -> io::Result<()> {
+    fn note(&mut self, waited: Duration, bytes: u64, patience: SilenceLimits) -> io::Result<()> {
         self.waited += waited;
         self.bytes += bytes;
         if self.waited < patience.body {
@@ -236,7 +236,7 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse
 async fn soon(
     response: &mut reqwest::Response,
     length: u64,
-    patience: Patience,
+    patience: SilenceLimits,
     pace: &mut Pace,
     watched: Option<&Watched>,
 ) -> io::Result<(Bytes, bool)> {
@@ -254,7 +254,7 @@ async fn soon(
 /// The next piece of the body; `None` at its end.
 async fn next(
     response: &mut reqwest::Response,
-    patience: Patience,
+    patience: SilenceLimits,
     pace: &mut Pace,
     watched: Option<&Watched>,
 ) -> io::Result<Option<Bytes>> {

@@ -78,7 +78,7 @@ impl Request<'_> {
             _ => Failure::refused(&response, text),
         };
         Err(match self.said(&url, response) {
-            Some(Said { reason, is_policy }) => failure.because(reason, is_policy),
+            Some(Said { reason, is_policy }) => failure.with_server_reason(reason, is_policy),
             None => failure,
         })
     }
@@ -127,10 +127,10 @@ impl Request<'_> {
                 return hints.into_iter().fold(error, ProviderError::hint);
             }
         }
-        let host = asked.host_and_port();
+        let host = asked.host_and_unusual_port();
         let variable = or_variable(&host);
         if self.token_for(url).is_none() {
-            return error.hint(match self.stored() {
+            return error.hint(match self.stored_credential() {
                 // It is there, and was not shown.
                 Some(_) if self.authorization == Authorization::Stored => {
                     elsewhere(&host, "changes", &url.host_and_port())
@@ -156,7 +156,7 @@ impl Request<'_> {
     /// The variable that the stored token comes from, if any.
     fn variable(&self) -> Option<String> {
         let is_stored = self.authorization == Authorization::Stored;
-        let found = is_stored.then(|| self.stored()).flatten()?;
+        let found = is_stored.then(|| self.stored_credential()).flatten()?;
         found.variable().map(str::to_owned)
     }
 }

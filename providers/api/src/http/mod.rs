@@ -35,8 +35,8 @@ use url::Origin;
 pub use self::bucket::{Signed, Signer};
 pub use self::connection::Connection;
 pub use self::connection::Proxies;
+use self::credentials::AuthorizationScheme;
 pub use self::credentials::Guard;
-use self::credentials::Scheme;
 pub use self::credentials::{
     AskedServer, Authorization, Credential, Credentials, Header, NoCredentials, Recipient,
     Released, TokenHosts, Withheld, may_receive,
@@ -141,7 +141,7 @@ pub struct Http {
     /// How many requests were sent.
     sent: AtomicUsize,
     /// The servers that have required a token, and how they want it. Reading requests send it only to these.
-    asked: Mutex<HashMap<Origin, Scheme>>,
+    asked: Mutex<HashMap<Origin, AuthorizationScheme>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
     /// The servers that could not be reached, however often it was tried.

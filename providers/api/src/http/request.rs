@@ -8,12 +8,12 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, IF_NONE_MATCH};
 
-use super::event::Sending;
+use super::event::UnsentBody;
 use super::event::Watched;
-use super::exchange::{Exchange, Outgoing, Patience, Pending};
+use super::exchange::{Exchange, Outgoing, Pending, SilenceLimits};
 use super::{
-    AskedServer, Authorization, Connection, Credential, Failure, Guard, Header, Http, Recipient,
-    Response, Scheme, Secret, Signer, bucket, may_receive, rules,
+    AskedServer, Authorization, AuthorizationScheme, Connection, Credential, Failure, Guard,
+    Header, Http, Recipient, Response, Secret, Signer, bucket, may_receive, rules,
 };
 use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
@@ -198,7 +198,7 @@ impl<'http> Request<'http> {
             let mut response = self.send_to(&url)?;
             if let Some(signer) = self.signer(&url) {
                 if bucket::is_refusal(response.status()) {
-                    let body = response.excerpt(bucket::LONGEST_REASON);
+                    let body = response.excerpt(bucket::LONGEST_REFUSAL);
                     let refusal = bucket::Refusal {
                         url: &url,
                         status: response.status(),
@@ -376,7 +376,7 @@ impl<'http> Request<'http> {
                 request.headers_mut().insert(AUTHORIZATION, value);
             }
         }
-        let mut patience = Patience {
+        let mut patience = SilenceLimits {
             head: options.read_timeout,
             body: options.read_timeout,
             slowest: self.slowest.unwrap_or(options.slowest),
@@ -384,7 +384,7 @@ impl<'http> Request<'http> {
         if !self.body.is_empty() {
             patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
             *request.body_mut() = Some(match options.watch.clone() {
-                Some(watch) => reqwest::Body::wrap(Sending::new(
+                Some(watch) => reqwest::Body::wrap(UnsentBody::new(
                     self.body.clone().into(),
                     number as u64,
                     watch,
@@ -409,7 +409,7 @@ impl<'http> Request<'http> {
     }
 
     /// What is stored for the server that was asked, or is in its URL.
-    pub(super) fn stored(&self) -> Option<Credential> {
+    pub(super) fn stored_credential(&self) -> Option<Credential> {
         let asked = self.asked();
         let credentials = self.http.options.credentials.as_ref();
         Credential::stored(credentials, &asked).or_else(|| Credential::in_url(&asked))
@@ -437,7 +437,8 @@ impl<'http> Request<'http> {
                     Some(_) => Recipient::Named(url),
                     None => Recipient::Server(url),
                 };
-                let released = self.stored()?.release(recipient, &self.http.options.token_hosts);
+                let released =
+                    self.stored_credential()?.release(recipient, &self.http.options.token_hosts);
                 let asked = lock(&self.http.asked).get(&url.as_url().origin()).copied();
                 released.ok()?.answer(asked.unwrap_or_default())
             }
@@ -458,7 +459,7 @@ impl<'http> Request<'http> {
         }
         let has_token = self.may_be_shown(url).is_some();
         if has_token {
-            let scheme = Scheme::of(response.headers("www-authenticate"));
+            let scheme = AuthorizationScheme::of(response.headers("www-authenticate"));
             lock(&self.http.asked).insert(url.as_url().origin(), scheme);
         }
         has_token

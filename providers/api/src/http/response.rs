@@ -74,7 +74,7 @@ impl Response {
     }
 
     /// The length of the body, if the server gives it.
-    pub fn length(&self) -> Option<u64> {
+    pub fn content_length(&self) -> Option<u64> {
         self.answer.length
     }
 
@@ -84,7 +84,7 @@ impl Response {
     ///
     /// When the body is too long, or breaks off (which may pass).
     pub fn bytes(mut self, limit: u64, progress: &dyn Progress) -> Result<Vec<u8>, Failure> {
-        let total = self.length();
+        let total = self.content_length();
         if total.is_some_and(|length| length > limit) {
             return Err(self.too_long(limit).into());
         }

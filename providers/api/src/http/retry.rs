@@ -99,12 +99,12 @@ impl Failure {
     }
 
     /// A failure that another attempt may not meet again after this pause.
-    pub fn after(error: ProviderError, pause: Duration) -> Self {
+    pub fn after_pause(error: ProviderError, pause: Duration) -> Self {
         Self { error, may_pass: true, retry_after: Some(pause), unreachable: None }
     }
 
     /// This failure, with the reason that the server gave. Another token does not help against a policy.
-    pub(super) fn because(self, reason: String, is_policy: bool) -> Self {
+    pub(super) fn with_server_reason(self, reason: String, is_policy: bool) -> Self {
         let error = self.error.because(reason);
         let next = "the registry has a rule against it: ask those who run the registry";
         let error = if is_policy { error.hint_instead(next) } else { error };

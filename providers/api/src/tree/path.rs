@@ -130,6 +130,8 @@ pub(super) fn check_target<'target>(
     if !is_relative || target.contains('\\') || target.contains(is_invisible) {
         return Err(refuse("its target is not a relative path"));
     }
+    // Only at its beginning may a target climb, and not above the package: behind a folder, `..` would lead out of whatever that
+    // folder is a link to, which nobody can tell from the text.
     let depth = path.matches('/').count();
     let mut climbed = 0;
     let mut descending = false;

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use git2::Oid;
 use mu_provider::{ProviderError, TreeError, TreeWriter};
 
-use crate::snapshot::{Kind, Snapshot};
+use crate::snapshot::{CommitFiles, Kind};
 use mu_provider::threads::lock;
 
 /// A file or link that is to be written.
@@ -27,7 +27,7 @@ const AHEAD: u64 = 8 << 20;
 
 /// Writes `files`, and returns those that are only pointers of Git LFS.
 pub(super) fn write<'files>(
-    snapshot: &Snapshot<'_>,
+    snapshot: &CommitFiles<'_>,
     files: &'files [File],
     tree: &mut TreeWriter,
 ) -> Result<Vec<&'files File>, ProviderError> {
@@ -66,7 +66,12 @@ pub(super) fn write<'files>(
 
 type Content = Result<Vec<u8>, ProviderError>;
 
-fn read_ahead(snapshot: &Snapshot<'_>, files: &[File], room: &Room, sender: SyncSender<Content>) {
+fn read_ahead(
+    snapshot: &CommitFiles<'_>,
+    files: &[File],
+    room: &Room,
+    sender: SyncSender<Content>,
+) {
     for file in files {
         room.take(snapshot.repository.database.size(file.oid));
         let content = snapshot.blob(file.oid, &mut |data| data.to_vec());

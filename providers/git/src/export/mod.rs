@@ -13,7 +13,7 @@ use self::files::File;
 use crate::config_text::Submodules;
 use crate::remote_url::RemoteUrl;
 use crate::repositories::Repositories;
-use crate::snapshot::{Entry, Kind, Led, Snapshot};
+use crate::snapshot::{CommitFiles, Entry, Kind, Led};
 use crate::words::printable;
 
 /// How deep submodules may lie in submodules.
@@ -24,7 +24,7 @@ const MOST: usize = 256;
 const NAMED: usize = 3;
 
 /// An export in progress.
-pub(crate) struct Export<'call> {
+pub(crate) struct RunningExport<'call> {
     repositories: &'call Repositories,
     tree: &'call mut TreeWriter,
     progress: &'call dyn Progress,
@@ -38,7 +38,7 @@ pub(crate) struct Export<'call> {
 
 /// The repository whose files are written.
 struct Source<'call> {
-    snapshot: Snapshot<'call>,
+    snapshot: CommitFiles<'call>,
     submodules: Option<Submodules>,
     /// Files that are still to be written.
     files: Vec<File>,
@@ -51,7 +51,7 @@ struct Source<'call> {
 }
 
 impl<'call> Source<'call> {
-    fn new(snapshot: Snapshot<'call>) -> Self {
+    fn new(snapshot: CommitFiles<'call>) -> Self {
         Self {
             snapshot,
             submodules: None,
@@ -63,7 +63,7 @@ impl<'call> Source<'call> {
     }
 }
 
-impl<'call> Export<'call> {
+impl<'call> RunningExport<'call> {
     /// Writes into `tree`.
     pub(crate) fn new(
         repositories: &'call Repositories,
@@ -82,7 +82,11 @@ impl<'call> Export<'call> {
     }
 
     /// Writes the files of `folder` in a commit.
-    pub(crate) fn run(mut self, snapshot: Snapshot<'_>, folder: &str) -> Result<(), ProviderError> {
+    pub(crate) fn run(
+        mut self,
+        snapshot: CommitFiles<'_>,
+        folder: &str,
+    ) -> Result<(), ProviderError> {
         let (inside, entries) = snapshot.folder(folder)?;
         self.enter(&mut Source::new(snapshot), entries, &inside, b"")?;
         if let Some(first) = self.pointers.first() {
@@ -103,7 +107,7 @@ impl<'call> Export<'call> {
         inside: &[u8],
         at: &[u8],
     ) -> Result<(), ProviderError> {
-        let Snapshot { repository, commit, .. } = source.snapshot;
+        let CommitFiles { repository, commit, .. } = source.snapshot;
         self.above.push((repository.remote.key(), commit));
         // Nothing is written before everything is known: a few bytes can name a tree many times.
         self.folder(source, entries, inside, at)?;
@@ -245,7 +249,7 @@ impl<'call> Export<'call> {
         if self.above.contains(&(url.key(), commit)) {
             return Err(refuse("it contains itself".to_owned()));
         }
-        let written = Snapshot::open(&repository, commit, self.progress).and_then(|snapshot| {
+        let written = CommitFiles::open(&repository, commit, self.progress).and_then(|snapshot| {
             let (_, entries) = snapshot.folder("")?;
             self.enter(&mut Source::new(snapshot), entries, b"", at)
         });
@@ -253,7 +257,7 @@ impl<'call> Export<'call> {
     }
 }
 
-fn read_gitmodules(snapshot: &Snapshot<'_>) -> Result<Submodules, ProviderError> {
+fn read_gitmodules(snapshot: &CommitFiles<'_>) -> Result<Submodules, ProviderError> {
     let (_, root) = snapshot.folder("")?;
     let file = root.iter().find(|entry| entry.name == b".gitmodules" && entry.kind == Kind::File);
     match file {

@@ -25,7 +25,7 @@ const LARGEST: u64 = 1 << 30;
 const MOST_REFS: usize = 500_000;
 
 /// Whether a file is a bundle.
-pub(super) fn is_bundle(path: &Path) -> bool {
+pub(super) fn is_git_bundle(path: &Path) -> bool {
     fs::open(path).is_ok_and(|file| {
         line(&mut BufReader::new(file)).is_ok_and(|line| SIGNATURES.contains(&line.as_str()))
     })

@@ -62,7 +62,7 @@ pub(super) struct Access<'call> {
 
 /// A stored token, for a program that asks for a user and a password.
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct StoredToken {
     /// The scheme, host and port that it is for.
     pub(crate) place: String,
     pub(crate) user: String,
@@ -70,7 +70,7 @@ pub(crate) struct Token {
 }
 
 impl Offer {
-    pub(super) fn authorization(&self) -> Authorization {
+    pub(super) fn to_authorization(&self) -> Authorization {
         match self.from {
             Found::Header => self.released.bearer(),
             Found::Stored | Found::Helper => self.released.basic(&self.user),
@@ -147,21 +147,21 @@ impl GitCredentials {
     }
 
     /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
-    pub(super) fn token(&self, remote: &RemoteUrl) -> Option<Token> {
+    pub(super) fn token(&self, remote: &RemoteUrl) -> Option<StoredToken> {
         let is_web = matches!(remote.scheme, Scheme::Https | Scheme::Http);
         if !is_web || !remote.url.is_confidential() {
             return None;
         }
         let Offer { released, user, .. } = self.stored(remote)?;
         let (user, password) = released.user_and_password(&user)?;
-        Some(Token { place: origin(&remote.url), user, password })
+        Some(StoredToken { place: origin(&remote.url), user, password })
     }
 
     /// Remembers whether an offer was accepted, and tells the helper that it came from.
     pub(super) fn judge(&self, remote: &RemoteUrl, offer: &Offer, accepted: bool) {
         if accepted {
             let mut known = lock(&self.accepted);
-            known.insert(origin(&remote.url), offer.authorization());
+            known.insert(origin(&remote.url), offer.to_authorization());
         }
         let known = offer.released.user_and_password(&offer.user);
         if let Some((user, password)) = known.filter(|_| offer.from == Found::Helper) {

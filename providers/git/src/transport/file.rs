@@ -26,7 +26,7 @@ pub(super) fn open(
     programs: &GitPrograms,
 ) -> Result<Box<dyn Session>, ProviderError> {
     let path = remote.folder().ok_or_else(|| not_a_repository(remote))?;
-    if bundle::is_bundle(&path) {
+    if bundle::is_git_bundle(&path) {
         return open_bundle(remote, &path);
     }
     let folder = Some(path).filter(|folder| is_repository(folder));

@@ -50,7 +50,7 @@ pub(super) fn open(
     while response.status() == 401 && response.url().is_same_server(&url) {
         let Some(offer) = offers.next() else { break };
         let offer = offer?;
-        authorization = offer.authorization();
+        authorization = offer.to_authorization();
         response = ask(&authorization)?;
         let is_refused = response.status() == 401;
         // A host that a redirect leads to did not get these credentials, so its answer says nothing about

@@ -25,7 +25,7 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, ProviderError, causes};
 
-pub(crate) use self::credentials::Token;
+pub(crate) use self::credentials::StoredToken;
 pub(crate) use self::session::{ReceiveError, Session};
 
 use self::credentials::{Access, GitCredentials};
@@ -75,7 +75,7 @@ impl Transports {
     }
 
     /// The token that mu has for a remote on a web server, under the URL that the user's settings give it.
-    pub(crate) fn token(&self, remote: &RemoteUrl) -> Result<Option<Token>, ProviderError> {
+    pub(crate) fn token(&self, remote: &RemoteUrl) -> Result<Option<StoredToken>, ProviderError> {
         let other = self.settings().instead_of(remote)?;
         Ok(self.credentials.token(other.as_ref().map_or(remote, |other| &other.remote)))
     }

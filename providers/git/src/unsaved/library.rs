@@ -9,7 +9,7 @@ use git2::{
 use mu_provider::Commit;
 use mu_provider::fs;
 
-use super::{Found, Kind, Looked, Own, Pushed, Tips, WorkState, first_place, is_inside};
+use super::{Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, first_place, is_inside};
 use crate::ref_name;
 
 /// What a clone has: its own work, and its submodules.
@@ -220,7 +220,9 @@ fn remotes(repository: &Repository) -> Result<BTreeSet<String>, git2::Error> {
 }
 
 /// Where the commit that is checked out was pushed to.
-pub(super) fn pushed_to(repository: &Repository) -> Result<Option<Pushed>, git2::Error> {
+pub(super) fn git2_pushed_branch(
+    repository: &Repository,
+) -> Result<Option<PushedBranch>, git2::Error> {
     let head = repository.head()?;
     let (commit, own) = (head.peel_to_commit()?.id(), head.shorthand().unwrap_or_default());
     let mut places = Vec::new();
@@ -240,7 +242,7 @@ pub(super) fn pushed_to(repository: &Repository) -> Result<Option<Pushed>, git2:
 }
 
 /// The branch, the commit, and how many files differ from it.
-pub(super) fn work_state(repository: &Repository) -> Result<WorkState, git2::Error> {
+pub(super) fn git2_work_state(repository: &Repository) -> Result<WorkState, git2::Error> {
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true);
     let changed = repository.statuses(Some(&mut options))?.len();

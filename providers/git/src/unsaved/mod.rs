@@ -123,8 +123,9 @@ impl LocalGit {
             if !is_seen {
                 let name = folder.strip_prefix(&modules).unwrap_or(&folder).to_string_lossy();
                 let by_library = |repository: &Repository| library::history(repository, None, tips);
-                let by_program =
-                    |stand_in: &StandIn| program::history(stand_in, &self.programs, None, tips);
+                let by_program = |stand_in: &StandIn| {
+                    program::git_program_history(stand_in, &self.programs, None, tips)
+                };
                 note(&below(&name), self.of(&folder, &by_library, &by_program)?, all);
             }
         }
@@ -137,9 +138,10 @@ impl LocalGit {
     /// # Errors
     ///
     /// When the clone cannot be read.
-    pub fn pushed_to(&self, folder: &Path) -> Result<Option<Pushed>, SurroundingsError> {
-        let by_program = |stand_in: &StandIn| program::pushed_to(stand_in, &self.programs);
-        self.of(folder, &library::pushed_to, &by_program)
+    pub fn pushed_to(&self, folder: &Path) -> Result<Option<PushedBranch>, SurroundingsError> {
+        let by_program =
+            |stand_in: &StandIn| program::git_program_pushed_branch(stand_in, &self.programs);
+        self.of(folder, &library::git2_pushed_branch, &by_program)
     }
 
     /// Looks at the clone in `folder`, without asking any remote.
@@ -148,8 +150,9 @@ impl LocalGit {
     ///
     /// When the clone cannot be read.
     pub fn work_state(&self, folder: &Path) -> Result<WorkState, SurroundingsError> {
-        let by_program = |stand_in: &StandIn| program::work_state(stand_in, &self.programs);
-        self.of(folder, &library::work_state, &by_program)
+        let by_program =
+            |stand_in: &StandIn| program::git_program_work_state(stand_in, &self.programs);
+        self.of(folder, &library::git2_work_state, &by_program)
     }
 }
 
@@ -174,10 +177,10 @@ fn why_silent(error: &ProviderError) -> String {
 
 /// Of the branches of remotes that have a commit (the remote, its URL, the branch), the one that it was pushed to: first of `origin`, and
 /// one called like its `own` branch.
-fn first_place(places: Vec<(String, String, String)>, own: &str) -> Option<Pushed> {
+fn first_place(places: Vec<(String, String, String)>, own: &str) -> Option<PushedBranch> {
     let places = places.into_iter().filter(|(_, _, branch)| branch != "HEAD");
     let first = places.min_by_key(|(name, _, branch)| (name != "origin", branch != own));
-    first.map(|(_, url, branch)| Pushed { url, branch })
+    first.map(|(_, url, branch)| PushedBranch { url, branch })
 }
 
 /// The repositories of submodules, at any depth: a name may contain slashes.
@@ -205,7 +208,7 @@ fn is_inside(root: &Path, url: &str) -> bool {
 
 /// A branch of a remote: the URL of the remote, and the branch's name there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pushed {
+pub struct PushedBranch {
     /// The URL.
     pub url: String,
     /// The name.

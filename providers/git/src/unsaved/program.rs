@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mu_provider::Commit;
 use mu_provider::fs;
 
-use super::{Found, Kind, Looked, Own, Pushed, Tips, WorkState, first_place, is_inside};
+use super::{Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, first_place, is_inside};
 use crate::programs::GitPrograms;
 use crate::stand_in::{StandIn, StandInError};
 
@@ -37,14 +37,14 @@ pub(super) fn look(
     let worktrees = fs::entries_if_there(&stand_in.place().common.join("worktrees"))?;
     let worktrees = worktrees.iter().map(|one| one.file_name().to_string_lossy().into_owned());
     found.push((Kind::Worktree, worktrees.collect()));
-    found.extend(history(stand_in, programs, base, tips)?);
+    found.extend(git_program_history(stand_in, programs, base, tips)?);
     let entries = stand_in.entries(programs)?.into_iter();
     let submodules = entries.filter(|entry| entry.is_submodule()).map(|entry| entry.path);
     Ok(Looked { found, submodules: submodules.collect() })
 }
 
 /// The stashes and commits of a repository, which may be bare.
-pub(super) fn history(
+pub(super) fn git_program_history(
     stand_in: &StandIn,
     programs: &GitPrograms,
     base: Option<&Commit>,
@@ -132,7 +132,7 @@ fn commits(
     base: Option<&Commit>,
     tips: &Tips<'_>,
 ) -> Result<(Vec<String>, Vec<String>), StandInError> {
-    let references = stand_in.references(programs)?.into_iter();
+    let references = stand_in.named_commits(programs)?.into_iter();
     // The stash is reported separately.
     let own =
         references.filter(|one| !one.name.starts_with("refs/remotes/") && one.name != "refs/stash");
@@ -164,13 +164,13 @@ fn urls(stand_in: &StandIn) -> Result<BTreeSet<String>, StandInError> {
 }
 
 /// Where the commit that is checked out was pushed to.
-pub(super) fn pushed_to(
+pub(super) fn git_program_pushed_branch(
     stand_in: &StandIn,
     programs: &GitPrograms,
-) -> Result<Option<Pushed>, StandInError> {
+) -> Result<Option<PushedBranch>, StandInError> {
     let Some(head) = stand_in.checked_out_commit(programs)? else { return Ok(None) };
-    let own = stand_in.branch(programs)?.unwrap_or_default();
-    let (remotes, references) = (stand_in.remotes()?, stand_in.references(programs)?);
+    let own = stand_in.checked_out_branch(programs)?.unwrap_or_default();
+    let (remotes, references) = (stand_in.remotes()?, stand_in.named_commits(programs)?);
     let mut places = Vec::new();
     for remote in remotes {
         let Some(url) = remote.url else { continue };
@@ -185,11 +185,11 @@ pub(super) fn pushed_to(
 }
 
 /// The branch, the commit, and how many files differ from it.
-pub(super) fn work_state(
+pub(super) fn git_program_work_state(
     stand_in: &StandIn,
     programs: &GitPrograms,
 ) -> Result<WorkState, StandInError> {
     let head = stand_in.checked_out_commit(programs)?;
     let changed = stand_in.statuses(false, programs)?.len();
-    Ok(WorkState { branch: stand_in.branch(programs)?, head, changed })
+    Ok(WorkState { branch: stand_in.checked_out_branch(programs)?, head, changed })
 }

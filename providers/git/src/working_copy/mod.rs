@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use git2::Oid;
 use mu_provider::{Commit, ErrorKind, Lead, Progress, ProviderError, SafeUrl};
 
-use self::program::Access;
+use self::program::CredentialSource;
 use crate::database::Bounds;
 use crate::programs::GitPrograms;
 use crate::provider::{CheckFolder, GitOptions};
@@ -110,8 +110,8 @@ impl WorkingCopies {
             return self.clone_with_library(into, &remote, from, progress);
         }
         let remotes = || Ok(vec![remote.clone()]);
-        self.with_tokens(&Access::Own, remotes, |access| {
-            if matches!(access, Access::Tokens(_)) {
+        self.with_tokens(&CredentialSource::Own, remotes, |access| {
+            if matches!(access, CredentialSource::Tokens(_)) {
                 mu_provider::fs::remove_folder(into)?;
             }
             self.clone_with_git(access, into, &remote, from)
@@ -132,7 +132,9 @@ impl WorkingCopies {
             return Ok(commits.map(ref_name::name).collect());
         }
         let remotes = || Ok(vec![remote.clone()]);
-        self.with_tokens(&Access::Own, remotes, |access| self.tips_with_git(access, &remote))
+        self.with_tokens(&CredentialSource::Own, remotes, |access| {
+            self.tips_with_git(access, &remote)
+        })
     }
 
     /// The repository at a URL, from which clones may be made.

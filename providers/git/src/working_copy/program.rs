@@ -14,7 +14,7 @@ use mu_provider::{Commit, ErrorKind, InnerPath, ProviderError};
 use super::{Beginning, WorkingCopies, no_tag};
 use crate::config_text::Submodules;
 use crate::remote_url::RemoteUrl;
-use crate::transport::Token;
+use crate::transport::StoredToken;
 use crate::words::printable_end;
 
 /// How deep submodules may lie in submodules.
@@ -22,17 +22,17 @@ const DEEPEST: usize = 8;
 
 /// Whose credentials `git` uses.
 #[derive(Debug)]
-pub(super) enum Access {
+pub(super) enum CredentialSource {
     /// The user's own, as Git has them.
     Own,
     /// The credentials that mu has.
-    Tokens(Vec<Token>),
+    Tokens(Vec<StoredToken>),
 }
 
 impl WorkingCopies {
     pub(super) fn clone_with_git(
         &self,
-        access: &Access,
+        access: &CredentialSource,
         into: &Path,
         remote: &RemoteUrl,
         from: &Beginning<'_>,
@@ -44,7 +44,7 @@ impl WorkingCopies {
             run(command, &format!("`{remote}` cannot be cloned"))
         };
         match access {
-            Access::Own => {
+            CredentialSource::Own => {
                 let partial = clone(&["--filter=blob:none"]);
                 let is_partial = partial.is_ok();
                 if let Some(error) = partial.err().filter(is_refusal) {
@@ -57,7 +57,7 @@ impl WorkingCopies {
                 }
             }
             // The user's `git`, which has no token, could not fetch later what a clone lacks.
-            Access::Tokens(_) => drop(clone(&[])?),
+            CredentialSource::Tokens(_) => drop(clone(&[])?),
         }
         let commit = self.begin(access, into, from)?;
         let mut command = self.inside(access, into)?;
@@ -72,7 +72,7 @@ impl WorkingCopies {
     /// The commit at which the work begins.
     fn begin(
         &self,
-        access: &Access,
+        access: &CredentialSource,
         clone: &Path,
         from: &Beginning<'_>,
     ) -> Result<Commit, ProviderError> {
@@ -104,7 +104,7 @@ impl WorkingCopies {
     /// cloned; `above` are the repositories around it.
     fn submodules(
         &self,
-        access: &Access,
+        access: &CredentialSource,
         clone: &Path,
         parent: &RemoteUrl,
         above: &mut Vec<String>,
@@ -120,7 +120,7 @@ impl WorkingCopies {
         let named = Submodules::parse(&text);
         let named = named.all().map(|(path, url)| Ok((path, RemoteUrl::submodule(parent, url)?)));
         let named: Vec<(&[u8], RemoteUrl)> = named.collect::<Result<_, ProviderError>>()?;
-        let update = |access: &Access| {
+        let update = |access: &CredentialSource| {
             let mut command = self.inside(access, clone)?;
             command.args(["submodule", "--quiet", "update", "--init"]);
             run(command, &format!("the submodules of `{parent}` cannot be cloned"))
@@ -151,7 +151,7 @@ impl WorkingCopies {
 
     pub(super) fn tips_with_git(
         &self,
-        access: &Access,
+        access: &CredentialSource,
         remote: &RemoteUrl,
     ) -> Result<Vec<Commit>, ProviderError> {
         let mut command = self.git(access)?;
@@ -164,29 +164,29 @@ impl WorkingCopies {
     /// Does `work`, once more with the tokens that mu has for `remotes`, if their servers did not accept what `git` had.
     pub(super) fn with_tokens<T>(
         &self,
-        first: &Access,
+        first: &CredentialSource,
         remotes: impl FnOnce() -> Result<Vec<RemoteUrl>, ProviderError>,
-        work: impl Fn(&Access) -> Result<T, ProviderError>,
+        work: impl Fn(&CredentialSource) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
         let refusal = match work(first) {
             Err(error) if is_refusal(&error) => error,
             done => return done,
         };
-        let mut tokens: Vec<Token> = Vec::new();
+        let mut tokens: Vec<StoredToken> = Vec::new();
         for remote in remotes()? {
             let Some(token) = self.transports.token(&remote)? else { continue };
             if tokens.iter().all(|other| other.place != token.place) {
                 tokens.push(token);
             }
         }
-        if tokens.is_empty() { Err(refusal) } else { work(&Access::Tokens(tokens)) }
+        if tokens.is_empty() { Err(refusal) } else { work(&CredentialSource::Tokens(tokens)) }
     }
 
     /// `git`, which may fetch what a clone without all files still lacks.
-    fn git(&self, access: &Access) -> Result<Command, ProviderError> {
+    fn git(&self, access: &CredentialSource) -> Result<Command, ProviderError> {
         let mut command = self.programs.git().map_err(not_run)?;
         command.env_remove("GIT_NO_LAZY_FETCH").stdin(Stdio::null());
-        if let Access::Tokens(tokens) = access {
+        if let CredentialSource::Tokens(tokens) = access {
             self.give(&mut command, tokens);
         }
         Ok(command)
@@ -194,7 +194,7 @@ impl WorkingCopies {
 
     /// Gives `git` tokens: a credential helper for each place, in the environment alone, which takes the token from there. The
     /// user's helpers for that place are left out, because Git would have them store it.
-    fn give(&self, command: &mut Command, tokens: &[Token]) {
+    fn give(&self, command: &mut Command, tokens: &[StoredToken]) {
         let known = self.programs.variable("GIT_CONFIG_COUNT").and_then(|text| text.parse().ok());
         let mut count: usize = known.unwrap_or(0);
         for (number, token) in tokens.iter().enumerate() {
@@ -214,7 +214,7 @@ impl WorkingCopies {
         command.env("GIT_CONFIG_COUNT", count.to_string());
     }
 
-    fn inside(&self, access: &Access, clone: &Path) -> Result<Command, ProviderError> {
+    fn inside(&self, access: &CredentialSource, clone: &Path) -> Result<Command, ProviderError> {
         let mut command = self.git(access)?;
         command.arg("-C").arg(clone);
         Ok(command)

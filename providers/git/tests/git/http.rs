@@ -96,7 +96,7 @@ struct Token(String);
 
 impl Credentials for Token {
     fn find(&self, asked: &AskedServer) -> Option<Credential> {
-        let is_it = asked.host_and_port() == self.0;
+        let is_it = asked.host_and_unusual_port() == self.0;
         is_it.then(|| Credential::token(asked, Secret::new("hunter2")))
     }
 }

@@ -7,7 +7,7 @@ use flate2::bufread::GzDecoder;
 use mu_provider::{Limits, TreeError};
 
 use super::tar::{self, Sink};
-use super::{ArchiveError, Layout};
+use super::{ArchiveError, ArchiveLayout};
 
 /// Among how many of its first entries the manifest of a package is.
 pub const EARLY: usize = 1_000;
@@ -21,7 +21,7 @@ pub fn lacks_early(archive: &[u8], names: &[&str]) -> Result<bool, ArchiveError>
     let left = Limits::default().most_from(archive.len() as u64);
     let mut look = Look { names, seen: 0, left, ends: None };
     let inflate = BufReader::with_capacity(128 << 10, GzDecoder::new(archive));
-    let read = tar::unpack(inflate, Layout::Files, &mut look);
+    let read = tar::unpack(inflate, ArchiveLayout::Files, &mut look);
     match (look.ends, read) {
         (Some(Ends::Found), _) | (None, Ok(())) => Ok(false),
         (Some(Ends::TooLate), _) => Ok(true),

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 pub(super) const BLOCK: usize = 512;
 
 /// A header with a valid checksum.
-pub(super) struct Header<'block> {
+pub(super) struct TarHeader<'block> {
     block: &'block [u8; BLOCK],
 }
 
-impl<'block> Header<'block> {
+impl<'block> TarHeader<'block> {
     /// The header in `block`, if its checksum is right.
     pub(super) fn new(block: &'block [u8; BLOCK]) -> Result<Self, &'static str> {
         // The checksum covers the header with spaces in place of the checksum.

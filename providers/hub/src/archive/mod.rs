@@ -109,7 +109,7 @@ impl From<io::Error> for ArchiveError {
 
 /// Where the files of a package are in its archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layout {
+pub enum ArchiveLayout {
     /// At its top, as mu and hubs have it.
     #[default]
     Files,
@@ -119,7 +119,7 @@ pub enum Layout {
     InFolder,
 }
 
-impl Layout {
+impl ArchiveLayout {
     /// What the lines of a hub say in `locator` of archives that other tools have made.
     const NAMED: [(Self, &str); 2] = [(Self::InFolder, "in-folder"), (Self::Layer, "layer")];
 
@@ -142,7 +142,7 @@ impl Layout {
 ///
 /// When the archive is damaged or hostile, or writing fails. The caller removes what was already written.
 pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError> {
-    unpack_with(&Scratch::default(), archive, Layout::Files, tree)
+    unpack_with(&Scratch::default(), archive, ArchiveLayout::Files, tree)
 }
 
 /// Unpacks an archive in memory; all archives share `scratch`.
@@ -153,11 +153,11 @@ pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError>
 pub fn unpack_with(
     scratch: &Scratch,
     archive: &[u8],
-    layout: Layout,
+    layout: ArchiveLayout,
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
     match inflated_size(archive) {
-        _ if layout == Layout::Layer && !is_gzip(archive) => {
+        _ if layout == ArchiveLayout::Layer && !is_gzip(archive) => {
             tree.set_archive_size(archive.len() as u64);
             tar::unpack(archive, layout, tree)
         }
@@ -178,11 +178,11 @@ pub fn unpack_with(
 pub fn unpack_from(
     mut archive: impl BufRead,
     size: u64,
-    layout: Layout,
+    layout: ArchiveLayout,
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
     tree.set_archive_size(size);
-    if layout == Layout::Layer && !is_gzip(archive.fill_buf()?) {
+    if layout == ArchiveLayout::Layer && !is_gzip(archive.fill_buf()?) {
         return tar::unpack(io::BufReader::with_capacity(128 << 10, archive), layout, tree);
     }
     check_gzip(archive.fill_buf()?)?;
@@ -197,7 +197,7 @@ pub fn unpack_from(
 ///
 /// As [`unpack`].
 pub fn unpack_tar(archive: impl Read, into: &mut impl Sink) -> Result<(), ArchiveError> {
-    tar::unpack(io::BufReader::with_capacity(128 << 10, archive), Layout::Files, into)
+    tar::unpack(io::BufReader::with_capacity(128 << 10, archive), ArchiveLayout::Files, into)
 }
 
 /// The first bytes of gzip.

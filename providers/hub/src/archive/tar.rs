@@ -11,9 +11,9 @@ use std::io::{self, BufReader, Read};
 use mu_provider::{TreeError, TreeWriter, shown_path};
 
 use super::header::Extension;
-use super::header::{BLOCK, Header};
+use super::header::{BLOCK, TarHeader};
 use super::layers::Layers;
-use super::{ArchiveError, Layout};
+use super::{ArchiveError, ArchiveLayout};
 use crate::archive::header;
 
 /// How many bytes may belong to no file: headers, extended headers, padding. The tree limits the rest.
@@ -130,7 +130,7 @@ impl Sink for TreeWriter {
 /// Unpacks what `reader` yields, to its end.
 pub(crate) fn unpack(
     reader: impl Source,
-    layout: Layout,
+    layout: ArchiveLayout,
     tree: &mut impl Sink,
 ) -> Result<(), ArchiveError> {
     Archive::new(reader, layout, None, tree).unpack()
@@ -142,7 +142,7 @@ pub(super) fn unpack_layer(
     layers: &mut Layers,
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
-    Archive::new(reader, Layout::Files, Some(layers), tree).unpack()
+    Archive::new(reader, ArchiveLayout::Files, Some(layers), tree).unpack()
 }
 
 struct Archive<'tree, R, S> {
@@ -156,7 +156,7 @@ struct Archive<'tree, R, S> {
     folders: HashSet<Vec<u8>>,
     /// Bytes that may still be no file's content.
     overhead: u64,
-    layout: Layout,
+    layout: ArchiveLayout,
     /// The folder that all is in, once it is known.
     top: Option<Vec<u8>>,
     /// What decides which entries count, where the archive is a layer of an image.
@@ -166,7 +166,7 @@ struct Archive<'tree, R, S> {
 impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
     fn new(
         reader: R,
-        layout: Layout,
+        layout: ArchiveLayout,
         layers: Option<&'tree mut Layers>,
         tree: &'tree mut S,
     ) -> Self {
@@ -207,7 +207,7 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
         block: &[u8; BLOCK],
         extension: &mut Extension,
     ) -> Result<(), ArchiveError> {
-        let header = Header::new(block).map_err(|reason| self.malformed(reason))?;
+        let header = TarHeader::new(block).map_err(|reason| self.malformed(reason))?;
         let size = header.size().map_err(|reason| self.malformed(reason))?;
         match header.kind() {
             b'x' => {
@@ -234,7 +234,7 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
     fn item(
         &mut self,
         kind: u8,
-        header: &Header<'_>,
+        header: &TarHeader<'_>,
         size: u64,
         extension: Extension,
     ) -> Result<(), ArchiveError> {
@@ -243,7 +243,7 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
         }
         let mut path = extension.path.map_or_else(|| header.path(), Cow::Owned);
         self.name.extend_from_slice(&path);
-        if self.layout == Layout::InFolder && path.contains(&b'\\') {
+        if self.layout == ArchiveLayout::InFolder && path.contains(&b'\\') {
             // Helm has packed charts so on Windows, and reads them.
             if path.contains(&b'/') {
                 return Err(self.malformed("its path has slashes and backslashes"));
@@ -259,10 +259,12 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
                 Some(path) => path,
                 None => return self.pass_over(size),
             },
-            (None, Layout::Files | Layout::Layer) => without_dot(&path),
+            (None, ArchiveLayout::Files | ArchiveLayout::Layer) => without_dot(&path),
             // The folder itself, as some tools write it.
-            (None, Layout::InFolder) if kind == b'5' && !path.contains(&b'/') => b"".as_slice(),
-            (None, Layout::InFolder) => self.below_top(without_dot(&path))?,
+            (None, ArchiveLayout::InFolder) if kind == b'5' && !path.contains(&b'/') => {
+                b"".as_slice()
+            }
+            (None, ArchiveLayout::InFolder) => self.below_top(without_dot(&path))?,
         };
         let mode = header.mode().map_err(|reason| self.malformed(reason))?;
         if mode & 0o7000 != 0 {

@@ -77,7 +77,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// # Errors
     ///
     /// When `path` does not come after the previous one, or it cannot be written.
-    pub fn symlink(&mut self, path: &str, target: &str) -> io::Result<()> {
+    pub fn add_symlink(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.follow(path)?;
         let mut header = header(0o777);
         header.set_entry_type(::tar::EntryType::Symlink);
@@ -179,7 +179,7 @@ mod tests {
         file("bin/run", true, b"#!/bin/sh\n");
         file(&long.replace("//", "/"), false, b"deep");
         file("large", false, &large);
-        writer.symlink("link", "bin/run").expect("goes to memory");
+        writer.add_symlink("link", "bin/run").expect("goes to memory");
         writer.finish().expect("goes to memory")
     }
 

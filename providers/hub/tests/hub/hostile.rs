@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mu_provider::conformance::{self, Item};
 use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
-use mu_provider_hub::archive::{ArchiveError, Layout, unpack, unpack_from};
+use mu_provider_hub::archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 
 use crate::client::{Client, chain};
 use crate::place::{Hub, at};
@@ -85,7 +85,7 @@ fn unpacked(archive: &[u8]) -> Result<Vec<String>, ArchiveError> {
         let mut tree = TreeWriter::new(Folder::open(&around).expect("opens"), Limits::default());
         let result = match whole {
             true => unpack(archive, &mut tree),
-            false => unpack_from(archive, archive.len() as u64, Layout::Files, &mut tree),
+            false => unpack_from(archive, archive.len() as u64, ArchiveLayout::Files, &mut tree),
         };
         assert!(
             is_alone(folder.path(), "a") && is_alone(&folder.path().join("a"), "b"),

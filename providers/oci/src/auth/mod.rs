@@ -34,7 +34,7 @@ const TOKEN_USER: &str = "token";
 
 /// The challenges and tokens of this run.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct RegistryTokens {
     http: Arc<Http>,
     stores: Stores,
     /// By host: its last challenge.
@@ -85,7 +85,7 @@ struct Repository<'call> {
 /// Lets in to one repository; if that has no name, to the list of all.
 #[derive(Debug)]
 pub(crate) struct RepositoryGuard {
-    pub(crate) keys: Arc<Keys>,
+    pub(crate) keys: Arc<RegistryTokens>,
     /// Host and port of the registry.
     pub(crate) host: String,
     pub(crate) repository: String,
@@ -114,7 +114,7 @@ impl RepositoryGuard {
 impl Guard for RepositoryGuard {
     fn known(&self, asked: &AskedServer) -> Result<Authorization, ProviderError> {
         // An upload server that the registry names gets no credentials.
-        if asked.host_and_port() != self.host {
+        if asked.host_and_unusual_port() != self.host {
             return Ok(Authorization::Nothing);
         }
         let known = lock(&self.keys.challenges).get(&self.host).cloned();
@@ -138,7 +138,7 @@ impl Guard for RepositoryGuard {
         challenges: &[&str],
         shown: &Authorization,
     ) -> Result<Option<Authorization>, ProviderError> {
-        if asked.host_and_port() != self.host {
+        if asked.host_and_unusual_port() != self.host {
             return Ok(None);
         }
         let Some(challenge) = Challenge::best(challenges) else { return Ok(None) };
@@ -162,7 +162,7 @@ impl Guard for RepositoryGuard {
     }
 }
 
-impl Keys {
+impl RegistryTokens {
     pub(crate) fn new(http: Arc<Http>, stores: Stores) -> Self {
         Self {
             http,
@@ -194,7 +194,7 @@ impl Keys {
                 Ok(released.map_or(Authorization::Nothing, |released| released.basic(TOKEN_USER)))
             }
             Challenge::Bearer { realm, service, .. } => {
-                let key = (asked.host_and_port(), scope.to_owned());
+                let key = (asked.host_and_unusual_port(), scope.to_owned());
                 let slot = Arc::clone(lock(&self.tokens).entry(key).or_default());
                 let mut slot = lock(&slot);
                 // A token is for the registry that asked for it, wherever it is from.
@@ -239,7 +239,7 @@ impl Keys {
     }
 
     /// The user of the password that is stored for a registry; empty for a token without one.
-    pub(crate) fn user(&self, asked: &AskedServer) -> Result<String, ProviderError> {
+    pub(crate) fn registry_user(&self, asked: &AskedServer) -> Result<String, ProviderError> {
         let found = self.credential(Repository { asked, name: "" })?;
         let pairs = &self.http.options().token_hosts;
         let released =
@@ -257,7 +257,7 @@ impl Keys {
         service: Option<&str>,
         scope: &str,
     ) -> Result<Token, ProviderError> {
-        let registry = repository.asked.host_and_port();
+        let registry = repository.asked.host_and_unusual_port();
         let place = place_of_tokens(repository.asked, realm)?;
         let released = self.released(repository, &place)?;
         let mut url = place.as_url().clone();
@@ -331,14 +331,14 @@ impl Keys {
         let asked = repository.asked;
         let (named, pairs) = (Recipient::Named(place), &self.http.options().token_hosts);
         if may_receive(asked, named, pairs) == Err(Withheld::Foreign) {
-            lock(&self.elsewhere).insert(asked.host_and_port(), place.host_and_port());
+            lock(&self.elsewhere).insert(asked.host_and_unusual_port(), place.host_and_port());
         }
         Ok(self.credential(repository)?.and_then(|own| own.release(named, pairs).ok()))
     }
 
     /// What helps if a registry refuses that names another host for its tokens, which may get no password for it; empty if it does not.
     fn hints_elsewhere(&self, repository: Repository<'_>) -> Vec<String> {
-        let registry = repository.asked.host_and_port();
+        let registry = repository.asked.host_and_unusual_port();
         let other = lock(&self.elsewhere).get(&registry).cloned();
         let Some(other) = other else { return Vec::new() };
         let has_none = matches!(self.credential(repository), Ok(None));
@@ -352,7 +352,7 @@ impl Keys {
         if !asked.url().is_confidential() {
             return Ok(None);
         }
-        let key = (asked.host_and_port(), name.to_owned());
+        let key = (asked.host_and_unusual_port(), name.to_owned());
         if let Some(known) = lock(&self.credentials).get(&key) {
             return Ok(known.clone());
         }
@@ -372,7 +372,7 @@ impl Keys {
 
 /// The URL at which a registry wants tokens to be asked for.
 fn place_of_tokens(asked: &AskedServer, realm: &str) -> Result<SafeUrl, ProviderError> {
-    let registry = asked.host_and_port();
+    let registry = asked.host_and_unusual_port();
     let place = SafeUrl::parse(realm).map_err(|error| {
         let text = format!("`{registry}` names a place for tokens that is not a valid URL");
         ProviderError::new(ErrorKind::Protocol, text).because(error)

@@ -65,7 +65,7 @@ impl Stores {
     /// registry, and are in the files themselves.
     pub(crate) fn in_folders(&self, asked: &AskedServer, repository: &str) -> Option<Credential> {
         let files: Vec<File> = self.files().collect();
-        folders(&asked.host_and_port(), repository)
+        folders(&asked.host_and_unusual_port(), repository)
             .find_map(|name| files.iter().find_map(|file| file.auths.get(&name)?.credential(asked)))
     }
 
@@ -94,7 +94,7 @@ impl Stores {
         file: &File,
         asked: &AskedServer,
     ) -> Result<Option<Credential>, ProviderError> {
-        let host = asked.host_and_port();
+        let host = asked.host_and_unusual_port();
         let names = names(&host);
         let helper = names.iter().find_map(|name| {
             file.cred_helpers.get(name).map(|helper| (helper.as_str(), name.as_str()))

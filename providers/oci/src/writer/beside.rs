@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use mu_provider::{ErrorKind, ProviderError};
 
 use super::Writer;
-use crate::repository::Repository;
-use crate::wire::{self, Descriptor, Index, Manifest};
+use crate::repository::RegistryRepository;
+use crate::wire::{self, Descriptor, ImageManifest, Index};
 
 /// The ends of the tags by which tools attach something to a digest in registries that know no referrers.
 const ATTACHED: [&str; 3] = ["sig", "att", "sbom"];
@@ -23,9 +23,9 @@ const DEEPEST: usize = 3;
 
 impl Writer {
     /// Copies what belongs to these digests, each of which is a manifest that was copied from `source`.
-    pub(super) fn beside(
+    pub(super) fn copy_attached(
         &self,
-        source: &Repository<'_>,
+        source: &RegistryRepository<'_>,
         digests: Vec<String>,
     ) -> Result<(), ProviderError> {
         let mut open: Vec<(String, usize)> =
@@ -96,11 +96,11 @@ impl Left {
     /// Counts a manifest and what it names.
     fn take(
         &mut self,
-        source: &Repository<'_>,
+        source: &RegistryRepository<'_>,
         reference: &str,
         bytes: &[u8],
     ) -> Result<(), ProviderError> {
-        let manifest: Manifest = serde_json::from_slice(bytes).unwrap_or_default();
+        let manifest: ImageManifest = serde_json::from_slice(bytes).unwrap_or_default();
         let blobs = manifest.config.iter().chain(&manifest.layers).map(|blob| blob.size);
         let size = blobs.fold(bytes.len() as u64, u64::saturating_add);
         let left = self.bytes.checked_sub(size).zip(self.manifests.checked_sub(1));

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use mu_provider::{ErrorKind, Location, ProviderError, Release, Silent};
 use serde_json::{Map, Value};
 
-use super::{Pushed, Writer, annotations};
+use super::{PushOutcome, Writer, annotations};
 use crate::OciProvider;
-use crate::repository::Repository;
-use crate::wire::{self, Descriptor, Index, Manifest};
+use crate::repository::RegistryRepository;
+use crate::wire::{self, Descriptor, ImageManifest, Index};
 
 /// An artifact of another ecosystem, as its own tool would push it.
 #[derive(Debug, Clone)]
@@ -42,21 +42,21 @@ impl<'bytes> ForeignArtifact<'bytes> {
         all
     }
 
-    fn manifest(&self) -> Manifest {
+    fn manifest(&self) -> ImageManifest {
         let mut blobs = self.blobs().into_iter().map(|(what, _)| what);
-        Manifest {
+        ImageManifest {
             schema_version: 2,
             media_type: wire::MANIFEST.to_owned(),
             artifact_type: self.artifact_type.map(str::to_owned),
             config: blobs.next(),
             layers: blobs.collect(),
             annotations: Some(self.annotations.clone()),
-            ..Manifest::default()
+            ..ImageManifest::default()
         }
     }
 
     /// Whether a manifest with its archive lacks another one of its layers; `None` if it has another archive.
-    fn lacking(&self, known: &Manifest) -> Option<bool> {
+    fn lacking(&self, known: &ImageManifest) -> Option<bool> {
         let own = self.manifest().layers;
         let has = |wanted: &Descriptor| known.layers.iter().any(|one| one.digest == wanted.digest);
         own.first().is_some_and(has).then(|| !own.iter().all(has))
@@ -88,13 +88,13 @@ impl Writer {
         location: &Location,
         release: &Release,
         line: &Map<String, Value>,
-    ) -> Result<Pushed, ProviderError> {
+    ) -> Result<PushOutcome, ProviderError> {
         let source = from.existing(location, &Silent)?;
         let (tag, bytes) = self.found(&source, location, release)?;
         let digest = wire::digest(&bytes);
         let there = self.repository.manifest(&tag)?.map(|bytes| wire::digest(&bytes));
         if let Some(other) = there.as_ref().filter(|there| **there != digest) {
-            return Ok(Pushed::Differs(other.clone()));
+            return Ok(PushOutcome::Differs(other.clone()));
         }
         let mut copied = Vec::new();
         let media_type = match there {
@@ -104,7 +104,7 @@ impl Writer {
             }
             None => self.manifest_as_it_is(&source, &tag, &bytes, true, &mut copied)?.media_type,
         };
-        self.beside(&source, copied)?;
+        self.copy_attached(&source, copied)?;
         let entry = Descriptor {
             annotations: Some(annotations(line)),
             ..Descriptor::of(&media_type, &bytes)
@@ -116,7 +116,7 @@ impl Writer {
                 self.put(&media_type, tag, bytes.clone())?;
             }
         }
-        Ok(if there.is_some() { Pushed::Same } else { Pushed::New })
+        Ok(if there.is_some() { PushOutcome::Same } else { PushOutcome::New })
     }
 
     /// Pushes an artifact of another ecosystem; `line` is what the index says of it.
@@ -128,7 +128,7 @@ impl Writer {
         &self,
         artifact: &ForeignArtifact<'_>,
         line: &Map<String, Value>,
-    ) -> Result<Pushed, ProviderError> {
+    ) -> Result<PushOutcome, ProviderError> {
         let tag = wire::tag_of(&artifact.version);
         if !wire::is_tag(&tag) {
             let text = format!("{} cannot be a tag of an OCI registry", artifact.version);
@@ -138,10 +138,10 @@ impl Writer {
         let mut lacks = false;
         let bytes = match &there {
             Some(bytes) => {
-                let known: Manifest = serde_json::from_slice(bytes).unwrap_or_default();
+                let known: ImageManifest = serde_json::from_slice(bytes).unwrap_or_default();
                 // Whoever has pushed the same archive may have said other things of it.
                 match artifact.lacking(&known) {
-                    None => return Ok(Pushed::Differs(wire::digest(bytes))),
+                    None => return Ok(PushOutcome::Differs(wire::digest(bytes))),
                     Some(some) => lacks = some,
                 }
                 bytes.clone()
@@ -166,16 +166,16 @@ impl Writer {
         };
         self.list(&entry)?;
         Ok(match there {
-            None => Pushed::New,
-            Some(_) if lacks => Pushed::Without,
-            Some(_) => Pushed::Same,
+            None => PushOutcome::New,
+            Some(_) if lacks => PushOutcome::Without,
+            Some(_) => PushOutcome::Same,
         })
     }
 
     /// The tag of a version, and the manifest that it leads to.
     fn found(
         &self,
-        source: &Repository<'_>,
+        source: &RegistryRepository<'_>,
         location: &Location,
         release: &Release,
     ) -> Result<(String, Vec<u8>), ProviderError> {
@@ -195,7 +195,7 @@ impl Writer {
     /// Copies what a manifest names, then the manifest itself; adds the digest of each manifest to `copied`.
     pub(super) fn manifest_as_it_is(
         &self,
-        source: &Repository<'_>,
+        source: &RegistryRepository<'_>,
         reference: &str,
         bytes: &[u8],
         may_be_index: bool,
@@ -216,7 +216,7 @@ impl Writer {
                 self.manifest_as_it_is(source, &entry.digest, &inner, false, copied)?;
             }
         } else {
-            let manifest: Manifest =
+            let manifest: ImageManifest =
                 serde_json::from_slice(bytes).map_err(|_| refused("it is not a manifest"))?;
             for blob in manifest.config.iter().chain(&manifest.layers) {
                 if !self.has_blob(blob)? {

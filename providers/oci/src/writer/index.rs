@@ -12,7 +12,7 @@ use super::{REPETITIONS, Writer};
 use crate::listing::{self, Entries};
 use crate::repository::Listed;
 use crate::said;
-use crate::wire::{self, Descriptor, INDEX_TAG, Index, Manifest};
+use crate::wire::{self, Descriptor, INDEX_TAG, ImageManifest, Index};
 
 /// The longest index that is written, in bytes: registries take 4 MiB.
 const LONGEST_INDEX: usize = 7 << 19;
@@ -90,8 +90,8 @@ impl Writer {
             }
             let manifest = self.repository.manifest(tag)?;
             let entry = manifest.and_then(|bytes| {
-                let manifest: Manifest = serde_json::from_slice(&bytes).ok()?;
-                let entry = manifest.entry(&bytes);
+                let manifest: ImageManifest = serde_json::from_slice(&bytes).ok()?;
+                let entry = manifest.index_entry(&bytes);
                 let is_ours = said::read(&bytes, tag).is_ok() || listing::event(&entry).is_some();
                 is_ours.then_some(entry)
             });

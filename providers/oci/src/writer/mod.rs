@@ -18,10 +18,11 @@ use serde_json::{Map, Value};
 
 pub use self::copying::ForeignArtifact;
 use crate::listing::{self, Entries};
-use crate::repository::{Listed, Repository};
+use crate::repository::{Listed, RegistryRepository};
 use crate::said;
 use crate::wire::{
-    self, ARCHIVE, CREATED_KEY, Descriptor, EVENT, EVENT_KEY, Event, Manifest, PACKAGE, RELEASE_KEY,
+    self, ARCHIVE, CREATED_KEY, Descriptor, EVENT, EVENT_KEY, Event, ImageManifest, PACKAGE,
+    RELEASE_KEY,
 };
 
 /// How often a refused push is repeated.
@@ -30,14 +31,14 @@ const REPETITIONS: u32 = 6;
 /// A repository that is written to.
 #[derive(Debug)]
 pub struct Writer {
-    pub(crate) repository: Repository<'static>,
+    pub(crate) repository: RegistryRepository<'static>,
     /// How the registry is called in messages.
     pub(crate) place: String,
 }
 
 /// What became of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushOutcome {
     /// It was not there before.
     New,
     /// It was already there, with the same content.
@@ -59,7 +60,7 @@ impl Writer {
         line: &Map<String, Value>,
         version: &str,
         archive: &[u8],
-    ) -> Result<Pushed, ProviderError> {
+    ) -> Result<PushOutcome, ProviderError> {
         let tag = wire::tag_of(version);
         if wire::version_of(&tag).is_none_or(|tagged| tagged != version) {
             let text = format!("{version} cannot be a tag of an OCI registry");
@@ -68,17 +69,17 @@ impl Writer {
         let layer = Descriptor::of(ARCHIVE, archive);
         if let Some(bytes) = self.repository.manifest(&tag)? {
             if let Some(present) = other_than(&bytes, &tag, line, &layer) {
-                return Ok(Pushed::Differs(present));
+                return Ok(PushOutcome::Differs(present));
             }
-            let manifest: Manifest = serde_json::from_slice(&bytes).unwrap_or_default();
+            let manifest: ImageManifest = serde_json::from_slice(&bytes).unwrap_or_default();
             if self.repository.referrers()?.is_none() {
-                self.list(&manifest.entry(&bytes))?;
+                self.list(&manifest.index_entry(&bytes))?;
             }
-            return Ok(Pushed::Same);
+            return Ok(PushOutcome::Same);
         }
-        let manifest = Manifest::new(PACKAGE, layer, annotations(line));
+        let manifest = ImageManifest::new(PACKAGE, layer, annotations(line));
         self.manifest(&manifest, &tag, Some(archive))?;
-        Ok(Pushed::New)
+        Ok(PushOutcome::New)
     }
 
     /// Withdraws a version, or undoes that with `None`; returns whether that changed anything.
@@ -202,7 +203,7 @@ impl Writer {
         let text = serde_json::to_string(&event).expect("texts can be printed");
         let annotations = [(EVENT_KEY, text), (CREATED_KEY, at.to_string())]
             .map(|(key, value)| (key.to_owned(), value));
-        let manifest = Manifest::new(EVENT, Descriptor::empty(), annotations.into());
+        let manifest = ImageManifest::new(EVENT, Descriptor::empty(), annotations.into());
         // It has a tag, so that nobody removes it as garbage, and so that it can be found again if it is
         // missing in the index.
         let tag = listing::event_tag(&wire::digest(&manifest.to_bytes()));

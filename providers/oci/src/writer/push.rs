@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{REPETITIONS, Writer};
 use crate::registry::{Call, RegistryAnswer, To, shown};
-use crate::wire::{self, Descriptor, EMPTY_BYTES, Manifest, ROOT, ROOT_DIGEST};
+use crate::wire::{self, Descriptor, EMPTY_BYTES, ImageManifest, ROOT, ROOT_DIGEST};
 
 /// Statuses whose answers give a reason.
 const REASONED: [u16; 7] = [400, 403, 405, 409, 413, 415, 422];
@@ -18,12 +18,12 @@ impl Writer {
     /// Pushes a manifest with its content, its subject, and its entry in the index.
     pub(super) fn manifest(
         &self,
-        manifest: &Manifest,
+        manifest: &ImageManifest,
         tag: &str,
         blob: Option<&[u8]>,
     ) -> Result<(), ProviderError> {
         let bytes = manifest.to_bytes();
-        let own = manifest.entry(&bytes);
+        let own = manifest.index_entry(&bytes);
         let mut attempt = 0;
         let answer = loop {
             match self.push(manifest, tag, blob, attempt > 0) {
@@ -46,7 +46,7 @@ impl Writer {
 
     fn push(
         &self,
-        manifest: &Manifest,
+        manifest: &ImageManifest,
         tag: &str,
         blob: Option<&[u8]>,
         again: bool,

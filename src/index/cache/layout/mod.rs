@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use mu_provider::{Dates, Lead, Location, SafeUrl};
 
-use self::bytes::{Reader, Writer, put_number};
-pub(in crate::index) use self::table::Table;
-use crate::index::cache::lines::{Far, Lines};
+use self::bytes::{BytesReader, BytesWriter, put_number};
+pub(in crate::index) use self::table::LineTable;
+use crate::index::cache::lines::{Far, ListingLines};
 use crate::index::cache::lines::{Fetched, Learned, Listing, Record};
 
 const VALIDATOR: u8 = 1;
@@ -25,7 +25,7 @@ const LENIENT: u8 = 16;
 
 /// A record in its written form.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenRecord {
     pub(super) near: Arc<Vec<u8>>,
     pub(super) far: Arc<Vec<u8>>,
 }
@@ -41,8 +41,8 @@ fn put_times(checked: i64, max_age: Option<u32>) -> Vec<u8> {
 }
 
 /// Reads when something was requested, and for how long it is fresh.
-pub(super) fn times(bytes: &[u8]) -> Option<(i64, Option<u32>)> {
-    Reader::new(bytes, 0..bytes.len())?.times()
+pub(super) fn read_times(bytes: &[u8]) -> Option<(i64, Option<u32>)> {
+    BytesReader::new(bytes, 0..bytes.len())?.times()
 }
 
 /// Says that a record is unchanged, except for its times and its validator.
@@ -57,9 +57,9 @@ pub(super) fn encode_unchanged(record: &Record) -> Vec<u8> {
 
 /// Reads what [`encode_unchanged`] wrote: times and validator.
 pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, Option<u32>, Option<String>)> {
-    let mut reader = Reader::new(bytes, 0..bytes.len())?;
+    let mut reader = BytesReader::new(bytes, 0..bytes.len())?;
     let (checked, max_age) = reader.times()?;
-    let validator = match reader.rest() {
+    let validator = match reader.remaining_bytes() {
         [] => None,
         [VALIDATOR, text @ ..] => Some(std::str::from_utf8(text).ok()?.to_owned()),
         _ => return None,
@@ -70,23 +70,23 @@ pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, Option<u32>, Option
 impl Learned {
     /// Says that a registry lists `lines`, with heads ascending by version, followed by those that are not
     /// versions.
-    pub(in crate::index) fn listed(
+    pub(in crate::index) fn from_listing(
         checked: i64,
         max_age: Option<u32>,
         validator: Option<&str>,
         location: &Location,
         lines: (&[Fetched], &[u8]),
     ) -> Self {
-        let mut writer = Writer::default();
+        let mut writer = BytesWriter::default();
         validator.iter().for_each(|text| writer.text(text));
         let flags = LISTING | writer.location(location);
         let (mut near, mut far) = (Vec::new(), Vec::new());
         let (fetched, bytes) = lines;
-        writer.number(fetched.len() as u64);
-        writer.table(fetched);
+        writer.write_number(fetched.len() as u64);
+        writer.write_table(fetched);
         for Fetched { head, .. } in fetched {
             let part = if head.detailed { &mut near } else { &mut far };
-            part.extend_from_slice(bytes.get(head.line.range()).unwrap_or_default());
+            part.extend_from_slice(bytes.get(head.line.byte_range()).unwrap_or_default());
         }
         let whole = whole(checked, max_age, validator, flags, &writer, &near);
         Self::written(whole, far, &location.root)
@@ -100,15 +100,15 @@ impl Learned {
         tried: &[String],
         root: &Lead,
     ) -> Self {
-        let mut writer = Writer::default();
+        let mut writer = BytesWriter::default();
         validator.iter().for_each(|text| writer.text(text));
-        writer.number(tried.len() as u64);
+        writer.write_number(tried.len() as u64);
         tried.iter().for_each(|tried| writer.text(tried));
         Self::written(whole(checked, max_age, validator, 0, &writer, &[]), Vec::new(), root)
     }
 
     fn written(near: Vec<u8>, far: Vec<u8>, root: &Lead) -> Self {
-        let written = Written { near: Arc::new(near), far: Arc::new(far) };
+        let written = WrittenRecord { near: Arc::new(near), far: Arc::new(far) };
         let far = Far::Bytes(Arc::clone(&written.far));
         let record = decode(&written.near, 0..written.near.len(), far, root);
         let record = record.expect("what was written a moment ago can be read");
@@ -122,7 +122,7 @@ fn whole(
     max_age: Option<u32>,
     validator: Option<&str>,
     flags: u8,
-    writer: &Writer,
+    writer: &BytesWriter,
     near: &[u8],
 ) -> Vec<u8> {
     let mut whole = put_times(checked, max_age);
@@ -136,7 +136,7 @@ fn whole(
 
 /// Reads the validator of a record.
 pub(super) fn decode_validator(bytes: &[u8]) -> Option<String> {
-    Some(Reader::new(bytes, 0..bytes.len())?.beginning()?.validator?.to_owned())
+    Some(BytesReader::new(bytes, 0..bytes.len())?.beginning()?.validator?.to_owned())
 }
 
 /// Reads the record at `place` in `near`; packages are most likely below `root`.
@@ -147,21 +147,21 @@ pub(super) fn decode(
     root: &Lead,
 ) -> Option<Record> {
     let end = place.end;
-    let mut reader = Reader::new(near, place)?;
+    let mut reader = BytesReader::new(near, place)?;
     let Beginning { times: (checked, max_age), flags, validator, texts: texts_at } =
         reader.beginning()?;
     let texts = near.get(texts_at.clone())?;
     let validator = validator.map(str::to_owned);
     let mut record = Record { checked, max_age, validator, listing: None, tried: Vec::new() };
     if flags & LISTING == 0 {
-        for _ in 0..reader.number()? {
+        for _ in 0..reader.read_number()? {
             record.tried.push(reader.text(texts)?.to_owned());
         }
         return Some(record);
     }
     let location = reader.location(texts, flags, root)?;
-    let count = usize::try_from(reader.number()?).ok()?;
-    let mut table = reader.table(count, texts_at, texts)?;
+    let count = usize::try_from(reader.read_number()?).ok()?;
+    let mut table = reader.read_table(count, texts_at, texts)?;
     // The rest is near lines, one after the other.
     let mut begin = u32::try_from(reader.at).ok()?;
     for (_, line) in &mut table.detailed {
@@ -171,7 +171,7 @@ pub(super) fn decode(
     if begin as usize != end {
         return None;
     }
-    let lines = Lines { near: Arc::clone(near), far };
+    let lines = ListingLines { near: Arc::clone(near), far };
     record.listing = Some(Listing { location, table, lines });
     Some(record)
 }
@@ -185,19 +185,19 @@ struct Beginning<'bytes> {
     texts: Range<usize>,
 }
 
-impl<'bytes> Reader<'bytes> {
+impl<'bytes> BytesReader<'bytes> {
     fn times(&mut self) -> Option<(i64, Option<u32>)> {
         let checked = self.long()?;
-        let max_age = u32::from_le_bytes(self.take(4)?.try_into().ok()?);
+        let max_age = u32::from_le_bytes(self.take_bytes(4)?.try_into().ok()?);
         Some((checked, Some(max_age).filter(|seconds| *seconds != UNSTATED)))
     }
 
     fn beginning(&mut self) -> Option<Beginning<'bytes>> {
         let times = self.times()?;
         let flags = self.byte()?;
-        let length = usize::try_from(self.number()?).ok()?;
+        let length = usize::try_from(self.read_number()?).ok()?;
         let begin = self.at;
-        let texts = self.take(length)?;
+        let texts = self.take_bytes(length)?;
         let validator = match flags & VALIDATOR {
             0 => None,
             _ => Some(self.text(texts)?),
@@ -225,7 +225,7 @@ impl<'bytes> Reader<'bytes> {
     }
 }
 
-impl Writer {
+impl BytesWriter {
     fn location(&mut self, location: &Location) -> u8 {
         self.text(location.root.as_url().as_str());
         self.text(&location.path);

@@ -18,10 +18,10 @@
 
 use std::ops::Range;
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{BytesReader, BytesWriter};
 use crate::index::cache::lines::Fetched;
-use crate::index::cache::lines::{Head, Label};
-use crate::index::cache::lines::{LineSpan, Lines};
+use crate::index::cache::lines::{Label, LineHead};
+use crate::index::cache::lines::{LineSpan, ListingLines};
 
 /// Among the values for which a row has no room: the version is a text.
 const TEXT: u8 = 1;
@@ -31,7 +31,7 @@ const PUBLISHED: u8 = 8;
 
 /// What is known of the lines of a listing; except for the versions, it stays in the form of the cache.
 #[derive(Debug, Clone, Default)]
-pub(in crate::index) struct Table {
+pub(in crate::index) struct LineTable {
     /// Whether the dependencies of all lines are known without the lines.
     pub(in crate::index) has_all_needs: bool,
     /// The three numbers of each version; zeros if it is not a version, or more than that.
@@ -61,19 +61,19 @@ struct Odd {
     published: Option<i64>,
 }
 
-impl Table {
+impl LineTable {
     /// The number of lines.
     pub(in crate::index) fn len(&self) -> usize {
         self.count
     }
 
     /// Whether every line is a version of three numbers, and no commit; then they are ascending.
-    pub(in crate::index) fn is_plain(&self) -> bool {
+    pub(in crate::index) fn has_plain_versions(&self) -> bool {
         self.odd.is_empty()
     }
 
     /// Where a line is; `None` for a position that does not exist.
-    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Option<LineSpan> {
+    pub(in crate::index) fn line(&self, lines: &ListingLines, position: usize) -> Option<LineSpan> {
         let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
         if let Some((_, line)) = detailed.ok().and_then(|found| self.detailed.get(found)) {
             return Some(*line);
@@ -87,33 +87,33 @@ impl Table {
     /// has them, or the cache is damaged there.
     pub(in crate::index) fn needs<'lines>(
         &self,
-        lines: &'lines Lines,
+        lines: &'lines ListingLines,
         position: usize,
     ) -> Option<Vec<(&'lines str, Option<&'lines str>)>> {
         let row = self.row(lines, position).filter(|row| row.has_needs)?;
         let start = self.before(lines, position).map_or(0, |row| row.needs_end);
         let texts = lines.near.get(self.texts.clone())?;
         let place = self.needs + start as usize..self.needs + row.needs_end as usize;
-        let mut reader = Reader::new(&lines.near, place)?;
+        let mut reader = BytesReader::new(&lines.near, place)?;
         let mut needs = Vec::new();
-        while !reader.is_at_end() {
+        while !reader.is_exhausted() {
             needs.push((reader.text(texts)?, reader.optional_text(texts)?));
         }
         Some(needs)
     }
 
     /// When a version was published, in seconds since 1970, if its row has that.
-    pub(in crate::index) fn published(&self, lines: &Lines, position: usize) -> Option<i64> {
+    pub(in crate::index) fn published(&self, lines: &ListingLines, position: usize) -> Option<i64> {
         Some(i64::from(self.row(lines, position)?.published)).filter(|&published| published != 0)
     }
 
     /// Everything that is known of a line.
-    pub(in crate::index) fn head(&self, lines: &Lines, position: usize) -> Option<Head> {
+    pub(in crate::index) fn head(&self, lines: &ListingLines, position: usize) -> Option<LineHead> {
         let odd = self.odd.binary_search_by_key(&position, |odd| odd.position as usize);
         let odd = odd.ok().and_then(|found| self.odd.get(found));
         let line = self.line(lines, position)?;
         let numbers = Label::Plain(self.row(lines, position)?.version);
-        Some(Head {
+        Some(LineHead {
             version: odd.and_then(|odd| odd.version.clone()).map_or(numbers, Label::Text),
             composite: odd.is_some_and(|odd| odd.composite),
             detailed: !line.is_far,
@@ -125,20 +125,20 @@ impl Table {
         })
     }
 
-    fn before(&self, lines: &Lines, position: usize) -> Option<Row> {
+    fn before(&self, lines: &ListingLines, position: usize) -> Option<Row> {
         self.row(lines, position.checked_sub(1)?)
     }
 
-    fn row(&self, lines: &Lines, position: usize) -> Option<Row> {
+    fn row(&self, lines: &ListingLines, position: usize) -> Option<Row> {
         let start = self.rows + position * Row::LENGTH;
         let row = lines.near.get(start..start + Row::LENGTH)?;
         (position < self.count).then(|| Row::read(row)).flatten()
     }
 }
 
-impl Writer {
+impl BytesWriter {
     /// What is known of lines.
-    pub(super) fn table(&mut self, fetched: &[Fetched]) {
+    pub(super) fn write_table(&mut self, fetched: &[Fetched]) {
         let (mut needs, mut far_end) = (Vec::new(), 0);
         for Fetched { head, needs: own } in fetched {
             if let Some(own) = own {
@@ -159,20 +159,20 @@ impl Writer {
         self.rest.extend_from_slice(&needs);
         let heads = || (0..).zip(fetched.iter().map(|fetched| &fetched.head));
         let detailed = || heads().filter(|(_, head)| head.detailed);
-        self.number(detailed().count() as u64);
+        self.write_number(detailed().count() as u64);
         for (position, head) in detailed() {
-            self.number(position);
-            self.number(u64::from(head.line.length));
+            self.write_number(position);
+            self.write_number(u64::from(head.line.length));
         }
         let odd = || heads().filter(|(_, head)| oddity(head) != 0);
-        self.number(odd().count() as u64);
+        self.write_number(odd().count() as u64);
         for (position, head) in odd() {
             self.odd(position, head);
         }
     }
 
-    fn odd(&mut self, position: u64, head: &Head) {
-        self.number(position);
+    fn odd(&mut self, position: u64, head: &LineHead) {
+        self.write_number(position);
         self.rest.push(oddity(head));
         if numbers(head).is_none() {
             self.text(&head.version.to_string());
@@ -192,11 +192,11 @@ impl Writer {
             match reference.split_once('#') {
                 None => {
                     self.text(reference);
-                    self.optional_text(None);
+                    self.write_optional_text(None);
                 }
                 Some((place, version)) => {
                     self.text(place);
-                    self.optional_text(Some(version));
+                    self.write_optional_text(Some(version));
                 }
             }
         }
@@ -205,7 +205,7 @@ impl Writer {
 }
 
 /// The version of a head, if a row has room for it.
-fn numbers(head: &Head) -> Option<[u32; 3]> {
+fn numbers(head: &LineHead) -> Option<[u32; 3]> {
     match head.version {
         Label::Plain(numbers) => {
             numbers.iter().all(|&number| number <= u32::from(u16::MAX)).then_some(numbers)
@@ -215,12 +215,12 @@ fn numbers(head: &Head) -> Option<[u32; 3]> {
 }
 
 /// When a head was published, if a row has room for it.
-fn short_time(head: &Head) -> Option<u32> {
+fn short_time(head: &LineHead) -> Option<u32> {
     u32::try_from(head.published?).ok().filter(|&at| at != 0)
 }
 
 /// The values of a head for which a row has no room.
-fn oddity(head: &Head) -> u8 {
+fn oddity(head: &LineHead) -> u8 {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     flag(numbers(head).is_none(), TEXT)
         | flag(head.composite, COMPOSITE)
@@ -228,18 +228,18 @@ fn oddity(head: &Head) -> u8 {
         | flag(head.published.is_some() && short_time(head).is_none(), PUBLISHED)
 }
 
-impl Reader<'_> {
+impl BytesReader<'_> {
     /// Reads a table, except for the start of its near lines.
-    pub(super) fn table(
+    pub(super) fn read_table(
         &mut self,
         count: usize,
         texts_at: Range<usize>,
         texts: &[u8],
-    ) -> Option<Table> {
+    ) -> Option<LineTable> {
         let rows = self.at;
         let mut numbers = Vec::new();
         let (mut far_end, mut needs_end, mut has_all_needs) = (0, 0, true);
-        let all = self.take(count.checked_mul(Row::LENGTH)?)?;
+        let all = self.take_bytes(count.checked_mul(Row::LENGTH)?)?;
         numbers.reserve_exact(count);
         // A row has only where its far line and its dependencies end: they begin where those before end.
         for row in all.chunks_exact(Row::LENGTH) {
@@ -252,9 +252,9 @@ impl Reader<'_> {
             numbers.push(row.version);
         }
         let needs = self.at;
-        self.take(needs_end as usize)?;
+        self.take_bytes(needs_end as usize)?;
         let mut detailed: Vec<(u32, LineSpan)> = Vec::new();
-        for _ in 0..self.number()? {
+        for _ in 0..self.read_number()? {
             let position = self.small()?;
             let is_behind = detailed.last().is_none_or(|(last, _)| *last < position);
             if !is_behind || position as usize >= count {
@@ -263,7 +263,7 @@ impl Reader<'_> {
             detailed.push((position, LineSpan { start: 0, length: self.small()?, is_far: false }));
         }
         let mut odd: Vec<Odd> = Vec::new();
-        for _ in 0..self.number()? {
+        for _ in 0..self.read_number()? {
             let one = self.odd(texts)?;
             let is_behind = odd.last().is_none_or(|last| last.position < one.position);
             if !is_behind || one.position as usize >= count {
@@ -273,7 +273,7 @@ impl Reader<'_> {
         }
         // Plain versions are found by binary search.
         let is_fine = !odd.is_empty() || numbers.is_sorted_by(|one, other| one < other);
-        is_fine.then_some(Table {
+        is_fine.then_some(LineTable {
             has_all_needs,
             numbers,
             detailed,

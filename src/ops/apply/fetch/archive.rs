@@ -2,7 +2,7 @@
 
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::content_differs;
-use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
+use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
 use crate::ops::session::events::Work;
 use crate::ops::{CommandError, Session};
 
@@ -16,8 +16,8 @@ pub(crate) fn fetch_archive(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<Option<Vec<u8>>, CommandError> {
-    let way = way_of(session, package, &Roots::default())?;
-    let release = release_of(session, package, &way)?;
+    let way = way_of(session, package, &LockedRoots::default())?;
+    let release = locked_release(session, package, &way)?;
     let location = &way.route.location;
     let what = format!("{} {}", package.id, package.version);
     let progress = Work::begin(&session.events, what.as_str());
@@ -51,8 +51,8 @@ pub(crate) fn fetch_provenance(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<Option<Vec<u8>>, CommandError> {
-    let way = way_of(session, package, &Roots::default())?;
-    let release = release_of(session, package, &way)?;
+    let way = way_of(session, package, &LockedRoots::default())?;
+    let release = locked_release(session, package, &way)?;
     let what = format!("{} {}", package.id, package.version);
     let progress = Work::begin(&session.events, what.as_str());
     let found = way.route.provider.provenance(&way.route.location, &release, &progress);

@@ -6,7 +6,7 @@ use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::here::tree_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::store::StoreError;
+use crate::store::TreeStoreError;
 
 /// The error about content that differs from what `said_by` says.
 pub(super) fn content_differs(
@@ -79,7 +79,7 @@ fn change(session: &Session, before: &Tree, route: &Route) -> Option<String> {
 }
 
 /// The error of a package that could not be fetched.
-pub(super) fn not_fetched(error: StoreError, what: &str) -> CommandError {
+pub(super) fn not_fetched(error: TreeStoreError, what: &str) -> CommandError {
     let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
     if error.code != Code::Network || !error.hints.is_empty() {
         return error;

@@ -21,7 +21,7 @@ pub(crate) fn placed_folder(
     package: &LockedPackage,
 ) -> Result<PathBuf, CommandError> {
     let folder = crate::env::absolute(session.lock_folder(), package.source.place.as_ref());
-    let places = session.places.search().places(&package.id);
+    let places = session.places.search().package_places(&package.id);
     // These two are the workspace's packs folder, with the base and without it. A lock in a checkout could name any
     // other folder.
     if places[2..4].iter().any(|place| place.folder == folder) {
@@ -83,7 +83,7 @@ pub(crate) fn content_fault(expected: &Digest, found: Result<Digest, HashError>)
 ///
 /// When something is not there, or has other content.
 pub(crate) fn check_placed(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
-    for package in lock.packages.iter().filter(|package| package.source.is_placed()) {
+    for package in lock.packages.iter().filter(|package| package.source.is_placed_pack()) {
         if let Some(fault) = placed_fault(session, package)? {
             let folder = placed_folder(session, package)?;
             let LockedPackage { id, version, .. } = package;
@@ -110,7 +110,7 @@ pub(super) fn missing(session: &Session, package: &LockedPackage) -> CommandErro
     let (whose, folder) = match source.place.strip_prefix(Source::IN_RUNTIME) {
         Some(place) => ("the runtime", runtime.join(place)),
         None => {
-            let place = source.place.strip_prefix(Source::IN_HOME).unwrap_or_default();
+            let place = source.place.strip_prefix(Source::USER_PLACE_PREFIX).unwrap_or_default();
             ("the user", user.join(place))
         }
     };

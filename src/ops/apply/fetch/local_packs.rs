@@ -39,12 +39,13 @@ impl LocalPacks {
         let search = session.places.search();
         let ids = ids.iter().filter(|id| self.first_names.may_hold(id));
         // The first two places are folders of the workspace itself: members, and not packs.
-        let places: Vec<Place> = ids.flat_map(|id| search.places(id).into_iter().skip(2)).collect();
+        let places: Vec<Place> =
+            ids.flat_map(|id| search.package_places(id).into_iter().skip(2)).collect();
         // No other file counts as the manifest of a pack: a link could point anywhere.
         let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
         let packs = places.iter().filter(|place| place.folder.is_dir());
         for place in packs.filter(|place| !has_link(&place.folder)) {
-            let Ok(Some(head)) = formats::load_head(&place.folder) else {
+            let Ok(Some(head)) = formats::load_package_head(&place.folder) else {
                 continue;
             };
             // The version is cheap to read, and hashing is not.

@@ -32,21 +32,21 @@ pub(crate) use crate::ops::apply::fetch::local_packs::{add_entry, has_or_takes_b
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 use crate::ops::apply::fetch::one::work_at_once;
-pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};
-use crate::ops::apply::fetch::one::{note_unpacked, unpacked};
+pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};
+use crate::ops::apply::fetch::one::{note_release_archive, unpacked_before};
 #[cfg(feature = "git")]
-pub(crate) use crate::ops::apply::fetch::route::place_of;
-use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
-pub(crate) use crate::ops::apply::fetch::route::{archives, source_now, used_instead};
+pub(crate) use crate::ops::apply::fetch::route::location_in_settings;
+use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
+pub(crate) use crate::ops::apply::fetch::route::{archive_urls, source_now, used_instead};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
-use crate::ops::apply::outcome::Fetched;
+use crate::ops::apply::outcome::FetchCounts;
 use crate::ops::session::events::Work;
-use crate::ops::session::installed_packs::wanted;
+use crate::ops::session::installed_packs::needed_packs;
 use crate::ops::session::words::lines;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{State, WantedPack};
-use crate::store::{StoreError, Stored};
+use crate::store::{Stored, TreeStoreError};
 use mu_provider::threads::{self, at_once, lock};
 
 /// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next request is then
@@ -58,7 +58,7 @@ const AHEAD: usize = 6;
 /// # Errors
 ///
 /// As [`Fetching::finish`].
-pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, CommandError> {
+pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<FetchCounts, CommandError> {
     let brought = Fetching::begin(session, resolved).finish(&|_, _| Ok(()))?;
     for (index, digest) in brought.digests {
         if resolved.lock.packages[index].digest != Some(digest) {
@@ -73,7 +73,7 @@ pub struct Fetching<'run> {
     session: &'run Session,
     resolved: &'run Resolved,
     packs: LocalPacks,
-    roots: Roots,
+    roots: LockedRoots,
     /// How many packages are already in the store.
     reused: usize,
     /// The places in the lock of packages that an index of this run chose and the store already has.
@@ -93,7 +93,7 @@ pub struct Fetching<'run> {
 /// What was brought into the store.
 pub struct Brought {
     /// The bytes of that.
-    pub counts: Fetched,
+    pub counts: FetchCounts,
     /// The digests of what was missing, by their places in the lock.
     digests: Vec<(usize, Digest)>,
 }
@@ -122,10 +122,10 @@ impl<'run> Fetching<'run> {
             // The lock must also have the digests of packages that are not installed.
             let is_known = package.digest.is_some() && package.is_patched_as_locked();
             let is_left_out = is_known && resolved.left_out.contains(&index);
-            if package.source.is_workspace() || is_left_out {
+            if package.source.is_workspace_folder() || is_left_out {
                 continue;
             }
-            if package.source.is_placed() {
+            if package.source.is_placed_pack() {
                 reused += 1;
                 continue;
             }
@@ -137,7 +137,7 @@ impl<'run> Fetching<'run> {
                 continue;
             }
             let is_there = package.digest.is_some_and(is_stored);
-            if is_there && !package.source.is_folder() {
+            if is_there && !package.source.is_outside_folder() {
                 reused += 1;
                 // It came here for another lock, or as another package. That its digest is right does not say that it
                 // is what the index line of this run means, so it is compared with that.
@@ -156,7 +156,7 @@ impl<'run> Fetching<'run> {
             session,
             resolved,
             packs: LocalPacks::find(session),
-            roots: Roots::default(),
+            roots: LockedRoots::default(),
             reused,
             present,
             origins: missing.iter().map(|_| Origin::default()).collect(),
@@ -200,7 +200,7 @@ impl<'run> Fetching<'run> {
                     then(index, &stored)?;
                     // A folder is read each time; if its content is unchanged, that is not reported.
                     let is_known = package.digest == Some(stored.digest);
-                    Ok((stored.digest, was_here || is_known && package.source.is_folder()))
+                    Ok((stored.digest, was_here || is_known && package.source.is_outside_folder()))
                 });
                 match fetched {
                     Ok((digest, was_here)) => {
@@ -224,7 +224,10 @@ impl<'run> Fetching<'run> {
         }
         let reused = here.into_inner();
         let fetched = self.reused + self.missing.len() - reused;
-        Ok(Brought { counts: Fetched { fetched, reused }, digests: threads::into_inner(digests) })
+        Ok(Brought {
+            counts: FetchCounts { fetched, reused },
+            digests: threads::into_inner(digests),
+        })
     }
 
     /// Checks packages that need not be fetched against the index lines that chose them.
@@ -258,7 +261,7 @@ impl<'run> Fetching<'run> {
         }
         let packages = self.missing.iter().map(|index| &self.resolved.lock.packages[*index]);
         let lacking: Vec<String> = packages
-            .filter(|package| !package.source.is_folder())
+            .filter(|package| !package.source.is_outside_folder())
             .map(|package| format!("{} {}", package.id, package.version))
             .collect();
         if lacking.is_empty() {
@@ -317,7 +320,8 @@ impl<'run> Fetching<'run> {
         }
         // An error here is reported when the package is fetched.
         if let Ok((route, release)) = self.origin(number)
-            && (package.digest.is_some() || unpacked(self.session, &route, &release).is_none())
+            && (package.digest.is_some()
+                || unpacked_before(self.session, &route, &release).is_none())
         {
             route.provider.soon(&route.location, Soon::Fetch(&release));
         }
@@ -331,7 +335,7 @@ impl<'run> Fetching<'run> {
         }
         let package = &self.resolved.lock.packages[index];
         let way = way_of(self.session, package, &self.roots)?;
-        let release = release_of(self.session, package, &way)?;
+        let release = locked_release(self.session, package, &way)?;
         // Two threads may have looked it up at once; both use what the first one found.
         Ok(self.origins[number].get_or_init(|| (Arc::new(way.route), release)).clone())
     }
@@ -341,7 +345,7 @@ impl<'run> Fetching<'run> {
         let session = self.session;
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
-        let is_folder = package.source.is_folder();
+        let is_folder = package.source.is_outside_folder();
         // The current content of a folder counts; the lock only records it, except when only the lock counts.
         let is_pinned = !is_folder || session.options.frozen || session.options.locked;
         let expected = package.digest.filter(|_| is_pinned);
@@ -369,7 +373,7 @@ impl<'run> Fetching<'run> {
         let (route, release) = self.origin(number)?;
         // Then, an archive that was unpacked here before. Without a digest of the content (a chart repository lists
         // that of the archive), the store itself would not know it again.
-        let known = expected.is_none().then(|| unpacked(session, &route, &release));
+        let known = expected.is_none().then(|| unpacked_before(session, &route, &release));
         if let Some(stored) = known.flatten() {
             judge(&stored, None, false)?;
             return Ok((stored, true));
@@ -397,13 +401,13 @@ impl<'run> Fetching<'run> {
                     }
                     return Err(error);
                 }
-                note_unpacked(session, &route, &release, &stored);
+                note_release_archive(session, &route, &release, &stored);
                 Ok((stored, false))
             }
-            Err(StoreError::Mismatch { expected, .. }) if is_folder => {
+            Err(TreeStoreError::Mismatch { expected, .. }) if is_folder => {
                 Err(changed_folder(session, &self.resolved.lock, index, &expected, &route))
             }
-            Err(StoreError::Mismatch { expected, actual }) => {
+            Err(TreeStoreError::Mismatch { expected, actual }) => {
                 let is_chosen = self.resolved.releases.contains_key(&index);
                 let said_by = if is_chosen { "the index" } else { "Mu.lock" };
                 let place = route.location.describe();
@@ -477,7 +481,8 @@ pub(crate) fn check_stored(
     if resolved.releases.contains_key(&index) {
         return Ok(());
     }
-    let route = |package: &LockedPackage| Ok(way_of(session, package, &Roots::default())?.route);
+    let route =
+        |package: &LockedPackage| Ok(way_of(session, package, &LockedRoots::default())?.route);
     Content::locked(session, package, &stored.folder, &route).check()
 }
 
@@ -493,7 +498,7 @@ pub(crate) fn check_recognized(
     state: &State,
 ) -> Result<(), CommandError> {
     let packs = session.packs();
-    let found: Vec<(usize, PathBuf)> = wanted(lock)
+    let found: Vec<(usize, PathBuf)> = needed_packs(lock)
         .filter(|(_, wanted)| state.packs.contains_key(&wanted.place))
         .map(|(index, wanted)| (index, packs.pack_path(&wanted.place)))
         .collect();
@@ -512,7 +517,8 @@ pub(crate) fn check_installed(
     package: &LockedPackage,
     folder: &Path,
 ) -> Result<(), CommandError> {
-    let route = |package: &LockedPackage| Ok(way_of(session, package, &Roots::default())?.route);
+    let route =
+        |package: &LockedPackage| Ok(way_of(session, package, &LockedRoots::default())?.route);
     Content::locked(session, package, folder, &route).check_label()
 }
 

@@ -15,12 +15,12 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::differs::not_fetched;
 use crate::ops::apply::fetch::fetch;
 #[cfg(feature = "publish")]
-use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
+use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
 use crate::ops::session::events::Work;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
-use crate::store::{StoreError, Stored, Unpacking};
+use crate::store::{Stored, TreeStoreError, Unpacking};
 
 /// Brings one locked package into the store, from where the settings lead it.
 ///
@@ -32,14 +32,14 @@ pub(crate) fn fetch_locked(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<Stored, CommandError> {
-    let way = way_of(session, package, &Roots::default())?;
+    let way = way_of(session, package, &LockedRoots::default())?;
     if let Some(digest) = &package.digest
         && let Some(stored) = session.store.find(digest)?
     {
         return Ok(stored);
     }
-    let release = release_of(session, package, &way)?;
-    fetch_release(session, &package.id, &way.route, &release)
+    let release = locked_release(session, package, &way)?;
+    store_release(session, &package.id, &way.route, &release)
 }
 
 /// Brings one locked package into the store, as it was published.
@@ -57,11 +57,11 @@ pub(crate) fn bring_locked(
     fetch(session, &mut resolved)?;
     let digest = resolved.lock.packages[0].digest.expect("what was fetched was hashed");
     let path = session.store.tree_path(&digest);
-    Ok(session.store.find(&digest)?.ok_or(StoreError::Corrupt { path })?)
+    Ok(session.store.find(&digest)?.ok_or(TreeStoreError::Corrupt { path })?)
 }
 
 /// Brings one release into the store, whatever a lock says about it.
-pub(crate) fn fetch_release(
+pub(crate) fn store_release(
     session: &Session,
     id: &PackageId,
     route: &Route,
@@ -80,13 +80,22 @@ pub(crate) fn fetch_release(
 }
 
 /// The tree of a release of which only the archive is known, if that was unpacked on this machine before.
-pub(super) fn unpacked(session: &Session, route: &Route, release: &Release) -> Option<Stored> {
+pub(super) fn unpacked_before(
+    session: &Session,
+    route: &Route,
+    release: &Release,
+) -> Option<Stored> {
     let digest = session.store.unpacked(unpacking(route, release)?)?;
     session.store.find(&digest).ok().flatten()
 }
 
 /// Notes what the archive of a release contained.
-pub(super) fn note_unpacked(session: &Session, route: &Route, release: &Release, stored: &Stored) {
+pub(super) fn note_release_archive(
+    session: &Session,
+    route: &Route,
+    release: &Release,
+    stored: &Stored,
+) {
     if let Some(archive) = unpacking(route, release) {
         // Without the note, it is fetched again one day.
         let _ = session.store.note_unpacked(archive, &stored.digest);

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile, Source};
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::session::source::source_beside;
 use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
@@ -23,9 +23,9 @@ use mu_provider::threads::lock;
 
 /// The roots of registries and repositories, by their text in the lock, each read once.
 #[derive(Debug, Default)]
-pub(super) struct Roots(Mutex<HashMap<String, SafeUrl>>);
+pub(super) struct LockedRoots(Mutex<HashMap<String, SafeUrl>>);
 
-impl Roots {
+impl LockedRoots {
     /// The root that `text` names: a URL, or a path as seen from `folder`.
     fn find(&self, text: &str, folder: &Path) -> Option<SafeUrl> {
         let mut roots = lock(&self.0);
@@ -53,7 +53,7 @@ fn read_root(text: &str, folder: &Path) -> Option<SafeUrl> {
 
 /// Where a locked package comes from.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct LockedRoute {
     /// Its provider and place.
     pub(super) route: Route,
     /// Whether the place differs from the one in the lock.
@@ -64,33 +64,39 @@ pub(super) struct Way {
 pub(super) fn way_of(
     session: &Session,
     package: &LockedPackage,
-    roots: &Roots,
-) -> Result<Way, CommandError> {
-    if package.source.is_folder() {
-        return Ok(Way { route: folder_route(session, package)?, is_moved: false });
+    roots: &LockedRoots,
+) -> Result<LockedRoute, CommandError> {
+    if package.source.is_outside_folder() {
+        return Ok(LockedRoute { route: folder_route(session, package)?, is_moved: false });
     }
     let index = session.index();
     // With an override, the place of the other package counts. The pack keeps the name under which it is required.
     let id = used_instead(session, &package.id);
     let known = index.known_route(&id);
     if let Some(route) = in_lock(session, package, &id, known.as_ref(), roots)? {
-        return Ok(Way { route, is_moved: false });
+        return Ok(LockedRoute { route, is_moved: false });
     }
     // The settings lead elsewhere than the lock says. Where exactly may have to be found out, with a request.
     let route = match known {
         Some(route) => route,
-        None => Route::clone(&*index.route(&id).map_err(|error| unavailable(session, error))?),
+        None => {
+            Route::clone(&*index.route(&id).map_err(|error| unavailable_error(session, error))?)
+        }
     };
-    Ok(Way { route, is_moved: true })
+    Ok(LockedRoute { route, is_moved: true })
 }
 
 /// Where the settings lead a locked package that is not in a folder, as far as it is known without a request.
-fn known_way(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<Way> {
+fn known_way(
+    session: &Session,
+    package: &LockedPackage,
+    roots: &LockedRoots,
+) -> Option<LockedRoute> {
     let id = used_instead(session, &package.id);
     let known = session.index().known_route(&id);
     Some(match in_lock(session, package, &id, known.as_ref(), roots).ok()? {
-        Some(route) => Way { route, is_moved: false },
-        None => Way { route: known?, is_moved: true },
+        Some(route) => LockedRoute { route, is_moved: false },
+        None => LockedRoute { route: known?, is_moved: true },
     })
 }
 
@@ -100,17 +106,17 @@ fn known_way(session: &Session, package: &LockedPackage, roots: &Roots) -> Optio
 ///
 /// When it cannot be found out.
 #[cfg(feature = "git")]
-pub(crate) fn place_of(
+pub(crate) fn location_in_settings(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<Location, CommandError> {
-    let way = way_of(session, package, &Roots::default())?;
+    let way = way_of(session, package, &LockedRoots::default())?;
     if !way.is_moved || way.route.location.folder.is_some() {
         return Ok(way.route.location);
     }
     // The end of the repository's path is known once its versions were listed.
     let id = used_instead(session, &package.id);
-    session.index().published(&id).map_err(|error| unavailable(session, error))?;
+    session.index().published(&id).map_err(|error| unavailable_error(session, error))?;
     Ok(session.index().known_route(&id).map_or(way.route.location, |route| route.location))
 }
 
@@ -118,7 +124,7 @@ pub(crate) fn place_of(
 pub(crate) fn used_instead(session: &Session, id: &PackageId) -> PackageId {
     let workspace = &session.workspace;
     let Some(reference) = workspace.settings.overrides.get(id) else { return id.clone() };
-    let (root, defaults) = (&workspace.root, session.defaults());
+    let (root, defaults) = (&workspace.root, session.reference_defaults());
     let instead = session.places.id_of(reference, &defaults, root, workspace);
     session.index().declare(&instead, reference, root);
     instead
@@ -130,7 +136,7 @@ fn in_lock(
     package: &LockedPackage,
     id: &PackageId,
     known: Option<&Route>,
-    roots: &Roots,
+    roots: &LockedRoots,
 ) -> Result<Option<Route>, CommandError> {
     let index = session.index();
     // The lock may come from a colleague with a plugin that is missing here. That matters only if the settings lead to
@@ -275,10 +281,10 @@ fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<Path
 /// # Errors
 ///
 /// When only its registry knows its commit, and cannot be reached.
-pub(super) fn release_of(
+pub(super) fn locked_release(
     session: &Session,
     package: &LockedPackage,
-    way: &Way,
+    way: &LockedRoute,
 ) -> Result<Arc<Release>, CommandError> {
     let release = Release {
         version: package.version.clone(),
@@ -288,7 +294,9 @@ pub(super) fn release_of(
         // A copy of an artifact is found by the digest that it is pinned to.
         reference: package
             .revision()
-            .filter(|text| ArtifactDigest::is_one(text) && !package.source.is_archive())
+            .filter(|text| {
+                ArtifactDigest::is_artifact_digest(text) && !package.source.is_url_archive()
+            })
             .map(Cow::into_owned),
         ..Release::default()
     };
@@ -305,7 +313,7 @@ pub(super) fn release_of(
     // be guessed.
     let id = used_instead(session, &package.id);
     let index = session.index();
-    let failed = |error| unavailable(session, error);
+    let failed = |error| unavailable_error(session, error);
     let facts = way.route.provider.facts();
     let is_repository = facts.is_repository;
     // A hub has the archives of other tools as they are, and its line says how they are laid out.
@@ -313,7 +321,8 @@ pub(super) fn release_of(
         && package.commit.is_none()
         && !index.providers().get(&package.source.provider).is_ok_and(|one| one.facts().is_hub)
         && let Ok(releases) = index.published(&id)
-        && let Some(position) = package.parsed_version().and_then(|one| releases.position(&one))
+        && let Some(position) =
+            package.parsed_version().and_then(|one| releases.position_of_version(&one))
         && let Ok((_, listed)) = index.release(&id, Candidate::Release(position))
         && listed.locator.is_some()
         && listed.digest == release.digest
@@ -336,7 +345,7 @@ pub(super) fn release_of(
     }
     // From a hub into a repository: the lock has no commit, and the tag of the version leads to it.
     let releases = index.published(&id).map_err(failed)?;
-    let at = package.parsed_version().and_then(|version| releases.position(&version));
+    let at = package.parsed_version().and_then(|version| releases.position_of_version(&version));
     match at {
         Some(at) => Ok(index.release(&id, Candidate::Release(at)).map_err(failed)?.1),
         None => Ok(Arc::new(release)),
@@ -346,22 +355,26 @@ pub(super) fn release_of(
 /// Where the archives of locked packages are, by their place in the lock, as far as that is known without a request.
 ///
 /// Nothing where the answer does not say it.
-pub(crate) fn archives(session: &Session, lock: &Lockfile) -> BTreeMap<usize, SafeUrl> {
+pub(crate) fn archive_urls(session: &Session, lock: &Lockfile) -> BTreeMap<usize, SafeUrl> {
     if !session.options.tells_archives {
         return BTreeMap::new();
     }
-    let roots = Roots::default();
+    let roots = LockedRoots::default();
     let packages = lock.packages.iter().enumerate();
     packages.filter_map(|(at, package)| Some((at, archive(session, package, &roots)?))).collect()
 }
 
-fn archive(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<SafeUrl> {
+fn archive(session: &Session, package: &LockedPackage, roots: &LockedRoots) -> Option<SafeUrl> {
     let source = &package.source;
-    if source.is_workspace() || source.is_pack() || source.is_folder() || package.commit.is_some() {
+    if source.is_workspace_folder()
+        || source.is_pack()
+        || source.is_outside_folder()
+        || package.commit.is_some()
+    {
         return None;
     }
     let way = known_way(session, package, roots)?;
-    let release = release_of(session, package, &way).ok()?;
+    let release = locked_release(session, package, &way).ok()?;
     let archive = way.route.provider.archive(&way.route.location, &release);
     // The bundle of an operator is an image elsewhere.
     let image = || release.urls.first().filter(|url| url.starts_with("oci://"));
@@ -375,13 +388,13 @@ pub(crate) fn source_now(
     changed: &ChangedManifests,
     package: &LockedPackage,
 ) -> Option<Source> {
-    if package.source.is_workspace() || package.source.is_pack() {
+    if package.source.is_workspace_folder() || package.source.is_pack() {
         return None;
     }
-    if package.source.is_folder() {
+    if package.source.is_outside_folder() {
         return Some(source_beside(session, changed, &folder_route(session, package).ok()?));
     }
-    let mut route = known_way(session, package, &Roots::default())?.route;
+    let mut route = known_way(session, package, &LockedRoots::default())?.route;
     if route.provider.facts().is_repository && route.location.folder.is_none() {
         // The end of the repository's path is known once something was fetched from it.
         let commits = [package.commit.as_ref()?.to_string()];

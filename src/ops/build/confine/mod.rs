@@ -26,7 +26,7 @@ use std::time::Duration;
 use mu_provider::{InnerPath, threads};
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::outputs::is_in;
+pub(super) use self::outputs::is_in_output;
 use crate::fs::{self, AtPath as _, FileError};
 
 /// The command of mu that is the first process of a build.
@@ -165,7 +165,7 @@ pub(super) const SYSTEM: [&str; 25] = [
 ];
 
 /// A program that runs.
-pub(super) struct Running {
+pub(super) struct RunningProgram {
     answer: BufReader<ChildStdout>,
     events: Sender<Event>,
     watch: JoinHandle<Option<Ended>>,
@@ -180,7 +180,7 @@ enum Event {
 }
 
 /// Starts a program.
-pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
+pub(super) fn start(order: &Order<'_>) -> Result<RunningProgram, FileError> {
     //     mu ── stdin: the job, then nothing until the end ──> first process ──> program
     //      <─── stdout: how it ended, then its outputs ─────────────┘              │
     //      <─── stderr: all that the program prints ───────────────────────────────┘
@@ -231,7 +231,7 @@ pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
         cut
     });
     let watch = watch.at("watch", Path::new(command.get_program()))?;
-    Ok(Running { answer: BufReader::new(answer), events, watch })
+    Ok(RunningProgram { answer: BufReader::new(answer), events, watch })
 }
 
 /// The command that starts the first process behind its walls, and the folders there.
@@ -322,7 +322,7 @@ fn watch(
     cut
 }
 
-impl Running {
+impl RunningProgram {
     /// How the program ended.
     pub(super) fn ended(&mut self) -> Ended {
         let mut line = Vec::new();
@@ -346,7 +346,7 @@ impl Running {
 }
 
 /// Does what `mu __build` with these arguments does; returns its exit status. `None` if they are arguments of another command.
-pub(crate) fn asked_for(arguments: &[OsString]) -> Option<u8> {
+pub(crate) fn run_confined_build(arguments: &[OsString]) -> Option<u8> {
     match arguments.get(1..)? {
         [first] if first == FIRST => Some(first::run()),
         [first, only] if first == FIRST && only == TRY => Some(first::tried()),

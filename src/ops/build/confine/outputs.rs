@@ -71,8 +71,8 @@ impl Walk<'_> {
                 above => format!("{above}/{}", name.to_string_lossy()),
             };
             // Only what is an output, or is on the way to one, is looked at.
-            let is_made = self.outputs.iter().any(|output| is_in(&path, output.as_str()));
-            if !is_made && !self.outputs.iter().any(|output| is_in(output.as_str(), &path)) {
+            let is_made = self.outputs.iter().any(|output| is_in_output(&path, output.as_str()));
+            if !is_made && !self.outputs.iter().any(|output| is_in_output(output.as_str(), &path)) {
                 continue;
             }
             let refused = |why: &str| Err(io::Error::other(format!("`{path}` {why}")));
@@ -122,6 +122,6 @@ impl Walk<'_> {
 }
 
 /// Whether a path is an output, or is in one.
-pub(in crate::ops::build) fn is_in(path: &str, output: &str) -> bool {
+pub(in crate::ops::build) fn is_in_output(path: &str, output: &str) -> bool {
     path == output || path.strip_prefix(output).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -1,8 +1,8 @@
 //! Command lines that a user can paste.
 
 use crate::ops::Session;
-use crate::ops::requirements::steps::Step;
-use crate::ops::session::error::quoted;
+use crate::ops::requirements::steps::CommandChange;
+use crate::ops::session::error::quoted_for_shell;
 
 /// The command that writes a requirement into a manifest.
 pub(super) const ADD: &str = "mu add";
@@ -16,7 +16,7 @@ pub(super) struct Command {
     /// The flags after them.
     pub(super) back: String,
     /// What each changes in files that mu can try it on; none if it does something else.
-    pub(super) steps: Option<Vec<Step>>,
+    pub(super) steps: Option<Vec<CommandChange>>,
 }
 
 impl Command {
@@ -25,7 +25,7 @@ impl Command {
     }
 
     /// This command, which changes this in a file.
-    pub(super) fn with_step(self, step: Step) -> Self {
+    pub(super) fn with_step(self, step: CommandChange) -> Self {
         Self { steps: Some(vec![step]), ..self }
     }
 
@@ -53,7 +53,7 @@ impl Command {
     }
 
     /// What all commands change; none if one of them does something else.
-    pub(super) fn all_steps(commands: &[Self]) -> Option<Vec<Step>> {
+    pub(super) fn all_steps(commands: &[Self]) -> Option<Vec<CommandChange>> {
         let steps = commands.iter().map(|command| command.steps.clone());
         Some(steps.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
@@ -62,7 +62,7 @@ impl Command {
     /// allows young versions, and `edits_more` whether other commands that edit manifests follow. In that
     /// case, a command that edits a manifest does nothing else: before the other manifests are edited, there
     /// may be no versions to choose.
-    pub(super) fn print(
+    pub(super) fn command_text(
         &self,
         session: &Session,
         without: &str,
@@ -74,25 +74,25 @@ impl Command {
         let (age, no_age) =
             if is_any_age { (" --exclude-newer 0", "--exclude-newer") } else { ("", "") };
         let references: String =
-            self.references.iter().map(|text| format!(" {}", quoted(text))).collect();
-        let repeated = repeated(session, &[without, no_age]);
+            self.references.iter().map(|text| format!(" {}", quoted_for_shell(text))).collect();
+        let repeated = repeated_flags(session, &[without, no_age]);
         let only_edits = if edits_more && self.front.starts_with(ADD) { " --frozen" } else { "" };
         format!("{}{references}{}{only_edits}{age}{repeated}", self.front, self.back)
     }
 }
 
 /// The flags that commands to run next need, without some.
-pub(super) fn repeated(session: &Session, without: &[&str]) -> String {
+pub(super) fn repeated_flags(session: &Session, without: &[&str]) -> String {
     let flags = session.options.repeated.iter().filter(|(flag, _)| !without.contains(flag));
     let text = flags.map(|(flag, value)| match value {
-        Some(value) => format!(" {flag} {}", quoted(value)),
+        Some(value) => format!(" {flag} {}", quoted_for_shell(value)),
         None => format!(" {flag}"),
     });
     text.collect()
 }
 
 /// What narrows a requirement in addition to its version, as flags.
-pub(super) fn narrowing(
+pub(super) fn narrowing_flags(
     channel: Option<&str>,
     app_version: Option<&str>,
     prerelease: bool,
@@ -100,7 +100,7 @@ pub(super) fn narrowing(
     let mut flags = String::new();
     for (flag, value) in [("--channel", channel), ("--app-version", app_version)] {
         if let Some(value) = value {
-            flags.push_str(&format!(" {flag} {}", quoted(value)));
+            flags.push_str(&format!(" {flag} {}", quoted_for_shell(value)));
         }
     }
     if prerelease {

@@ -12,14 +12,14 @@ mod writing;
 
 use crate::ops::CommandError;
 use crate::ops::Session;
-use crate::ops::explain::ways_out::command::{narrowing, repeated};
+use crate::ops::explain::ways_out::command::{narrowing_flags, repeated_flags};
 pub(crate) use crate::ops::explain::ways_out::remedy::Remedy;
 use crate::ops::explain::ways_out::wording::Wording;
 pub(super) use crate::ops::explain::ways_out::wording::line_in;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::steps::Step;
+use crate::ops::requirements::steps::CommandChange;
 use crate::ops::requirements::supposition::{Narrowing, WhatIf};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Resolution;
@@ -30,12 +30,12 @@ pub(crate) fn remedies(
     session: &Session,
     requirements: &Requirements,
     ways_out: &[WayOut],
-    leads_out: &dyn Fn(&WayOut, &[Step]) -> bool,
+    leads_out: &dyn Fn(&WayOut, &[CommandChange]) -> bool,
 ) -> Vec<Remedy> {
     let wording = Wording { session, requirements, is_any_age: false, edits_more: false };
     let remedies = ways_out.iter().filter_map(|way_out| {
         let remedy = wording.remedy(way_out)?;
-        let is_tried = |steps: &Vec<Step>| leads_out(way_out, steps);
+        let is_tried = |steps: &Vec<CommandChange>| leads_out(way_out, steps);
         remedy.tries.as_ref().is_none_or(is_tried).then_some(remedy)
     });
     remedies.collect()
@@ -46,7 +46,7 @@ pub(crate) fn longer(session: &Session, requirements: &Requirements, steps: usiz
     let flag = "--patience";
     let command = match &requirements.question {
         Some(question) => {
-            let (command, flags) = (command(question), repeated(session, &[flag]));
+            let (command, flags) = (command(question), repeated_flags(session, &[flag]));
             format!("{command} {flag} {steps}{flags}")
         }
         None => {
@@ -70,13 +70,13 @@ fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> Option<Strin
     next.take(way_out)?;
     let without: Vec<&str> = next.flags.iter().map(|(flag, _)| *flag).collect();
     let flags: String = next.flags.iter().map(|(flag, value)| format!(" {flag} {value}")).collect();
-    Some(format!("{}{flags}{}", command(&next.question), repeated(session, &without)))
+    Some(format!("{}{flags}{}", command(&next.question), repeated_flags(session, &without)))
 }
 
 /// Whether a question excludes a package.
 fn excludes(session: &Session, question: &WhatIf, id: &PackageId) -> bool {
     let mut excluded = question.exclude.iter().filter_map(|text| Reference::parse(text).ok());
-    excluded.any(|reference| session.id_of(&reference) == *id)
+    excluded.any(|reference| session.id_of_argument(&reference) == *id)
 }
 
 /// A question to ask again.
@@ -93,7 +93,7 @@ impl NextQuestion<'_> {
         let session = self.session;
         let names = |id: &PackageId, text: &str| {
             let reference = Reference::parse(text);
-            reference.is_ok_and(|reference| session.id_of(&reference) == *id)
+            reference.is_ok_and(|reference| session.id_of_argument(&reference) == *id)
         };
         // `ID#VERSION@CHANNEL`
         let is_of = |id: &PackageId, text: &str| names(id, text.split('#').next().unwrap_or(text));
@@ -181,7 +181,7 @@ fn suppose(
 /// The command line that asks a question.
 fn command(question: &WhatIf) -> String {
     let mut words = vec!["mu resolve".to_owned()];
-    words.extend(question.references.iter().map(|text| quoted(text)));
+    words.extend(question.references.iter().map(|text| quoted_for_shell(text)));
     for (flag, texts) in [
         ("--with", &question.with),
         ("--without", &question.without),
@@ -189,11 +189,13 @@ fn command(question: &WhatIf) -> String {
         ("--runtime", &question.runtime),
         ("--exclude", &question.exclude),
     ] {
-        words.extend(texts.iter().map(|text| format!("{flag} {}", quoted(text))));
+        words.extend(texts.iter().map(|text| format!("{flag} {}", quoted_for_shell(text))));
     }
     let Narrowing { channel, app_version, revision, prereleases } = &question.narrowing;
-    words.extend(revision.iter().map(|text| format!("--revision {}", quoted(text))));
-    words.extend(question.mu_version.iter().map(|text| format!("--mu-version {}", quoted(text))));
-    let flags = narrowing(channel.as_deref(), app_version.as_deref(), *prereleases);
+    words.extend(revision.iter().map(|text| format!("--revision {}", quoted_for_shell(text))));
+    words.extend(
+        question.mu_version.iter().map(|text| format!("--mu-version {}", quoted_for_shell(text))),
+    );
+    let flags = narrowing_flags(channel.as_deref(), app_version.as_deref(), *prereleases);
     format!("{}{flags}", words.join(" "))
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::steps::Step;
+use crate::ops::requirements::steps::CommandChange;
 use crate::reference::PackageId;
 use crate::select::{Ask, WayOut};
 
@@ -44,7 +44,7 @@ pub(crate) struct Remedy {
     pub(super) steps: Vec<Remedy>,
     /// What its commands change in manifests, if that is all they do.
     #[serde(skip)]
-    pub(super) tries: Option<Vec<Step>>,
+    pub(super) tries: Option<Vec<CommandChange>>,
 }
 
 /// What kind of change a way out is.
@@ -124,7 +124,7 @@ impl Change {
 }
 
 /// What a way out does, without the command; none if only an edit of the settings can do it.
-pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
+pub(super) fn way_out_meaning(session: &Session, way_out: &WayOut) -> Option<String> {
     let short = |id: &PackageId| session.short_name(id).into_owned();
     Some(match way_out {
         WayOut::Ask(asks) => requiring(session, asks),
@@ -139,7 +139,8 @@ pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
         WayOut::Include(id) => format!("stop excluding {}", short(id)),
         WayOut::Forget(id, _) => format!("reinstall {} instead of upgrading it", short(id)),
         WayOut::Together(all) => {
-            let all: Option<Vec<String>> = all.iter().map(|one| meaning(session, one)).collect();
+            let all: Option<Vec<String>> =
+                all.iter().map(|one| way_out_meaning(session, one)).collect();
             all?.join(", and ")
         }
         WayOut::Bundle(..)
@@ -192,7 +193,7 @@ fn requiring(session: &Session, asks: &[Ask]) -> String {
     }
     let groups = groups.into_iter().map(|(by, changes)| {
         let changes = changes.join(", and ");
-        match Requester::called(by) {
+        match Requester::from_name(by) {
             Requester::Member(_) => format!("in {by}, require {changes}"),
             _ => format!("ask `{by}` for {changes}"),
         }

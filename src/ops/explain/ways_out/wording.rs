@@ -11,14 +11,14 @@ use crate::ops::explain::ways_out::command::{ADD, Command};
 use crate::index::Requirement;
 use crate::manifest;
 use crate::ops::explain::ways_out;
-use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
+use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, way_out_meaning};
 use crate::ops::explain::ways_out::writing::UNPIN;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::steps::Step;
+use crate::ops::requirements::steps::CommandChange;
 use crate::ops::requirements::{Asked, Requirements, narrowing};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::member;
-use crate::ops::{Scope, Session};
+use crate::ops::{OperationScope, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Key;
@@ -36,8 +36,8 @@ impl Wording<'_> {
     /// The flags that a command needs to work on the same workspace as this session.
     pub(super) fn global(&self) -> &'static str {
         match self.session.scope {
-            Scope::Workspace => "",
-            Scope::Global => " --global",
+            OperationScope::Workspace => "",
+            OperationScope::Global => " --global",
         }
     }
 
@@ -57,7 +57,7 @@ impl Wording<'_> {
         };
         let is_asked = matches!(way_out, WayOut::Ask(_));
         let kind = if is_asked { Kind::Require } else { Kind::Suppose };
-        let other = Remedy::run(kind, &meaning(self.session, way_out)?, vec![command]);
+        let other = Remedy::run(kind, &way_out_meaning(self.session, way_out)?, vec![command]);
         Some(match self.change(way_out) {
             Some(change) => Remedy { text: other.text, commands: other.commands, ..change },
             None => other,
@@ -69,10 +69,10 @@ impl Wording<'_> {
         // `run` is for commands with arguments of their own, `again` for the failed command once more with another
         // flag.
         let run = |kind, commands: Vec<Command>| {
-            Some(self.run(kind, &meaning(self.session, way_out)?, &commands, ""))
+            Some(self.run(kind, &way_out_meaning(self.session, way_out)?, &commands, ""))
         };
         let again = |kind, flag: &str, value: &str| {
-            let meaning = meaning(self.session, way_out)?;
+            let meaning = way_out_meaning(self.session, way_out)?;
             Some(self.run(kind, &meaning, &self.commands_again(flag, value), flag))
         };
         match way_out {
@@ -80,7 +80,7 @@ impl Wording<'_> {
             // that a person follows.
             WayOut::Ask(asks) => {
                 let remedy = match (self.commands_to_ask(asks), &asks[..]) {
-                    (None, [ask]) => self.by_hand(ask, meaning(self.session, way_out)?)?,
+                    (None, [ask]) => self.by_hand(ask, way_out_meaning(self.session, way_out)?)?,
                     (Some(commands), [ask]) if commands[0].front == UNPIN => {
                         let what = format!("unpin {}", self.short(&ask.to.id));
                         self.run(Kind::Require, &what, &commands, "")
@@ -252,7 +252,7 @@ impl Wording<'_> {
         let actual = self.requirements.runtime.get(fact).map_or("", String::as_str);
         let place = self.placed(&file, Key::runtime, fact);
         let line = format!("{fact}: {value}");
-        let shows = quoted(&format!("{fact}={value}"));
+        let shows = quoted_for_shell(&format!("{fact}={value}"));
         let text = format!(
             "`{fact}: {actual}` is set in `{place}`; `mu resolve --runtime {shows}` shows what {value} \
              would lead to"
@@ -272,10 +272,15 @@ impl Wording<'_> {
     /// A requirement that only a person can change, because mu does not edit its manifest.
     fn by_hand(&self, ask: &Ask, what: String) -> Option<Remedy> {
         let members = &self.session.workspace.members;
-        let index = members.iter().position(|one| Requester::of(one).as_str() == ask.by)?;
+        let index =
+            members.iter().position(|one| Requester::from_member(one).as_str() == ask.by)?;
         let path = members[index].manifest_path.display();
         let text = format!("{what}: mu does not edit `{path}`");
-        (!self.is_edited(index)).then(|| Remedy { kind: Kind::Require, text, ..Remedy::default() })
+        (!self.is_manifest_editable(index)).then(|| Remedy {
+            kind: Kind::Require,
+            text,
+            ..Remedy::default()
+        })
     }
 
     fn commands_to_ask(&self, asks: &[Ask]) -> Option<Vec<Command>> {
@@ -315,20 +320,23 @@ impl Wording<'_> {
         let mut commands: Vec<Command> = Vec::new();
         for asked in asked {
             let own = asked.line.map(|(member, _)| member);
-            if own.is_some_and(|own| !self.is_edited(own)) {
+            if own.is_some_and(|own| !self.is_manifest_editable(own)) {
                 return None;
             }
             let front = match own {
                 // `mu remove` depends on the current folder.
                 Some(own) if around.is_some_and(|around| around != own) => {
-                    format!("mu -C {} remove", quoted(&members[own].folder.display().to_string()))
+                    format!(
+                        "mu -C {} remove",
+                        quoted_for_shell(&members[own].folder.display().to_string())
+                    )
                 }
                 _ => format!("mu remove{}", self.global()),
             };
             if !commands.iter().any(|known| known.front == front) {
                 let place = own.filter(|own| around.is_some_and(|around| around != *own));
                 let command = Command::new(front, self.short(id).into_owned());
-                commands.push(command.with_step(Step::Remove(place, id.clone())));
+                commands.push(command.with_step(CommandChange::Remove(place, id.clone())));
             }
         }
         commands.extend(pending);
@@ -368,7 +376,7 @@ impl Wording<'_> {
         let last = commands.iter().rposition(|command| command.front.starts_with(ADD));
         let lines = commands.iter().enumerate().map(|(index, command)| {
             let edits_more = self.edits_more || last.is_some_and(|last| index < last);
-            command.print(self.session, without, self.is_any_age, edits_more)
+            command.command_text(self.session, without, self.is_any_age, edits_more)
         });
         lines.collect()
     }
@@ -385,7 +393,7 @@ impl Wording<'_> {
 
     /// The file of settings to edit: the one with the key, else the workspace's.
     fn settings_with(&self, key: &str) -> String {
-        if self.session.scope == Scope::Global {
+        if self.session.scope == OperationScope::Global {
             return self.session.environment.mu_home.join("config.yaml").display().to_string();
         }
         let own: PathBuf = self.session.workspace.root.join(".mu/workspace.yaml");
@@ -417,7 +425,7 @@ impl Wording<'_> {
     pub(super) fn is_new(&self, asked: &Asked) -> bool {
         let session = self.session;
         let mut members = session.workspace.members.iter();
-        let member = members.find(|member| Requester::of(member) == asked.by);
+        let member = members.find(|member| Requester::from_member(member) == asked.by);
         match (&asked.by, member) {
             (by, _) if by.is_move() => true,
             _ if asked.reference.local().is_some() => false,

@@ -8,14 +8,14 @@ use crate::formats;
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::Session;
-use crate::ops::explain::ways_out::command::{ADD, Command, narrowing};
+use crate::ops::explain::ways_out::command::{ADD, Command, narrowing_flags};
 use crate::ops::explain::ways_out::wording::Wording;
 use crate::ops::requirements::names::id_in;
-use crate::ops::requirements::pins::{MARK, NOTHING};
+use crate::ops::requirements::pins::{MARK, NO_VERSION_TEXT};
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::steps::Step;
+use crate::ops::requirements::steps::CommandChange;
 use crate::ops::requirements::{Asked, requirement};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -34,7 +34,7 @@ impl Wording<'_> {
         let Some((index, entries)) = entries.filter(|(_, entries)| entries.len() > 1) else {
             return Some(vec![self.command(asks, ask, None)?]);
         };
-        let own = self.is_edited(index).then_some(entries)?.into_iter();
+        let own = self.is_manifest_editable(index).then_some(entries)?.into_iter();
         Some(own.map(|(section, entry)| self.adding(index, section, Some(&entry), ask)).collect())
     }
 
@@ -61,7 +61,7 @@ impl Wording<'_> {
     /// The member that is called so where something is required.
     fn member_called(&self, by: &str) -> Option<usize> {
         let mut members = self.session.workspace.members.iter();
-        members.position(|member| Requester::of(member).as_str() == by)
+        members.position(|member| Requester::from_member(member).as_str() == by)
     }
 
     /// The command that makes one root require something else, in this list of its manifest if it is known.
@@ -75,14 +75,15 @@ impl Wording<'_> {
         // What an earlier `mu get REF` asked for is in no manifest, so `mu get` says it anew.
         if ask.by == Requester::CommandLine.as_str() {
             let (text, id) = (self.reference(ask), to.id.clone());
-            let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
+            let back =
+                narrowing_flags(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
             let dependency = self.dependency(&text, ask)?;
             let command = Command { back, ..Command::new(self.get(), text) };
-            return Some(command.with_step(Step::Get(id, dependency)));
+            return Some(command.with_step(CommandChange::Get(id, dependency)));
         }
         let index = self.member_called(&ask.by)?;
         let member = &self.session.workspace.members[index];
-        if !self.is_edited(index) {
+        if !self.is_manifest_editable(index) {
             return None;
         }
         let manifest = self.requirements.changed.manifest(&self.session.workspace, index);
@@ -129,15 +130,15 @@ impl Wording<'_> {
         };
         let channel = or_away(&to.channel, listed.map(|listed| &listed.channel));
         let app_version = or_away(&to.app_version, listed.map(|listed| &listed.app_version));
-        let mut back = narrowing(channel.as_deref(), app_version.as_deref(), to.prerelease);
+        let mut back = narrowing_flags(channel.as_deref(), app_version.as_deref(), to.prerelease);
         let alias = listed.and_then(|listed| listed.alias.clone());
         if let Some(alias) = &alias {
-            back.push_str(&format!(" --alias {}", quoted(alias)));
+            back.push_str(&format!(" --alias {}", quoted_for_shell(alias)));
         }
         let mut front = ADD.to_owned();
         let package = (members.len() > 1).then(|| package(self.session, index));
         if let Some(package) = &package {
-            front = format!("{front} -p {}", quoted(package));
+            front = format!("{front} -p {}", quoted_for_shell(package));
         }
         if section == Section::DevDependencies {
             front.push_str(" --dev");
@@ -146,7 +147,7 @@ impl Wording<'_> {
         // What the command would change, for trying it in memory before it is proposed.
         let step = self.dependency(&text, ask).map(|dependency| {
             let dependency = manifest::Requirement { alias, ..dependency };
-            Step::Add((package, section), dependency, [channel, app_version])
+            CommandChange::Add((package, section), dependency, [channel, app_version])
         });
         let steps = step.map(|step| vec![step]);
         Command { steps, back, ..Command::new(front, text) }
@@ -170,9 +171,9 @@ impl Wording<'_> {
     }
 
     /// Whether mu edits the manifest of a member, so that a command can.
-    pub(super) fn is_edited(&self, member: usize) -> bool {
+    pub(super) fn is_manifest_editable(&self, member: usize) -> bool {
         let path = &self.session.workspace.members[member].manifest_path;
-        formats::is_edited(path, self.session.short_names())
+        formats::has_editable_dependencies(path, self.session.short_names())
     }
 
     /// Whether an entry of a manifest requires a package.
@@ -226,14 +227,15 @@ fn is_unpinned_to(
 ) -> bool {
     let reference = &entry.reference;
     let is_pin = matches!(reference.version(), Some(VersionSpec::Pin(_)));
-    let path = &formats::lists_dependencies(path);
+    let path = &formats::dependencies_file(path);
     let text = formats::dependencies_text(path).ok();
     let Some(text) = text.filter(|_| is_pin) else { return false };
-    let (defaults, names) = (session.defaults(), session.short_names());
+    let (defaults, names) = (session.reference_defaults(), session.short_names());
     let editor = formats::editor(path, text, &defaults, names);
     // The comment `pinned from ^1.2` behind the entry.
     let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
-    let before = if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
+    let before =
+        if note == NO_VERSION_TEXT { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
     before.ok().zip(Version::parse(&ask.version).ok()).is_some_and(|(before, version)| {
         before.accepts(&version, ask.to.prerelease) && ask.to.channel.is_none()
     })

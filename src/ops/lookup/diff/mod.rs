@@ -14,7 +14,7 @@ use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::lookup::chosen::fetched;
 use crate::ops::lookup::chosen::published;
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version};
 use crate::store::Stored;
@@ -103,8 +103,9 @@ pub fn of_moves(
     outcome: &Outcome,
 ) -> Result<Vec<Difference>, CommandError> {
     let _store = session.use_store()?;
-    let is_fetched =
-        |package: &&LockedPackage| !package.source.is_workspace() && !package.source.is_placed();
+    let is_fetched = |package: &&LockedPackage| {
+        !package.source.is_workspace_folder() && !package.source.is_placed_pack()
+    };
     let mut all = Vec::new();
     for change in &outcome.changes {
         // `majors: many` can have several versions; the change that names the version names the entry.
@@ -134,7 +135,9 @@ fn of_registry(session: &Session, text: &str) -> Result<Fetched, CommandError> {
 fn of_lock(session: &Session, id: &PackageId, text: &str) -> Result<Fetched, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let message = match lock.find(lock.used_for(id)).last() {
-        Some(package) if !package.source.is_workspace() && !package.source.is_placed() => {
+        Some(package)
+            if !package.source.is_workspace_folder() && !package.source.is_placed_pack() =>
+        {
             return locked(session, package);
         }
         Some(_) => format!(
@@ -142,7 +145,7 @@ fn of_lock(session: &Session, id: &PackageId, text: &str) -> Result<Fetched, Com
         ),
         None => format!("`{id}` is not in Mu.lock, so there is no version to compare with"),
     };
-    let hint = format!("name both versions: `mu diff {} '#VERSION'`", quoted(text));
+    let hint = format!("name both versions: `mu diff {} '#VERSION'`", quoted_for_shell(text));
     Err(CommandError::new(Code::NotFound, message).hint(hint))
 }
 
@@ -186,7 +189,7 @@ fn keys(stored: &Stored) -> Vec<(String, String)> {
         let text = crate::fs::read_text_if_there(&path).ok()??;
         let document = Document::read(&path, &text).ok()?;
         let words = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-        let entries = document.root().entries().ok()?;
+        let entries = document.root_value().entries().ok()?;
         let pairs =
             entries.map(|(key, value)| (key.as_str().to_owned(), words(&text[value.span()])));
         Some(pairs.collect())

@@ -10,14 +10,14 @@ use super::packing::is_chart;
 use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
-use crate::lock::{LockedPackage, in_order};
+use crate::lock::{LockedPackage, ordered_by_needs};
 use crate::manifest::rename::Rename;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::publication::lines::{
-    IndexLine, Mark, copy_of, full_version, is_version, tags, tidied, yanked,
+    IndexLine, Mark, copy_of, is_version, line_version, tidied, version_tags, yank_reason,
 };
 use crate::ops::publication::mirror::Renaming;
-use crate::ops::publication::target::{Target, Upload};
+use crate::ops::publication::target::{PublicationTarget, Upload};
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version};
@@ -25,7 +25,7 @@ use crate::reference::{PackageId, Version};
 /// A run of copying.
 pub(super) struct Copying<'a> {
     pub(super) session: &'a Session,
-    pub(super) target: &'a Target,
+    pub(super) target: &'a PublicationTarget,
     pub(super) request: &'a MirrorRequest,
     provider: HubProvider,
     /// The versions that are copied, with what the lock says of them.
@@ -40,7 +40,7 @@ pub(super) struct Copying<'a> {
 impl<'a> Copying<'a> {
     pub(super) fn new(
         session: &'a Session,
-        target: &'a Target,
+        target: &'a PublicationTarget,
         request: &'a MirrorRequest,
     ) -> Self {
         let downloads = session.environment.cache.join("downloads");
@@ -91,7 +91,7 @@ impl<'a> Copying<'a> {
         chosen: Option<&VersionsToCopy>,
     ) -> Result<(Arc<Releases>, Vec<Position>), CommandError> {
         let releases = self.session.index().releases(id);
-        let releases = releases.map_err(|error| unavailable(self.session, error))?;
+        let releases = releases.map_err(|error| unavailable_error(self.session, error))?;
         let Some(chosen) = chosen else {
             let all = (0..releases.len()).collect();
             return Ok((releases, all));
@@ -123,7 +123,7 @@ impl<'a> Copying<'a> {
         chosen: Option<&VersionsToCopy>,
     ) -> Result<BTreeSet<PackageId>, CommandError> {
         let index = self.session.index();
-        let failed = |error| unavailable(self.session, error);
+        let failed = |error| unavailable_error(self.session, error);
         let route = index.route(id).map_err(failed)?;
         let mut needed = BTreeSet::new();
         if !route.provider.facts().is_hub {
@@ -147,7 +147,7 @@ impl<'a> Copying<'a> {
         work: &Work,
     ) -> Result<(), CommandError> {
         let session = self.session;
-        let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
+        let route = session.index().route(id).map_err(|error| unavailable_error(session, error))?;
         if !route.provider.facts().is_hub {
             return self.pack(id, chosen, &route);
         }
@@ -155,7 +155,7 @@ impl<'a> Copying<'a> {
         if positions.is_empty() {
             return Ok(());
         }
-        let (name, renamed) = self.name_of(id, &route)?;
+        let (name, renamed) = self.name_in_mirror(id, &route)?;
         let here = self.lines(&route)?;
         let there = self.target.lines(&name)?;
         // What can change of a published version follows its hub in every run: whether it is withdrawn, its tags, and
@@ -167,7 +167,7 @@ impl<'a> Copying<'a> {
             let number = releases.version(position);
             let line = here.iter().find(|line| is_version(line, &number.to_string()));
             let Some(line) = line else { continue };
-            let version = full_version(line);
+            let version = line_version(line);
             // A lock pins the content. What its hub has under that version now may be something else.
             let locked = chosen.and_then(|chosen| of_version(chosen, &number)?.1.digest);
             if let Some(locked) = locked {
@@ -177,7 +177,7 @@ impl<'a> Copying<'a> {
             self.mirrored.present += usize::from(is_there);
             if !self.request.dry_run {
                 let release = session.index().release(id, Candidate::Release(position));
-                let (_, release) = release.map_err(|error| unavailable(session, error))?;
+                let (_, release) = release.map_err(|error| unavailable_error(session, error))?;
                 // mu's own archives have none.
                 let is_foreign = line.contains_key("locator");
                 let provenance = || match is_foreign {
@@ -223,7 +223,7 @@ impl<'a> Copying<'a> {
         if self.target.takes_artifacts() || !line.contains_key("locator") || !is_chart(line) {
             return;
         }
-        let version = full_version(line);
+        let version = line_version(line);
         match provenance() {
             Ok(Some(provenance)) => self.target.keep_provenance(name, &version, provenance),
             Ok(None) => {}
@@ -236,7 +236,7 @@ impl<'a> Copying<'a> {
 
     /// The name of a package in the mirror: as in the hub that it comes from, unless its namespace is
     /// renamed. No two packages have one name there.
-    pub(super) fn name_of(
+    pub(super) fn name_in_mirror(
         &mut self,
         id: &PackageId,
         route: &Route,
@@ -316,9 +316,9 @@ impl<'a> Copying<'a> {
         let mut has_moved = false;
         for line in here {
             let Some(copy) = copy_of(line, there) else { continue };
-            let version = full_version(line);
+            let version = line_version(line);
             let mut keys = Vec::new();
-            let (reason, known) = (yanked(line), yanked(copy));
+            let (reason, known) = (yank_reason(line), yank_reason(copy));
             // A copy always has a reason: a text, if the original has none.
             let is_kept = reason.as_deref() == Some("") && known.is_some();
             if reason != known && !is_kept {
@@ -327,7 +327,7 @@ impl<'a> Copying<'a> {
                 }
                 keys.push("yanked");
             }
-            let (wanted, known) = (tags(line), tags(copy));
+            let (wanted, known) = (version_tags(line), version_tags(copy));
             if wanted != known {
                 for tag in known.difference(&wanted).filter(|_| writes) {
                     self.target.mark(name, &version, Mark::NoTag(tag))?;
@@ -383,7 +383,7 @@ fn upload(
     if let Some(renamed) = renamed {
         renamed.apply(&mut line);
     }
-    let (name, version) = (name.to_owned(), full_version(&line));
+    let (name, version) = (name.to_owned(), line_version(&line));
     Upload { name, version, line, archive, renamed: renamed.cloned(), provenance: None }
 }
 
@@ -408,7 +408,9 @@ fn check_digest(
 /// The packages, each after those that it needs, except in cycles: an interrupted mirror has nothing whose
 /// dependencies it lacks.
 fn ordered(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
-    in_order(needs.keys(), |id| needs[id].iter().filter(|id| needs.contains_key(id)).collect())
+    ordered_by_needs(needs.keys(), |id| {
+        needs[id].iter().filter(|id| needs.contains_key(id)).collect()
+    })
 }
 
 #[cfg(test)]

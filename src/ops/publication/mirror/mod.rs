@@ -22,12 +22,12 @@ use self::copying::Copying;
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::manifest::rename::Rename;
 use crate::ops::apply::fetch::used_instead;
-use crate::ops::publication::target::Target;
+use crate::ops::publication::target::PublicationTarget;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::as_here;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::resolve::resolve_from;
-use crate::ops::{Code, CommandError, Options, Scope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Options, Session};
 use crate::reference::{Base, Name, PackageId, Reference};
 use crate::select::Update;
 
@@ -112,7 +112,7 @@ type VersionsToCopy = BTreeMap<String, LockedPackage>;
 ///
 /// When a package cannot be resolved or fetched, or the hub refuses it. What was copied before stays.
 pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, CommandError> {
-    let target = Target::at(session, &request.to, false)?;
+    let target = PublicationTarget::hub_at(session, &request.to, false)?;
     if request.references.is_empty() {
         return mirror_locked(session, &target, request);
     }
@@ -122,11 +122,11 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     let outside = Session::open(
         session.environment.clone(),
         Options { locked: false, frozen: false, ..session.options.clone() },
-        Scope::Global,
+        OperationScope::Global,
         Arc::clone(&session.events),
     )?;
     let roots: BTreeSet<PackageId> =
-        references.iter().map(|reference| reference.id(&session.defaults())).collect();
+        references.iter().map(|reference| reference.id(&session.reference_defaults())).collect();
     let texts = references.iter().map(ToString::to_string).collect();
     let mut requirements = Requirements::collect(&outside, texts)?;
     for asked in &mut requirements.asked {
@@ -157,13 +157,13 @@ fn qualified(session: &Session, text: &str) -> Result<Reference, CommandError> {
     if reference.base().is_some() {
         return Ok(reference);
     }
-    Ok(Reference::parse(&reference.qualified(&session.defaults()))?)
+    Ok(Reference::parse(&reference.qualified(&session.reference_defaults()))?)
 }
 
 /// Copies what the lock names.
 fn mirror_locked(
     session: &Session,
-    target: &Target,
+    target: &PublicationTarget,
     request: &MirrorRequest,
 ) -> Result<Mirrored, CommandError> {
     let Some(lock) = session.lockfile()? else {
@@ -184,9 +184,9 @@ fn mirror_locked(
     let mut left: BTreeSet<&PackageId> = BTreeSet::new();
     // What is only on this machine is not copied. The workspace's own packages go without saying; a folder outside is
     // told, because whoever uses the mirror lacks it.
-    for package in lock.packages.iter().filter(|package| package.source.is_own()) {
+    for package in lock.packages.iter().filter(|package| package.source.is_authored_folder()) {
         left.insert(&package.id);
-        if package.source.is_folder() {
+        if package.source.is_outside_folder() {
             let (provider, place) = (package.source.provider.clone(), package.source.place.clone());
             let elsewhere = Elsewhere { id: package.id.clone(), provider, place, reason: None };
             copying.mirrored.elsewhere.push(elsewhere);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_formats::{FORMATS, GIT, Reading, helm, kudo};
 use mu_provider::{ArchiveDigest, Release};
-use mu_provider_hub::archive::Layout;
+use mu_provider_hub::archive::ArchiveLayout;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -19,7 +19,7 @@ use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibli
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
 use crate::ops::apply::fetch::{fetch_archive, fetch_locked, fetch_provenance};
-use crate::ops::publication::lines::{IndexLine, Mark, full_version};
+use crate::ops::publication::lines::{IndexLine, Mark, line_version};
 use crate::ops::publication::packing::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
@@ -43,7 +43,7 @@ impl Copying<'_> {
             self.leave_at(id, route, reason.to_owned());
             return Ok(());
         };
-        let (name, renamed) = self.name_of(id, route)?;
+        let (name, renamed) = self.name_in_mirror(id, route)?;
         for package in chosen.values() {
             let called = version_in_hub(self.session, id, package);
             let there = match self.target.lines(&name) {
@@ -127,7 +127,7 @@ impl Copying<'_> {
                 let digest = ArchiveDigest::from_bytes(Sha256::digest(&archive).into());
                 line.insert("archive".to_owned(), digest.to_string().into());
                 line.insert("size".to_owned(), archive.len().into());
-                let version = full_version(&line);
+                let version = line_version(&line);
                 let upload = Upload {
                     name: name.clone(),
                     version: version.clone(),
@@ -166,14 +166,14 @@ impl Copying<'_> {
         let name = line.get("format").and_then(Value::as_str);
         let mut of_name = FORMATS.iter().filter(|format| Some(format.name) == name);
         let layout = match of_name.find_map(|format| format.artifact.as_ref()) {
-            Some(artifact) if artifact.in_folder => Layout::InFolder,
-            Some(_) => Layout::Layer,
+            Some(artifact) if artifact.in_folder => ArchiveLayout::InFolder,
+            Some(_) => ArchiveLayout::Layer,
             // Its tool packs it as mu packs packages.
-            None if name == Some(kudo::NAME) => Layout::Files,
+            None if name == Some(kudo::NAME) => ArchiveLayout::Files,
             None => return Ok(None),
         };
         // An archive by URL is laid out as its author likes, so mu packs its files.
-        if package.source.is_archive() {
+        if package.source.is_url_archive() {
             return Ok(None);
         }
         let archive = fetch_archive(self.session, package)?;
@@ -213,7 +213,7 @@ impl Copying<'_> {
         let route = self.session.index().route(&needed).map_err(|error| error.to_string())?;
         let (there, _) = self.name_there(&needed, &route);
         // The manifest says `../db`. Behind the mirror, that must still lead to the same package.
-        let expected = Name::parse(name).ok().and_then(|name| name.beside(folder));
+        let expected = Name::parse(name).ok().and_then(|name| name.at_relative_path(folder));
         if expected.is_none_or(|expected| expected.as_str() != there) {
             return Err(format!(
                 "it depends on `{folder}`, which would be `{there}` in the mirror, and so not beside `{name}`"
@@ -226,7 +226,7 @@ impl Copying<'_> {
 
 /// Refuses a line that no hub would take.
 fn fits(line: IndexLine) -> Result<IndexLine, Refusal> {
-    let version = full_version(&line);
+    let version = line_version(&line);
     let is_lenient = line.get("versions").is_some_and(|versions| versions == "lenient");
     let is_one = match is_lenient {
         true => Version::parse_lenient(&version).is_ok(),
@@ -243,7 +243,8 @@ fn version_in_hub(session: &Session, id: &PackageId, package: &LockedPackage) ->
     let Some(commit) = &package.commit else { return package.version.clone() };
     let releases = session.index().published(id).ok();
     let is_released = releases.is_some_and(|releases| {
-        let at = package.parsed_version().and_then(|version| releases.position(&version));
+        let at =
+            package.parsed_version().and_then(|version| releases.position_of_version(&version));
         at.is_some_and(|at| releases.commit(at).is_some_and(|known| **known == **commit))
     });
     let copy = package.version_of_copy().filter(|_| !is_released);
@@ -311,7 +312,7 @@ fn committed(
         line.insert("name".to_owned(), name.into());
         // The manifest's own line will do. Otherwise it is a line of a commit, which says what differs from the
         // manifest inside.
-        if full_version(&line) == called && !has_folders {
+        if line_version(&line) == called && !has_folders {
             return Ok(line);
         }
     }
@@ -340,7 +341,8 @@ fn release_of(
     let revision = match pinned(package) {
         Some(digest) => index.revision(&releases, &digest).map_err(failed)?,
         None => {
-            let at = package.parsed_version().and_then(|version| releases.position(&version));
+            let at =
+                package.parsed_version().and_then(|version| releases.position_of_version(&version));
             at.map(Revision::Release)
         }
     };

@@ -5,17 +5,17 @@ use std::io::{self, BufReader, BufWriter, Seek as _, Write};
 use std::path::Path;
 
 use mu_provider::{ArchiveDigest, Tree};
-use mu_provider_hub::archive::{ArchiveWriter, EARLY, Layout, unpack_from};
+use mu_provider_hub::archive::{ArchiveLayout, ArchiveWriter, EARLY, unpack_from};
 use sha2::{Digest as _, Sha256};
 
-use crate::contents::{Content, Item};
+use crate::contents::{Content, PackageItem};
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::{CommandError, Session};
 
 /// An archive that any mu will accept. It has no path; the file is deleted with this value.
 #[derive(Debug)]
-pub struct Archive {
+pub struct PackedArchive {
     file: File,
     /// Bytes of the archive.
     pub size: u64,
@@ -25,7 +25,7 @@ pub struct Archive {
     pub tree: Tree,
 }
 
-impl Archive {
+impl PackedArchive {
     /// Packs `items`, which are sorted by the bytes of their paths; errors name the archive `name`.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Archive {
     pub(super) fn make(
         session: &Session,
         name: &str,
-        items: &[Item],
+        items: &[PackageItem],
     ) -> Result<Self, CommandError> {
         let cache = &session.environment.cache;
         fs::create_folder(cache)?;
@@ -42,7 +42,7 @@ impl Archive {
         // Hashed on its way to the disk, because it may be too large to be in memory.
         let hashing = Hashing { into: BufWriter::new(file), hash: Sha256::new(), size: 0 };
         let mut writer = ArchiveWriter::new(hashing);
-        let is_manifest = |item: &&Item| [YAML_NAME, JSON_NAME].contains(&&*item.path);
+        let is_manifest = |item: &&PackageItem| [YAML_NAME, JSON_NAME].contains(&&*item.path);
         // Hubs look for it there. Where it is early anyway, it stays in its place, so that archives keep their digests.
         let late = items.iter().skip(EARLY).find(is_manifest);
         if let Some(manifest) = late {
@@ -63,7 +63,7 @@ impl Archive {
         let _store = session.use_store()?;
         let tree = session.store.inspect(|tree| {
             let reader = BufReader::with_capacity(256 << 10, &file);
-            unpack_from(reader, size, Layout::Files, tree).map_err(|error| error.at(name))
+            unpack_from(reader, size, ArchiveLayout::Files, tree).map_err(|error| error.at(name))
         });
         let tree = tree.map_err(|error| {
             CommandError::from(error)
@@ -110,7 +110,7 @@ impl Archive {
 
 fn add(
     writer: &mut ArchiveWriter<impl Write>,
-    item: &Item,
+    item: &PackageItem,
     is_first: bool,
 ) -> Result<(), FileError> {
     let path = &item.path;
@@ -126,7 +126,7 @@ fn add(
         Content::Text(text) => {
             writer.file(path, false, text.len() as u64, text.as_bytes()).at("pack", path.as_ref())
         }
-        Content::Link(target) => writer.symlink(path, target).at("pack", path.as_ref()),
+        Content::Link(target) => writer.add_symlink(path, target).at("pack", path.as_ref()),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn cut_or_resolve(
         return Ok(None);
     }
     // Without what `mu get` was given: no manifest requires it.
-    let required = names::collect(session, Vec::new())?;
+    let required = names::collect_looked_up(session, Vec::new())?;
     let lacking = match cut(session, &required, lock, member) {
         Ok(part) => return Ok(Some(part)),
         Err(lacking) => lacking,
@@ -39,7 +39,7 @@ pub(super) fn cut_or_resolve(
             member.manifest.name
         )
     };
-    let requirements = names::collect(session, lock.extra.clone())?;
+    let requirements = names::collect_looked_up(session, lock.extra.clone())?;
     let resolved = resolve(session, &requirements, Update::Nothing)
         .map_err(|error| error.while_doing(unknown()))?;
     session.save_index();
@@ -59,7 +59,7 @@ fn cut(
     lock: &Lockfile,
     member: &Member,
 ) -> Result<Lockfile, PackageId> {
-    let own = Requester::of(member);
+    let own = Requester::from_member(member);
     // First, the direct dependencies. Each must be locked for exactly this requirement, or the lock is older than the
     // manifest.
     let mut direct = BTreeSet::new();
@@ -95,7 +95,7 @@ fn cut(
     // Last, who requires it: other members of the workspace mean nothing to others, so what they ask for goes.
     let members = session.workspace.members.iter().filter(|other| reached.contains(&other.id));
     let mut askers: BTreeSet<String> =
-        members.map(|other| Requester::of(other).to_string()).collect();
+        members.map(|other| Requester::from_member(other).to_string()).collect();
     askers.insert(own.to_string());
     askers.extend(reached.iter().map(ToString::to_string));
     let mut replaced = lock.replaced.clone();

@@ -15,8 +15,8 @@ use mu_provider::Mode;
 use mu_provider::publishable;
 use mu_provider_hub::wire;
 
-pub use self::archive::Archive;
-use crate::contents::{self, Content, Item, Kind, Owned};
+pub use self::archive::PackedArchive;
+use crate::contents::{self, Content, Kind, Owned, PackageItem};
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::edit::{Editor, Section};
 use crate::manifest::{Globs, JSON_NAME, Manifest, Warning, YAML_NAME, error_at_readme};
@@ -46,7 +46,7 @@ pub struct Packed {
     /// Its manifest, as it is in the archive.
     pub manifest: Manifest,
     /// The archive.
-    pub archive: Archive,
+    pub archive: PackedArchive,
     /// Where it was written.
     pub path: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ pub struct Packed {
 /// When it is one.
 pub(super) fn refuse_foreign(member: &Member) -> Result<(), CommandError> {
     let path = &member.manifest_path;
-    let Some(format) = crate::formats::format_of(path) else { return Ok(()) };
+    let Some(format) = crate::formats::format_of_manifest(path) else { return Ok(()) };
     let (path, name) = (path.display(), format.name);
     let text = format!(
         "`{path}` is the manifest of a package of the format `{name}`, which mu does not pack"
@@ -109,11 +109,11 @@ pub(super) fn make(
         // The items are sorted, so that the same files make the same bytes.
         let at = items.partition_point(|item| item.path.as_bytes() < FILE_NAME.as_bytes());
         let content = Content::Text(part.print());
-        items.insert(at, Item { path: FILE_NAME.to_owned(), content });
+        items.insert(at, PackageItem { path: FILE_NAME.to_owned(), content });
     }
     // Of the manifest that is packed, which may be the pinned one.
     check_limits(&manifest)?;
-    let archive = Archive::make(session, &file_name(&manifest)?, &items)?;
+    let archive = PackedArchive::make(session, &archive_file_name(&manifest)?, &items)?;
     for warning in warnings {
         session.events.warning(&warning);
     }
@@ -126,13 +126,13 @@ fn own_content(
     member: &Member,
     others: &[PathBuf],
     warnings: &mut Vec<String>,
-) -> Result<Vec<Item>, CommandError> {
+) -> Result<Vec<PackageItem>, CommandError> {
     let (folder, manifest) = (&*member.folder, &member.manifest);
     let file = member.manifest_path.strip_prefix(folder).ok().and_then(Path::to_str);
     let kind = Kind::Own { manifest, file: file.unwrap_or_default() };
     let owned = &Owned::around(folder, &session.environment)?;
     let source = contents::Source { folder, kind, owned, others };
-    let chosen = contents::choose(&source, &session.environment, warnings)?;
+    let chosen = contents::choose_contents(&source, &session.environment, warnings)?;
     warn(member, &chosen, warnings);
     Ok(chosen)
 }
@@ -147,7 +147,7 @@ pub(super) fn archive_of(
     session: &Session,
     name: &str,
     stored: &Stored,
-) -> Result<Archive, CommandError> {
+) -> Result<PackedArchive, CommandError> {
     let items = stored.tree.entries().iter().map(|entry| {
         let place = stored.folder.join(&entry.path);
         let content = match entry.mode {
@@ -157,10 +157,10 @@ pub(super) fn archive_of(
             }
             mode => Content::File { place, executable: mode == Mode::Executable },
         };
-        Ok(Item { path: entry.path.clone(), content })
+        Ok(PackageItem { path: entry.path.clone(), content })
     });
-    let items: Vec<Item> = items.collect::<Result<_, CommandError>>()?;
-    Archive::make(session, name, &items)
+    let items: Vec<PackageItem> = items.collect::<Result<_, CommandError>>()?;
+    PackedArchive::make(session, name, &items)
 }
 
 /// Refuses a manifest that is larger than hubs accept.
@@ -174,7 +174,7 @@ fn check_limits(manifest: &Manifest) -> Result<(), CommandError> {
 }
 
 /// The usual name of a package's archive.
-pub(super) fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
+pub(super) fn archive_file_name(manifest: &Manifest) -> Result<String, CommandError> {
     if manifest.version.is_none() {
         let message =
             format!("the manifest of `{}` has no `version`, which an archive needs", manifest.name);
@@ -188,11 +188,11 @@ pub(super) fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
 
 /// Refuses files that look like secrets, also where a link calls them otherwise.
 fn refuse_secrets(
-    items: &[Item],
+    items: &[PackageItem],
     force: bool,
     warnings: &mut Vec<String>,
 ) -> Result<(), CommandError> {
-    let is_secret = |item: &&Item| {
+    let is_secret = |item: &&PackageItem| {
         let real = match &item.content {
             Content::File { place, .. } => crate::fs::canonicalize(place).ok(),
             _ => None,
@@ -246,7 +246,7 @@ fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, Co
 }
 
 /// Reports what was probably not intended.
-fn warn(member: &Member, chosen: &[Item], warnings: &mut Vec<String>) {
+fn warn(member: &Member, chosen: &[PackageItem], warnings: &mut Vec<String>) {
     for pattern in member.manifest.files.patterns().filter(|pattern| !pattern.starts_with('!')) {
         let Ok(globs) = Globs::parse([pattern]) else { continue };
         if !chosen.iter().any(|chosen| globs.covers(&chosen.path)) {

@@ -26,7 +26,7 @@ use self::file::keyring;
 
 /// Where a token was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stored {
+pub enum TokenStorage {
     /// In the keyring of the operating system.
     Keyring,
     /// In this file, which only its owner can read.
@@ -34,7 +34,7 @@ pub enum Stored {
 }
 
 /// The tokens of this run. Stored tokens are read when a token is first needed.
-pub(super) struct Tokens {
+pub(super) struct RunTokens {
     /// Tokens by the names of their variables.
     variables: BTreeMap<String, Secret>,
     home: PathBuf,
@@ -47,13 +47,13 @@ pub(super) struct Tokens {
     events: Arc<dyn Events>,
 }
 
-impl std::fmt::Debug for Tokens {
+impl std::fmt::Debug for RunTokens {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Tokens").field("variables", &self.variables).finish_non_exhaustive()
     }
 }
 
-impl Tokens {
+impl RunTokens {
     /// The tokens in the environment and in `~/.mu`.
     pub(super) fn new(environment: &Environment, events: Arc<dyn Events>) -> Self {
         let tokens = environment.variables.iter().filter_map(|(name, value)| {
@@ -101,7 +101,7 @@ impl Tokens {
 
     /// A stored token: only for exactly the host and port that it was stored for.
     fn stored(&self, asked: &AskedServer) -> Option<Credential> {
-        let host_and_port = asked.host_and_port();
+        let host_and_port = asked.host_and_unusual_port();
         let stored = self.stored.get_or_init(|| {
             if file::is_readable_by_others(&self.home) {
                 let path = file::path(&self.home);
@@ -128,20 +128,20 @@ impl Tokens {
     }
 }
 
-impl Tokens {
+impl RunTokens {
     /// The password that the user has given to Helm.
     fn helms(&self, asked: &AskedServer) -> Option<Credential> {
         self.helms.get_or_init(|| Repositories::read(&self.helms_file)).find(asked)
     }
 }
 
-impl Credentials for Tokens {
+impl Credentials for RunTokens {
     fn find(&self, asked: &AskedServer) -> Option<Credential> {
         // Most people have no such variable.
         if self.variables.is_empty() {
             return self.stored(asked).or_else(|| self.helms(asked));
         }
-        let host = asked.host_and_port();
+        let host = asked.host_and_unusual_port();
         let variable = token_variable(&host).and_then(|name| {
             let token = self.variables.get(&name)?.clone();
             Some(Credential::token(asked, token).in_variable(name))
@@ -159,18 +159,18 @@ impl Credentials for Tokens {
 /// # Errors
 ///
 /// When neither the keyring nor the file can store it.
-pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<Stored, CommandError> {
+pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<TokenStorage, CommandError> {
     // A token is in one of both, so that none that was replaced can come back.
     #[cfg(feature = "keyring")]
     if keyring::store(host, token).is_ok() {
         file::change(home, |tokens| tokens.remove(host).is_some())?;
-        return Ok(Stored::Keyring);
+        return Ok(TokenStorage::Keyring);
     }
     file::change(home, |tokens| {
         tokens.insert(host.to_owned(), token.clone());
         true
     })?;
-    Ok(Stored::File(file::path(home)))
+    Ok(TokenStorage::File(file::path(home)))
 }
 
 /// Removes the stored token of a host; returns whether there was one.
@@ -242,10 +242,10 @@ mod tests {
         fn detail(&self, _text: &dyn Fn() -> String) {}
     }
 
-    fn tokens(home: &Path, variables: &[&str]) -> (Tokens, Arc<Notes>) {
+    fn tokens(home: &Path, variables: &[&str]) -> (RunTokens, Arc<Notes>) {
         let notes = Arc::new(Notes::default());
         let variables = variables.iter().map(|name| ((*name).to_owned(), Secret::new(*name)));
-        let tokens = Tokens {
+        let tokens = RunTokens {
             variables: variables.collect(),
             home: home.to_owned(),
             stored: OnceLock::new(),
@@ -257,7 +257,7 @@ mod tests {
         (tokens, notes)
     }
 
-    fn find(tokens: &Tokens, url: &str) -> Option<String> {
+    fn find(tokens: &RunTokens, url: &str) -> Option<String> {
         let url = SafeUrl::parse(url).expect("is a URL");
         let released = tokens.find(&AskedServer::new(&url))?;
         let released = released.release(Recipient::Server(&url), &TokenHosts::default());

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use self::packing::{Made, Unpacked, check_whole, is_published};
+use self::packing::{MadeArchive, UnpackedChart, check_whole, is_registry_archive};
 use crate::formats;
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
@@ -24,7 +24,7 @@ use crate::ops::apply::helmignore;
 use crate::ops::explain::carried::{Inside, carried_in};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{self, Mode, Written, chosen, locked, prepared};
+use crate::ops::vendor::shared::{self, VendorMode, WrittenFiles, chosen, locked, prepared};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{Defaults, PackageId};
 use crate::workspace::Member;
@@ -40,7 +40,7 @@ pub struct Vendored {
     pub charts: Vec<VendoredChart>,
 }
 
-impl Written for Vendored {
+impl WrittenFiles for Vendored {
     fn is_unchanged(&self) -> bool {
         self.charts.iter().all(|chart| {
             !chart.lock_changed
@@ -108,7 +108,7 @@ pub struct Carried {
 pub fn vendor_for_helm(
     session: &Session,
     packages: &[String],
-    mode: Mode,
+    mode: VendorMode,
     unify: bool,
 ) -> Result<(Outcome, Vendored), CommandError> {
     let charts = chosen(session, packages, "chart", is_chart)?;
@@ -140,11 +140,11 @@ fn is_chart(member: &Member) -> bool {
 struct Vendoring<'run> {
     session: &'run Session,
     outcome: &'run Outcome,
-    mode: Mode,
+    mode: VendorMode,
     /// Whether the charts inside of archives become those of Mu.lock, too.
     unify: bool,
     /// The archives that were made, by the folder of their chart.
-    made: BTreeMap<PathBuf, Made>,
+    made: BTreeMap<PathBuf, MadeArchive>,
 }
 
 /// A dependency, found.
@@ -224,7 +224,7 @@ impl<'run> Vendoring<'run> {
 
     /// The folder with the files of a locked package, if they are on this machine.
     fn content(&self, index: usize) -> Option<PathBuf> {
-        shared::content(self.session, self.outcome, index)
+        shared::installed_folder(self.session, self.outcome, index)
     }
 
     fn find(
@@ -234,13 +234,13 @@ impl<'run> Vendoring<'run> {
         around: &Folder,
         vendored: &mut VendoredChart,
     ) -> Result<Found, CommandError> {
-        let by = Requester::of(member);
+        let by = Requester::from_member(member);
         let asked = self.locked(&member.defaults, &member.folder, by.as_str(), need);
         let Some((index, package)) = asked else {
             return self.inside(member, need, around);
         };
         // What is patched is no longer the archive that was published.
-        let as_published = is_published(package) && package.patch.is_none();
+        let as_published = is_registry_archive(package) && package.patch.is_none();
         let is_there = |target: &InnerPath| -> Result<bool, CommandError> {
             let archive = package.archive.filter(|_| as_published);
             Ok(archive.is_some() && archive == digest_at(around, target)?)
@@ -335,7 +335,8 @@ impl<'run> Vendoring<'run> {
         if place == carried {
             return Ok(Found { version, archive: None });
         }
-        let chart = Unpacked { name: &need.name, folder: &folder, locked_as: None, is_own: true };
+        let chart =
+            UnpackedChart { name: &need.name, folder: &folder, locked_as: None, is_own: true };
         let target = in_charts(&archive_name(need, &version))?;
         let archive = match self.packed(&chart)? {
             Some(bytes) => self.compared(around, &target, bytes)?,
@@ -354,7 +355,12 @@ impl<'run> Vendoring<'run> {
         let id = need.requirement.as_ref().map(|one| {
             let from = by.parent().unwrap_or(by);
             let session = self.session;
-            session.places.id_of(&one.reference, &session.defaults(), from, &session.workspace)
+            session.places.id_of(
+                &one.reference,
+                &session.reference_defaults(),
+                from,
+                &session.workspace,
+            )
         });
         let overrides = &self.session.workspace.settings.overrides;
         let hint = match id.and_then(|id| overrides.get_key_value(&id)) {

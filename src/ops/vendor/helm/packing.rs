@@ -26,7 +26,7 @@ use crate::ops::{Code, CommandError};
 type Archive = Rc<[u8]>;
 
 /// A chart whose archive is made.
-pub(super) struct Unpacked<'a> {
+pub(super) struct UnpackedChart<'a> {
     /// Its name, as its dependent writes it.
     pub(super) name: &'a str,
     /// Where its files are.
@@ -39,7 +39,7 @@ pub(super) struct Unpacked<'a> {
 
 /// An archive that is made.
 #[derive(Debug, Clone)]
-pub(super) enum Made {
+pub(super) enum MadeArchive {
     /// It is being made.
     Begun,
     /// It is there.
@@ -48,10 +48,13 @@ pub(super) enum Made {
 
 impl<'run> Vendoring<'run> {
     /// The archive of a chart; `None` if something that belongs into it is not on this machine.
-    pub(super) fn packed(&mut self, chart: &Unpacked<'_>) -> Result<Option<Archive>, CommandError> {
+    pub(super) fn packed(
+        &mut self,
+        chart: &UnpackedChart<'_>,
+    ) -> Result<Option<Archive>, CommandError> {
         match self.made.get(chart.folder) {
-            Some(Made::Done(bytes)) => return Ok(Some(Rc::clone(bytes))),
-            Some(Made::Begun) => {
+            Some(MadeArchive::Done(bytes)) => return Ok(Some(Rc::clone(bytes))),
+            Some(MadeArchive::Begun) => {
                 let message = format!("the chart in `{}` needs itself", chart.folder.display());
                 return Err(CommandError::new(Code::Conflict, message).hint(
                     "Helm packs a chart into those that need it: take one of the dependencies out",
@@ -60,7 +63,7 @@ impl<'run> Vendoring<'run> {
             None => {}
         }
         // A chart that comes back to itself meets this, and is refused.
-        self.made.insert(chart.folder.to_owned(), Made::Begun);
+        self.made.insert(chart.folder.to_owned(), MadeArchive::Begun);
         let mut files = self.files(chart)?;
         let is_whole = self.add_charts(chart, &mut files)?;
         // What is not whole is not remembered: the next dependent asks again.
@@ -69,20 +72,20 @@ impl<'run> Vendoring<'run> {
             return Ok(None);
         }
         let bytes: Archive = mu_provider_helm::pack(chart.name, &files)?.into();
-        self.made.insert(chart.folder.to_owned(), Made::Done(Rc::clone(&bytes)));
+        self.made.insert(chart.folder.to_owned(), MadeArchive::Done(Rc::clone(&bytes)));
         Ok(Some(bytes))
     }
 
     /// The files of a chart: what Helm packs where it is worked on, and all that were packed elsewhere.
-    fn files(&self, chart: &Unpacked<'_>) -> Result<BTreeMap<String, Content>, CommandError> {
+    fn files(&self, chart: &UnpackedChart<'_>) -> Result<BTreeMap<String, Content>, CommandError> {
         let (folder, environment) = (chart.folder, &self.session.environment);
         let (kind, owned) = match chart.is_own {
             true => (Kind::Chart, Owned::around(folder, environment)?),
-            false => (Kind::Packed, Owned::alone(folder)?),
+            false => (Kind::Packed, Owned::own_folder_alone(folder)?),
         };
         let source = contents::Source { folder, kind, owned: &owned, others: &[] };
         let mut warnings = Vec::new();
-        let chosen = contents::choose(&source, environment, &mut warnings)?;
+        let chosen = contents::choose_contents(&source, environment, &mut warnings)?;
         warnings.iter().for_each(|warning| self.session.events.warning(warning));
         let files = chosen.into_iter().filter_map(|item| match item.content {
             contents::Content::File { place, .. } => Some((item.path, Content::OnDisk(place))),
@@ -94,7 +97,7 @@ impl<'run> Vendoring<'run> {
     /// Adds the charts inside; returns whether all of them are on this machine.
     fn add_charts(
         &mut self,
-        chart: &Unpacked<'_>,
+        chart: &UnpackedChart<'_>,
         files: &mut BTreeMap<String, Content>,
     ) -> Result<bool, CommandError> {
         let manifest = chart.folder.join(helm::CHART);
@@ -133,7 +136,7 @@ impl<'run> Vendoring<'run> {
                 self.add_inner(chart, need, &mut added)?;
                 continue;
             };
-            match self.locked(&self.session.defaults(), chart.folder, locked_as, need) {
+            match self.locked(&self.session.reference_defaults(), chart.folder, locked_as, need) {
                 None => self.add_inner(chart, need, &mut added)?,
                 Some((index, package)) => {
                     let Some((version, bytes)) = self.nested(index, package, need, &manifest)?
@@ -150,9 +153,9 @@ impl<'run> Vendoring<'run> {
     }
 
     /// Whether Mu.lock has what a chart needs, and does not leave it to the copy inside.
-    fn is_resolved(&self, chart: &Unpacked<'_>, need: &Need) -> bool {
+    fn is_resolved(&self, chart: &UnpackedChart<'_>, need: &Need) -> bool {
         let Some(locked_as) = chart.locked_as else { return false };
-        let found = self.locked(&self.session.defaults(), chart.folder, locked_as, need);
+        let found = self.locked(&self.session.reference_defaults(), chart.folder, locked_as, need);
         let mut own = self.outcome.lock.packages.iter().filter(|one| one.id.as_str() == locked_as);
         found.is_some_and(|(_, found)| own.any(|own| own.dependencies.contains(&found.id)))
     }
@@ -160,7 +163,7 @@ impl<'run> Vendoring<'run> {
     /// Adds a chart that is elsewhere in the folder of another one: `file://./parts/x`.
     fn add_inner(
         &mut self,
-        chart: &Unpacked<'_>,
+        chart: &UnpackedChart<'_>,
         need: &Need,
         added: &mut BTreeMap<String, Content>,
     ) -> Result<(), CommandError> {
@@ -175,8 +178,12 @@ impl<'run> Vendoring<'run> {
         let (Some(folder), Some(head)) = (folder, head) else {
             return Err(absent(chart.name, chart.folder, &need.name));
         };
-        let inner =
-            Unpacked { name: &need.name, folder: &folder, locked_as: None, is_own: chart.is_own };
+        let inner = UnpackedChart {
+            name: &need.name,
+            folder: &folder,
+            locked_as: None,
+            is_own: chart.is_own,
+        };
         if let Some(bytes) = self.packed(&inner)? {
             added.insert(
                 format!("charts/{}", archive_name(need, &head.version)),
@@ -207,19 +214,19 @@ impl<'run> Vendoring<'run> {
         name: &str,
         folder: &Path,
     ) -> Result<Option<Archive>, CommandError> {
-        if is_published(package) {
+        if is_registry_archive(package) {
             check_whole(name, &package.version, folder)?;
         }
-        let is_own = package.source.is_own();
+        let is_own = package.source.is_authored_folder();
         let locked_as = Some(package.id.as_str());
-        self.packed(&Unpacked { name, folder, locked_as, is_own })
+        self.packed(&UnpackedChart { name, folder, locked_as, is_own })
     }
 }
 
 /// Whether a package is an archive in a registry.
-pub(super) fn is_published(package: &LockedPackage) -> bool {
+pub(super) fn is_registry_archive(package: &LockedPackage) -> bool {
     let source = &package.source;
-    !source.is_own() && !source.is_pack() && package.commit.is_none()
+    !source.is_authored_folder() && !source.is_pack() && package.commit.is_none()
 }
 
 /// Refuses an archive that lacks a chart which its `Chart.yaml` names.
@@ -285,7 +292,7 @@ impl Vendoring<'_> {
         }
         let charts = around.inner(&CHARTS.into())?;
         let derived = Derived::new(needs, lock);
-        let rules = Rules::only(OF_HELM, around.path(), &mut Vec::new())?;
+        let rules = Rules::from_folder_alone(OF_HELM, around.path(), &mut Vec::new())?;
         for (file, kind) in charts.entries()? {
             if vendored.archives.iter().any(|archive| archive.file == file) {
                 continue;
@@ -293,7 +300,7 @@ impl Vendoring<'_> {
             // Only what mu or Helm has made of a dependency is removed: an archive that the lock of before, or a dependency of now,
             // names. What a person has put there is left alone, and said if Helm would use it.
             let path = charts.path().join(&file);
-            if kind != mu_provider::Kind::Folder && derived.has(&file) {
+            if kind != mu_provider::Kind::Folder && derived.is_derived_archive(&file) {
                 if !self.mode.is_dry() {
                     charts.remove_file(&checked(&file, InnerPath::name)?)?;
                 }

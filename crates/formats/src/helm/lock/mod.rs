@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{CHART, REQUIREMENTS, chart, dependency};
-use crate::aliases::Aliases;
+use crate::aliases::HelmRepositoryAliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::{Reading, Seen};
@@ -78,7 +78,11 @@ pub struct Need {
 /// # Errors
 ///
 /// As [`super::read`].
-pub fn needs(files: &Texts, aliases: &Aliases, is_own: bool) -> Result<Needs, FormatError> {
+pub fn needs(
+    files: &Texts,
+    aliases: &HelmRepositoryAliases,
+    is_own: bool,
+) -> Result<Needs, FormatError> {
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
     let root = reader::read(text, &SHAPE).map_err(in_chart)?;
@@ -203,7 +207,9 @@ pub fn locked(file: &str, text: &str) -> Result<Vec<(String, String)>, FormatErr
         if !root.is_map() && !matches!(root.kind, Kind::Null) {
             return Err(root.fault("this is not a lock: it has no keys"));
         }
-        let pair = |node: &Node<'_>| Some((node.said("name")?, node.said("version")?));
+        let pair = |node: &Node<'_>| {
+            Some((node.text_for_people("name")?, node.text_for_people("version")?))
+        };
         Ok(root.list("dependencies")?.iter().filter_map(pair).collect())
     };
     read().map_err(|fault| FormatError::new(file, text, fault))

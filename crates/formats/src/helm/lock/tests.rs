@@ -4,7 +4,8 @@ use super::*;
 use crate::Texts;
 
 fn read(chart: &str) -> Needs {
-    let aliases = Aliases::read("repositories:\n- {name: loc, url: 'http://127.0.0.1:8977'}\n");
+    let aliases =
+        HelmRepositoryAliases::read("repositories:\n- {name: loc, url: 'http://127.0.0.1:8977'}\n");
     let texts = Texts([(CHART.to_owned(), chart.to_owned())].into());
     needs(&texts, &aliases, true).expect("is a chart")
 }
@@ -159,6 +160,7 @@ fn a_chart_of_the_first_format_has_a_lock_of_its_own() {
         (REQUIREMENTS, "dependencies:\n- {name: web, version: 1.x, repository: https://x.io/a}\n"),
     ];
     let texts = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let needs = needs(&Texts(texts.into()), &Aliases::default(), true).expect("is a chart");
+    let needs =
+        needs(&Texts(texts.into()), &HelmRepositoryAliases::default(), true).expect("is a chart");
     assert_eq!((needs.lock, needs.needs.len()), ("requirements.lock", 1));
 }

@@ -13,7 +13,7 @@ pub(super) trait Weight {
 
 /// Values by key.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct ValueCache<T> {
     most: usize,
     inner: Mutex<Inner<T>>,
 }
@@ -26,7 +26,7 @@ struct Inner<T> {
     bytes: usize,
 }
 
-impl<T: Weight> Kept<T> {
+impl<T: Weight> ValueCache<T> {
     /// Keeps at most so many bytes.
     pub(super) fn new(most: usize) -> Self {
         let inner = Inner { by_key: HashMap::new(), order: VecDeque::new(), bytes: 0 };
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_is_kept_has_an_end() {
         const MOST: usize = 4_000;
-        let kept = Kept::new(MOST);
+        let kept = ValueCache::new(MOST);
         let large = Arc::new("x".repeat(MOST / 4));
         for number in 0..10 {
             kept.keep(format!("{number}"), &large);

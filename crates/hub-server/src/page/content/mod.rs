@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 pub(super) use self::kind::picture;
 pub(super) use self::links::{escaped, repository_files};
 
-use self::kept::{Kept, Weight};
+use self::kept::{ValueCache, Weight};
 use self::links::Links;
 use mu_hub::HubError;
 use mu_hub::archive::{self, Unpacked};
@@ -122,8 +122,8 @@ impl Weight for Shown {
 /// The cached content of archives.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    contents: Kept<Content>,
-    shown: Arc<Kept<Shown>>,
+    contents: ValueCache<Content>,
+    shown: Arc<ValueCache<Shown>>,
     turns: Semaphore,
 }
 
@@ -131,8 +131,8 @@ impl Default for Contents {
     fn default() -> Self {
         let [contents, shown] = KEPT;
         Self {
-            contents: Kept::new(contents),
-            shown: Arc::new(Kept::new(shown)),
+            contents: ValueCache::new(contents),
+            shown: Arc::new(ValueCache::new(shown)),
             turns: Semaphore::new(AT_ONCE),
         }
     }
@@ -251,7 +251,12 @@ fn unpack(staging: &Staging, bytes: &Bytes, line: &PublishedLine) -> Option<Unpa
 }
 
 /// Reads what a page shows. The pictures in the readme are cached too, because browsers request them next.
-fn read(unpacked: &Unpacked, line: &PublishedLine, key: &str, shown: &Kept<Shown>) -> Content {
+fn read(
+    unpacked: &Unpacked,
+    line: &PublishedLine,
+    key: &str,
+    shown: &ValueCache<Shown>,
+) -> Content {
     let files = files(unpacked);
     let Some(path) = unpacked.readme(line) else { return Content { readme: Readme::None, files } };
     let leaf = line.name().rsplit('/').next().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Lists and maps whose entries are on separate lines.
 
-use super::{Collection, NewEntry, Patch, is_flow, is_list};
+use super::{Collection, NewEntry, Patch, is_flow_node, is_list_node};
 use crate::source::SourceError;
-use crate::source::node::Style;
+use crate::source::node::ScalarNotation;
 use crate::source::render::render_key;
 
 impl<'d> Patch<'d> {
@@ -13,7 +13,7 @@ impl<'d> Patch<'d> {
         new: &NewEntry,
     ) -> Result<(), SourceError> {
         let first = collection.span(0).start;
-        let indent = if is_list(collection.node) {
+        let indent = if is_list_node(collection.node) {
             format!("{}- ", self.document.indent_at(self.document.dash_before(first)?)?)
         } else {
             self.document.column_at(first)
@@ -39,7 +39,7 @@ impl<'d> Patch<'d> {
     ) -> Result<(), SourceError> {
         let end = self.clear_value(collection)?;
         let prefix = self.line_prefix(collection, new.key.is_none())?;
-        let entry = self.entry_text(new, self.manner(false, Style::Plain));
+        let entry = self.entry_text(new, self.manner(false, ScalarNotation::Plain));
         let line = self.line(&prefix, &entry);
         self.insert(self.document.line_end(end), line);
         Ok(())
@@ -60,8 +60,8 @@ impl<'d> Patch<'d> {
         let is_list = new.key.is_none();
         let step = self.document.usual_step(is_list);
         let dash = if is_list { "- " } else { "" };
-        let key = render_key(key, self.manner(false, Style::Plain));
-        let entry = self.entry_text(new, self.manner(false, Style::Plain));
+        let key = render_key(key, self.manner(false, ScalarNotation::Plain));
+        let entry = self.entry_text(new, self.manner(false, ScalarNotation::Plain));
         let line = self.line(&format!("{indent}{step}{dash}"), &entry);
         let lines = format!("{indent}{key}:{line}");
         // A line of `...` ends the document. Nothing can follow it.
@@ -83,7 +83,7 @@ impl<'d> Patch<'d> {
         index: usize,
     ) -> Result<(), SourceError> {
         let span = collection.span(index);
-        let is_list = is_list(collection.node);
+        let is_list = is_list_node(collection.node);
         let start = if is_list { self.document.dash_before(span.start)? } else { span.start };
         self.document.indent_at(start)?;
         let line_start = self.document.line_start(start);
@@ -105,10 +105,10 @@ impl<'d> Patch<'d> {
         let text = self.document.text;
         let has_lines = spans.iter().any(|span| text[span.clone()].contains('\n'));
         let has_comments = self.document.comments_in(node.span()).next().is_some();
-        if !is_flow(node) || collection.in_flow || has_lines || has_comments {
+        if !is_flow_node(node) || collection.in_flow || has_lines || has_comments {
             return Err(self.document.not_understood(node.span()));
         }
-        let prefix = self.line_prefix(collection, is_list(node))?;
+        let prefix = self.line_prefix(collection, is_list_node(node))?;
         let mut lines = String::new();
         for span in spans {
             lines.push_str(self.document.line_ending());

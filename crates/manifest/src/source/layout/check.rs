@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Collection, New, Patch, Style};
+use super::{Collection, New, Patch, ScalarNotation};
 use crate::source::node::{Entry, Kind};
-use crate::source::{Document, Problem, SourceError};
+use crate::source::{Document, SourceError, TextProblem};
 
 /// Why a manifest could not be changed; its text is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -34,8 +34,8 @@ pub enum EditError {
 
 impl EditError {
     /// A change that the manifest at `path` cannot have.
-    pub fn refused(path: &Path, problem: Problem) -> Self {
-        let Problem { message, help, .. } = problem;
+    pub fn refused(path: &Path, problem: TextProblem) -> Self {
+        let TextProblem { message, help, .. } = problem;
         Self::Refused { path: path.to_owned(), message, help }
     }
 
@@ -136,8 +136,8 @@ pub fn change(
 pub fn set(path: &Path, text: &str, key: &str, value: New) -> Result<String, EditError> {
     let document = Document::laid_out(path, text)?;
     let mut patch = Patch::new(&document);
-    if document.node().is_null() {
-        let rendered = value.render(patch.manner(false, Style::Plain));
+    if document.node().is_null_node() {
+        let rendered = value.render(patch.manner(false, ScalarNotation::Plain));
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         patch.insert(text.len(), format!("{end}{key}: {rendered}\n"));
     } else {

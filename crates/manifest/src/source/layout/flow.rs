@@ -1,8 +1,8 @@
 //! Lists and maps in brackets: YAML's on one line or several, and all of JSON's.
 
-use super::{Collection, Format, NewEntry, Patch};
+use super::{Collection, FileSyntax, NewEntry, Patch};
 use crate::source::SourceError;
-use crate::source::node::Style;
+use crate::source::node::ScalarNotation;
 
 impl<'d> Patch<'d> {
     pub(super) fn push_to_flow(
@@ -11,7 +11,7 @@ impl<'d> Patch<'d> {
         new: &NewEntry,
     ) -> Result<(), SourceError> {
         let node = collection.node;
-        if node.is_null() {
+        if node.is_null_node() {
             let Some(entry) = collection.key else {
                 return Err(self.document.not_understood(node.span()));
             };
@@ -20,7 +20,9 @@ impl<'d> Patch<'d> {
             self.replace(colon..node.span.end.max(colon), format!(" {text}"));
             return Ok(());
         }
-        if collection.len() == 0 && self.document.format == Format::Json && collection.key.is_some()
+        if collection.len() == 0
+            && self.document.format == FileSyntax::Json
+            && collection.key.is_some()
         {
             let text = self.in_brackets(new);
             self.replace(node.span(), text);
@@ -108,9 +110,9 @@ impl<'d> Patch<'d> {
     /// A list or map of one entry in brackets; in JSON with several lines, on separate lines.
     pub(super) fn in_brackets(&self, new: &NewEntry) -> String {
         let (open, close) = if new.key.is_none() { ('[', ']') } else { ('{', '}') };
-        let entry = self.entry_text(new, self.manner(true, Style::Plain));
+        let entry = self.entry_text(new, self.manner(true, ScalarNotation::Plain));
         let step = self.document.bracket_step();
-        if self.document.format == Format::Yaml || step.is_empty() {
+        if self.document.format == FileSyntax::Yaml || step.is_empty() {
             return format!("{open}{entry}{close}");
         }
         let ending = self.document.line_ending();

@@ -10,11 +10,11 @@ use crate::source::{Document, SourceError};
 /// The indentation of a list or map below its key, if the file shows no other.
 const STEP: &str = "  ";
 
-pub(super) fn is_flow(node: &Node<'_>) -> bool {
+pub(super) fn is_flow_node(node: &Node<'_>) -> bool {
     matches!(node.kind, Kind::List { flow: true, .. } | Kind::Table { flow: true, .. })
 }
 
-pub(super) fn is_list(node: &Node<'_>) -> bool {
+pub(super) fn is_list_node(node: &Node<'_>) -> bool {
     matches!(node.kind, Kind::List { .. })
 }
 

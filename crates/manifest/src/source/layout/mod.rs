@@ -15,10 +15,10 @@ mod geometry;
 use std::ops::Range;
 
 pub use self::check::{EditError, change, set};
-use self::geometry::{is_flow, is_list};
-use super::node::{Entry, Kind, Node, Style};
+use self::geometry::{is_flow_node, is_list_node};
+use super::node::{Entry, Kind, Node, ScalarNotation};
 use super::render::{Manner, New, render_key, render_text};
-use super::{Document, Format, SourceError};
+use super::{Document, FileSyntax, SourceError};
 
 /// Changes to one document, by places in its text as it was read.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl<'d> Collection<'d> {
     /// The list or map under `key` of the outermost map, if the document has that key.
     pub fn find(document: &'d Document<'d>, key: &str) -> Option<Self> {
         let entry = document.node().entry(key)?;
-        Some(Self { node: &entry.value, key: Some(entry), in_flow: is_flow(document.node()) })
+        Some(Self { node: &entry.value, key: Some(entry), in_flow: is_flow_node(document.node()) })
     }
 
     /// The outermost map.
@@ -59,8 +59,12 @@ impl<'d> Collection<'d> {
     }
 
     /// The list or map that is entry `index` of this one.
-    pub fn inner(self, index: usize) -> Self {
-        Self { node: self.value(index), key: None, in_flow: self.in_flow || is_flow(self.node) }
+    pub fn nested_collection(self, index: usize) -> Self {
+        Self {
+            node: self.value(index),
+            key: None,
+            in_flow: self.in_flow || is_flow_node(self.node),
+        }
     }
 
     /// The value of entry `index`.
@@ -86,22 +90,22 @@ impl<'d> Collection<'d> {
 
     /// Whether this is a map with a value for `key`.
     pub(crate) fn has(self, key: &str) -> bool {
-        self.node.entry(key).is_some_and(|entry| !entry.value.is_null())
+        self.node.entry(key).is_some_and(|entry| !entry.value.is_null_node())
     }
 
     /// Whether this is a map.
-    pub fn is_table(self) -> bool {
+    pub fn is_map_collection(self) -> bool {
         matches!(self.node.kind, Kind::Table { .. })
     }
 
     /// Whether its entries are inside brackets.
     pub fn is_flow(self) -> bool {
-        self.in_flow || is_flow(self.node)
+        self.in_flow || is_flow_node(self.node)
     }
 
     /// Whether a new entry would be on a separate line, where a comment can follow.
     pub(crate) fn takes_comments(self) -> bool {
-        !self.in_flow && (!is_flow(self.node) || self.len() == 0)
+        !self.in_flow && (!is_flow_node(self.node) || self.len() == 0)
     }
 
     pub(crate) fn len(self) -> usize {
@@ -129,17 +133,17 @@ impl<'d> Collection<'d> {
     }
 
     /// The quotes that the last text in it has.
-    fn style(self) -> Style {
+    fn style(self) -> ScalarNotation {
         let style = |index| match &self.value(index).kind {
             Kind::Scalar { style, .. } => Some(*style),
             _ => None,
         };
-        (0..self.len()).rev().find_map(style).unwrap_or(Style::Plain)
+        (0..self.len()).rev().find_map(style).unwrap_or(ScalarNotation::Plain)
     }
 }
 
 /// The comment behind entry `index`, from its `#` to the end of its line.
-pub(crate) fn comment<'d>(
+pub(crate) fn trailing_comment<'d>(
     document: &'d Document<'d>,
     collection: Collection<'d>,
     index: usize,
@@ -184,10 +188,10 @@ impl<'d> Patch<'d> {
     /// Puts one more entry at the end of a list or map.
     fn push(&mut self, collection: Collection<'d>, new: &NewEntry) -> Result<(), SourceError> {
         let node = collection.node;
-        if let (Kind::Scalar { .. }, false) = (&node.kind, node.is_null()) {
+        if let (Kind::Scalar { .. }, false) = (&node.kind, node.is_null_node()) {
             return Err(self.document.not_understood(node.span()));
         }
-        if collection.in_flow || (is_flow(node) && !self.can_open(collection)) {
+        if collection.in_flow || (is_flow_node(node) && !self.can_open(collection)) {
             return self.push_to_flow(collection, new);
         }
         if collection.len() == 0 {
@@ -202,7 +206,10 @@ impl<'d> Patch<'d> {
         match &root.kind {
             Kind::Table { flow: true, .. } => {
                 let text = self.in_brackets(new);
-                let entry = format!("{}: {text}", render_key(key, self.manner(true, Style::Plain)));
+                let entry = format!(
+                    "{}: {text}",
+                    render_key(key, self.manner(true, ScalarNotation::Plain))
+                );
                 self.push_rendered(Collection { node: root, key: None, in_flow: true }, &entry)
             }
             Kind::Table { entries, .. } => {
@@ -211,7 +218,7 @@ impl<'d> Patch<'d> {
                 self.append_block(key, indent, new);
                 Ok(())
             }
-            _ if root.is_null() => {
+            _ if root.is_null_node() => {
                 self.append_block(key, "", new);
                 Ok(())
             }
@@ -225,7 +232,7 @@ impl<'d> Patch<'d> {
     ///
     /// When its layout is not understood.
     pub fn take(&mut self, collection: Collection<'d>, index: usize) -> Result<(), SourceError> {
-        if is_flow(collection.node) {
+        if is_flow_node(collection.node) {
             self.take_from_flow(collection, index);
             return Ok(());
         }
@@ -245,7 +252,9 @@ impl<'d> Patch<'d> {
     ) -> Result<(), SourceError> {
         let node = collection.value(index);
         match node.kind {
-            Kind::Scalar { style, .. } if style != Style::Block && !node.span.is_empty() => {
+            Kind::Scalar { style, .. }
+                if style != ScalarNotation::Block && !node.span.is_empty() =>
+            {
                 let rendered = render_text(text, self.manner(collection.is_flow(), style));
                 self.replace(node.span(), rendered);
                 Ok(())
@@ -256,7 +265,7 @@ impl<'d> Patch<'d> {
 
     /// Writes another value in place of that of entry `index`.
     pub fn replace_value(&mut self, collection: Collection<'d>, index: usize, new: &New) {
-        let rendered = new.render(self.manner(collection.is_flow(), Style::Plain));
+        let rendered = new.render(self.manner(collection.is_flow(), ScalarNotation::Plain));
         self.replace(collection.value(index).span(), rendered);
     }
 
@@ -268,12 +277,12 @@ impl<'d> Patch<'d> {
     pub fn set(&mut self, table: Collection<'d>, key: &str, value: New) -> Result<(), SourceError> {
         let found = table.entries().iter().enumerate().find(|(_, entry)| entry.key == key);
         match (found, &value) {
-            (Some((index, _)), New::Text(text)) if !table.value(index).is_null() => {
+            (Some((index, _)), New::Text(text)) if !table.value(index).is_null_node() => {
                 self.replace_text(table, index, text)
             }
             (Some((_, entry)), _) => {
                 let colon = self.document.after_colon(entry)?;
-                let rendered = value.render(self.manner(table.is_flow(), Style::Plain));
+                let rendered = value.render(self.manner(table.is_flow(), ScalarNotation::Plain));
                 self.replace(colon..entry.value.span.end.max(colon), format!(" {rendered}"));
                 Ok(())
             }
@@ -327,7 +336,7 @@ impl<'d> Patch<'d> {
     }
 
     /// The document as it was read.
-    pub(crate) fn document(&self) -> &'d Document<'d> {
+    pub(crate) fn original_document(&self) -> &'d Document<'d> {
         self.document
     }
 
@@ -339,7 +348,7 @@ impl<'d> Patch<'d> {
         self.replace(at..at, text);
     }
 
-    fn manner(&self, flow: bool, style: Style) -> Manner {
+    fn manner(&self, flow: bool, style: ScalarNotation) -> Manner {
         Manner { format: self.document.format, flow, style }
     }
 
