@@ -3,13 +3,12 @@
 //! It keeps no important state between requests: all state is in the place, so any number of servers can
 //! share one. `connection.rs` has sockets, TLS and their limits, `patience.rs` deals with slow clients,
 //! `host.rs` checks the host of a request, `routes.rs` dispatches requests and writes the access log, and
-//! `server.rs` has what requests share. `answers.rs` has common answers, `readers.rs` decides who may read,
+//! `server.rs` has what requests share, and `data.rs` what all of them read. `answers.rs` has common answers, `readers.rs` decides who may read,
 //! `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the catalog, and `page/`
 //! has the web pages. `unbound.rs` is the server without a socket, `uploads.rs` limits the memory for
 //! archives, `limits.rs` and `metrics.rs` do what their names say, and `problem.rs` has the errors.
 
 mod answers;
-mod catalog;
 mod connection;
 mod data;
 mod host;

@@ -42,7 +42,7 @@ pub(super) async fn search(
         let detail = format!("a search may be at most {LONGEST} bytes long");
         return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
     }
-    let catalog = data.catalog.read(&data.files).await?;
+    let catalog = data.read_catalog().await?;
     // A large catalog takes some milliseconds, during which other requests continue.
     let query = Query::new(words, limit);
     let hits = tokio::task::spawn_blocking(move || query.search(&*catalog));

@@ -7,7 +7,6 @@ use mu_hub::files::Files;
 use mu_hub::root::Root;
 use mu_hub::{HubError, Place, Serving};
 
-use super::catalog::CachedCatalog;
 use super::data::Data;
 use super::limits::ClientBuckets;
 use super::metrics::Metrics;
@@ -32,13 +31,9 @@ impl Server {
     pub(super) async fn open(place: &Place, serving: Serving) -> Result<Self, HubError> {
         let files = Files::open(place, false)?;
         files.keep_private();
-        let data = Arc::new(Data {
-            root: Root::read(&files).await?,
-            files,
-            catalog: CachedCatalog::default(),
-            base: serving.base.clone(),
-            is_https: serving.tls.is_some(),
-        });
+        let root = Root::read(&files).await?;
+        let (base, is_https) = (serving.base.clone(), serving.tls.is_some());
+        let data = Arc::new(Data::new(files, root, base, is_https));
         Ok(Self {
             pages: Arc::new(Pages::new(Arc::clone(&data))),
             data,

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::time::SystemTime;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream::{BoxStream, TryStreamExt as _};
 
 use crate::error::StoreError;
@@ -100,14 +100,11 @@ impl FileContent {
     /// # Errors
     ///
     /// When they cannot be read.
-    pub async fn bytes(mut self) -> Result<Bytes, StoreError> {
-        let Some(first) = self.content.try_next().await? else { return Ok(Bytes::new()) };
-        let Some(second) = self.content.try_next().await? else { return Ok(first) };
-        let mut all = BytesMut::from(&first[..]);
-        all.extend_from_slice(&second);
-        while let Some(piece) = self.content.try_next().await? {
-            all.extend_from_slice(&piece);
-        }
-        Ok(all.freeze())
+    pub async fn bytes(self) -> Result<Bytes, StoreError> {
+        let pieces: Vec<Bytes> = self.content.try_collect().await?;
+        Ok(match &pieces[..] {
+            [whole] => whole.clone(),
+            pieces => pieces.concat().into(),
+        })
     }
 }

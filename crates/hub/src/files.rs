@@ -216,21 +216,19 @@ impl Files {
             // It is this writer's turn, so nobody else changes the file.
             Held::Folder(folder) => {
                 let (target, is_there) = (folder.join(path), seen.is_some());
+                let write = move || -> Result<Seen, FileError> {
+                    let written = match is_there {
+                        true => Some(fs::replace_durably(&target, &bytes)?),
+                        false => fs::create_durably(&target, &bytes)?,
+                    };
+                    written.as_ref().map(folder::mark).transpose().at("look at", &target)
+                };
+                let written = in_its_own_thread(write).await??;
                 // A folder in this place counts as no file when reading, and would block writing for ever.
-                if target.is_dir() {
+                if written.is_none() && folder.join(path).is_dir() {
                     return Err(self.broken(path, "it is a folder, but must be a file"));
                 }
-                let written = in_its_own_thread(move || match is_there {
-                    true => fs::replace_durably(&target, &bytes).map(Some),
-                    false => fs::create_durably(&target, &bytes),
-                });
-                written
-                    .await??
-                    .as_ref()
-                    .map(folder::mark)
-                    .transpose()
-                    .at("look at", &folder.join(path))
-                    .map_err(HubError::from)
+                Ok(written)
             }
             #[cfg(feature = "buckets")]
             Held::Bucket(bucket) => {
@@ -245,10 +243,10 @@ impl Files {
     pub(crate) async fn remove(&self, path: &str) -> Result<(), HubError> {
         self.check(path)?;
         match &self.held {
-            Held::Folder(folder) => match fs::remove_file(&folder.join(path)) {
-                Err(error) if !error.is_not_found() => Err(error.into()),
-                _ => Ok(()),
-            },
+            Held::Folder(folder) => {
+                let target = folder.join(path);
+                Ok(in_its_own_thread(move || fs::remove_file(&target)).await??)
+            }
             #[cfg(feature = "buckets")]
             Held::Bucket(bucket) => {
                 changing();

@@ -43,7 +43,7 @@ pub(super) async fn namespace(
         return answer_file(State(Arc::clone(&pages.data)), request).await;
     }
     let prefix = format!("{namespace}/");
-    let catalog = pages.data.catalog.read(&pages.data.files).await?;
+    let catalog = pages.data.read_catalog().await?;
     let is_inside = move |name: &str| name.starts_with(&prefix);
     let (mut packages, total) = found::listed(catalog, is_inside, SHOWN).await;
     if packages.is_empty() {
@@ -88,7 +88,7 @@ pub(super) async fn capability(
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let total = providers.len();
-    let catalog = pages.data.catalog.read(&pages.data.files).await?;
+    let catalog = pages.data.read_catalog().await?;
     let names: HashSet<String> = providers.iter().take(SHOWN).cloned().collect();
     let is_one = move |name: &str| names.contains(name);
     let (mut described, _) = found::listed(catalog, is_one, SHOWN).await;

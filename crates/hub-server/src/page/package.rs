@@ -92,7 +92,7 @@ pub(super) async fn answer(
         let detail = format!("this hub has no package {name}");
         let mut missing = Problem::new(StatusCode::NOT_FOUND, detail);
         if asked.is_of_person() {
-            let catalog = pages.data.catalog.read(&pages.data.files).await?;
+            let catalog = pages.data.read_catalog().await?;
             missing.similar = found::similar(catalog, name.to_owned()).await;
         }
         return Err(missing);
