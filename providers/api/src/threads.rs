@@ -102,7 +102,7 @@ pub fn all_at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync
 }
 
 /// Calls `work` on this thread, and on others, until there are `threads`, or as many as the system starts.
-fn with_others(threads: usize, work: &(impl Fn() + Sync)) {
+pub fn with_others(threads: usize, work: &(impl Fn() + Sync)) {
     std::thread::scope(|scope| {
         let others = (1..threads).map_while(|_| start_in(scope, work).ok());
         others.for_each(drop);

@@ -184,26 +184,9 @@ fn with_edits(
     let mut resolved = Resolved { previous: before, ..resolved };
     // A patch that is not used is told of Mu.lock.
     let warnings = resolved.warnings.clone();
-    patches::record_patches(here, &mut resolved)?;
-    take_patched(&mut resolved.lock, team);
+    // What this machine used before may be older than a patch of Mu.lock.
+    patches::record_patches(here, &mut resolved, Some(team))?;
     Ok((needs, Resolved { warnings, ..resolved }))
-}
-
-/// Takes from `team` what its patches make of the same content: what this machine used before may be older than a patch.
-fn take_patched(used: &mut Arc<Lockfile>, team: &Lockfile) {
-    for index in 0..used.packages.len() {
-        let package = &used.packages[index];
-        let is_same = |other: &&LockedPackage| {
-            (&other.version, other.digest, other.patch)
-                == (&package.version, package.digest, package.patch)
-        };
-        let same = team.find(&package.id).find(is_same);
-        if let Some(patched) = same.and_then(|same| same.patched)
-            && !package.is_patched_as_locked()
-        {
-            Arc::make_mut(used).packages[index].patched = Some(patched);
-        }
-    }
 }
 
 /// The packages of `team`, those that only `known` has, and, if `moves` is set, those that it has in other versions.

@@ -98,7 +98,8 @@ pub(crate) fn read(
     Ok((content, digest))
 }
 
-/// Writes into the lock which patches apply to its packages. Returns how that differs from before, for people.
+/// Writes into the lock which patches apply to its packages. What they make of the content is known from the lock before, or from
+/// `also`. Returns how that differs from before, for people.
 ///
 /// # Errors
 ///
@@ -106,6 +107,7 @@ pub(crate) fn read(
 pub(crate) fn record_patches(
     session: &Session,
     resolved: &mut Resolved,
+    also: Option<&Lockfile>,
 ) -> Result<Vec<String>, CommandError> {
     let patches = &session.workspace.settings.patches;
     let mut differences = Vec::new();
@@ -119,12 +121,14 @@ pub(crate) fn record_patches(
         used.extend(found.map(|patch| &patch.key));
         let patch = found.map(|patch| read(session, patch)).transpose()?.map(|(_, digest)| digest);
         // The digest of the patched content stays known if neither the patch nor what it applies to has changed.
-        let before = resolved.previous.find(&package.id).find(|before| {
+        let is_same = |before: &&LockedPackage| {
             before.patch == patch
                 && before.digest == package.digest
                 && before.version == package.version
-        });
-        let patched = before.filter(|_| patch.is_some()).and_then(|before| before.patched);
+        };
+        let known = [Some(&*resolved.previous), also].into_iter().flatten();
+        let same = known.flat_map(|lock| lock.find(&package.id)).filter(is_same);
+        let patched = patch.and_then(|_| { same }.find_map(|before| before.patched));
         if (package.patch, package.patched) == (patch, patched) {
             continue;
         }

@@ -56,7 +56,7 @@ pub fn resolve(
     }
     let mut resolved = resolve_from(session, requirements, update, previous.unwrap_or_default())?;
     // Patches come last: they belong to packages of the new lock, and choose nothing.
-    let differences = patches::record_patches(session, &mut resolved)?;
+    let differences = patches::record_patches(session, &mut resolved, None)?;
     if session.options.locked && !differences.is_empty() {
         return Err(outdated(session, &differences, false)?);
     }

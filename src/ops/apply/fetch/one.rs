@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use mu_provider::Release;
-use mu_provider::threads::start_in;
+use mu_provider::threads::{start_in, with_others};
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
@@ -122,11 +122,10 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
     let few = few.min(most);
     let (end, ended) = mpsc::channel();
     std::thread::scope(|scope| {
-        let threads = 1 + (1..few).map_while(|_| start_in(scope, work).ok()).count();
-        if threads == few && few < most {
+        if few < most {
             // Without this thread, those that work are enough.
             let _ = start_in(scope, move || {
-                let mut threads = threads;
+                let mut threads = few;
                 while threads < most {
                     let before = done.load(Ordering::Relaxed);
                     if ended.recv_timeout(COUNTED).is_ok() {
@@ -143,9 +142,11 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
             });
         }
         // A thread that works by itself is where a processor is idle; two that start beside one that waits often share one.
-        work();
-        // The receiver has gone if there are enough threads.
-        let _ = end.send(());
+        with_others(few, &|| {
+            work();
+            // The receiver has gone if there are enough threads.
+            let _ = end.send(());
+        });
     });
 }
 
