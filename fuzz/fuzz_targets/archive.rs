@@ -13,9 +13,9 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
+use mu_archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 use mu_provider::conformance::read_tree;
 use mu_provider::{Folder, Limits, Tree, TreeWriter};
-use mu_provider_hub::archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 
 fuzz_target!(|tar: &[u8]| {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());

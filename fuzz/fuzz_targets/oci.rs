@@ -6,8 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use mu_archive::pick;
 use mu_provider::{ArchiveDigest, Release};
-use mu_provider_hub::pick;
 use mu_provider_oci::listing::{Entries, event_tag};
 use mu_provider_oci::{marked, read, wire};
 

@@ -9,9 +9,9 @@ use std::fs;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
+use mu_archive::{Packing, unpack_anyones};
 use mu_provider::conformance::read_tree;
 use mu_provider::{Folder, Limits, TreeWriter};
-use mu_provider_hub::{Packing, unpack_anyones};
 
 fuzz_target!(|archive: &[u8]| {
     let around = tempfile::tempdir().expect("a temporary folder can be made");

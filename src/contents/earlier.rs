@@ -30,7 +30,7 @@ fn called(place: &Path) -> Option<String> {
     let most = Limits::default().bytes;
     file.take(most).read_to_end(&mut bytes).ok()?;
     let is_manifest = |path: &str| MANIFEST_NAMES.contains(&path);
-    let files = mu_provider_hub::pick(&bytes, &is_manifest, most).ok()?;
+    let files = mu_archive::pick(&bytes, &is_manifest, most).ok()?;
     let (name, content) = files.into_iter().next()?;
     let (manifest, _) =
         Manifest::parse(Path::new(&name), std::str::from_utf8(&content).ok()?).ok()?;

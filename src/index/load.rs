@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use mu_provider::fs::{AtPath as _, private_folder};
 use mu_provider::threads::lock;
 use mu_provider::{
-    Dates, ErrorKind, Folder, Found, Limits, Listing, ProviderError, Release, Silent, TreeWriter,
-    json_lines,
+    Dates, ErrorKind, Folder, Found, Limits, LineTrust, Listing, PlaceKind, ProviderError, Release,
+    Silent, TreeWriter, json_lines,
 };
 
 use crate::index::cache::{Learned, Record};
@@ -84,7 +84,7 @@ impl SharedIndex {
         let releases = (self.run.options.installed)(id);
         let route = self.run.routes.presumed(id, Some(&self.caches))?;
         // A pack does not say its commit.
-        if releases.is_empty() || route.provider.facts().is_repository {
+        if releases.is_empty() || route.provider.facts().kind == PlaceKind::Repository {
             return None;
         }
         let record = self.listed_as(&route, releases).ok()?.record;
@@ -125,7 +125,7 @@ impl SharedIndex {
             return Ok(self.not_looked_for(id, route));
         }
         let route = self.run.routes.find(id, Some(&self.caches), self.run.progress())?;
-        if route.provider.facts().is_folder {
+        if route.provider.facts().kind == PlaceKind::Folder {
             return self.load_folder(id, route);
         }
         let cache = self.caches.cache_of_registry(route.provider.name(), &route.location.root);
@@ -167,7 +167,7 @@ impl SharedIndex {
             prefetcher.prefetch_leads(id, &route, &found.leads_to);
         }
         let listing = match listing {
-            Listing::Found(found) if route.provider.facts().manifests_are_in_archives => {
+            Listing::Found(found) if route.provider.facts().lines == LineTrust::InArchive => {
                 Listing::Found(self.completed(id, &route, found)?)
             }
             other => other,
@@ -189,8 +189,7 @@ impl SharedIndex {
         mut found: Found,
     ) -> Result<Found, PackageError> {
         let mut releases = Vec::new();
-        for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let Ok(mut release) = serde_json::from_slice::<Release>(line) else { continue };
+        for mut release in found.releases() {
             if release.dependencies.is_none() {
                 let progress = self.run.start_lookup(id);
                 let file = route.provider.manifest(&found.location, &release, &*progress)?;

@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mu_provider::Release;
+use mu_provider::{LineTrust, Release};
 use rustc_hash::FxHashSet;
 
 use crate::fs::FileError;
@@ -269,7 +269,9 @@ impl Index {
 
     /// Whether the listing of a package is only a hint, so that [`Index::confirm`] asks the place itself.
     pub fn is_only_a_hint(&self, id: &PackageId) -> bool {
-        self.shared.loaded(id).is_none_or(|package| package.route.provider.facts().lines_are_hints)
+        self.shared
+            .loaded(id)
+            .is_none_or(|package| package.route.provider.facts().lines == LineTrust::Hint)
     }
 
     /// If listings are only hints, asks the place itself about a chosen version. Returns whether selection

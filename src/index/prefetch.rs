@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use mu_provider::{Lead, Soon};
+use mu_provider::{Lead, LineTrust, Soon};
 
 use crate::index::options::IndexOptions;
 use crate::index::pool::Pool;
@@ -130,7 +130,7 @@ impl Prefetcher {
             for (releases, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
                 // Its own place may say something else.
-                let is_hint = package.route.provider.facts().lines_are_hints;
+                let is_hint = package.route.provider.facts().lines == LineTrust::Hint;
                 if !is_hint && package.known_line(*position).is_none() {
                     drop(package.release(Candidate::Release(*position)));
                 }

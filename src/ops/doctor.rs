@@ -7,7 +7,7 @@ use std::time::Instant;
 #[cfg(feature = "oci")]
 use mu_formats::check_passwords;
 use mu_formats::{FormatError, check_repositories};
-use mu_provider::{ErrorKind, Programs, ProviderError, SafeUrl, Silent, with_causes};
+use mu_provider::{ErrorKind, PlaceKind, Programs, ProviderError, SafeUrl, Silent, with_causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -285,7 +285,7 @@ fn ask(session: &Session, registry: &ConfiguredRegistry, behind: &mut Option<i64
     if session.options.offline && root.scheme() != "file" {
         return Finding::new(subject, format!("{root} (not contacted: mu is offline)"));
     }
-    if !route.provider.facts().is_hub {
+    if route.provider.facts().kind != PlaceKind::Hub {
         return probed(session, subject, &route);
     }
     // A hub has this file in its root, in a folder as on a server.
@@ -333,7 +333,9 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
     let (root, kind) = (&location.root, provider.name());
     let token = if session.has_token(root) { ", with a token" } else { "" };
     let begin = Instant::now();
-    let is_there = if provider.facts().is_folder || provider.facts().is_repository {
+    let is_there = if provider.facts().kind == PlaceKind::Folder
+        || provider.facts().kind == PlaceKind::Repository
+    {
         match root.scheme() {
             "file" => Ok(root.as_url().to_file_path().is_ok_and(|path| path.is_dir())),
             "http" | "https" => {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use mu_provider::fs::{AtPath as _, private_folder};
 use mu_provider::{
-    Digest, Folder, Limits, Listing, Location, Provider as _, ProviderError, Release, Silent,
-    TreeWriter,
+    Digest, Folder, JsonLineError, Limits, Listing, Location, Provider as _, ProviderError,
+    Release, Silent, TreeWriter, read_json_lines,
 };
 use mu_provider_exec::{ExecProvider, PLUGIN_PROGRAM_PREFIX, RecordError, Recorded, recorded};
 use schemars::JsonSchema;
@@ -351,10 +351,9 @@ fn short(value: &Value) -> String {
 
 /// The releases in an answer. With `lenient`, versions can leave numbers out.
 fn releases(lines: &[u8], lenient: bool) -> Result<Vec<Release>, String> {
-    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let read = lines.map(|line| {
-        let release: Release = serde_json::from_slice(line).map_err(|error| {
-            format!("a release cannot be read: {error}: `{}`", String::from_utf8_lossy(line))
+    let read = read_json_lines::<Release>(lines).map(|line| {
+        let release = line.map_err(|JsonLineError { line, reason, .. }| {
+            format!("a release cannot be read: {reason}: `{}`", String::from_utf8_lossy(line))
         })?;
         match (release.version.is_empty(), &release.commit) {
             (true, None) => Err("a release has neither a version nor a commit".to_owned()),

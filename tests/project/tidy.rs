@@ -127,17 +127,16 @@ fn providers_know_only_the_protocol() {
             continue;
         };
         let dependencies = text.split("[dev-dependencies]").next().unwrap_or_default();
-        // Charts are what `mu-formats` says, in archives as hubs have them.
         let also: &[&str] = match provider {
-            "helm" | "url" => &["mu-formats", "mu-provider-hub"],
-            // Archives are those of hubs, and artifacts of other ecosystems what `mu-formats` says.
-            "oci" => &["mu-formats", "mu-provider-hub"],
+            // Packages of other ecosystems are what `mu-formats` says.
+            "helm" | "oci" | "url" => &["mu-archive", "mu-formats"],
             // The files of an operator are in an image.
-            "olm" => &["mu-formats", "mu-provider-hub", "mu-provider-oci"],
+            "olm" => &["mu-archive", "mu-formats", "mu-provider-oci"],
             // A module of KCL in a repository is found by the name in its manifest.
             "git" => &["mu-formats"],
             // A plugin hands out archives or folders.
-            "exec" => &["mu-provider-hub", "mu-provider-path"],
+            "exec" => &["mu-archive", "mu-provider-path"],
+            "hub" => &["mu-archive"],
             _ => &[],
         };
         for line in dependencies.lines().filter(|line| line.starts_with("mu")) {
@@ -156,17 +155,26 @@ fn crates_use_only_those_below_them() {
     for (path, below) in [
         ("crates/manifest", &["mu-provider"][..]),
         ("crates/formats", &["mu-manifest", "mu-provider"]),
+        ("crates/archive", &["mu-provider"]),
         ("crates/bucket", &["mu-provider"]),
         ("crates/picture", &[]),
         // It knows the formats of manifests that this mu reads.
         ("crates/select", &["mu-formats", "mu-manifest"]),
         (
             "crates/hub",
-            &["mu-bucket", "mu-formats", "mu-manifest", "mu-provider", "mu-provider-hub"],
+            &[
+                "mu-archive",
+                "mu-bucket",
+                "mu-formats",
+                "mu-manifest",
+                "mu-provider",
+                "mu-provider-hub",
+            ],
         ),
         (
             "crates/hub-server",
             &[
+                "mu-archive",
                 "mu-formats",
                 "mu-hub",
                 "mu-manifest",

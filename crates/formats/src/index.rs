@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use mu_manifest::reference::Version;
 use mu_manifest::source::nearest;
 use mu_provider::catalog::CatalogLine;
-use mu_provider::{ArchiveDigest, Release, Yanked};
+use mu_provider::{ArchiveDigest, Release, Yanked, read_json_lines};
 use serde_yaml::granit_parser::Event;
 
 use crate::error::{Fault, FormatError};
@@ -361,9 +361,7 @@ impl Package {
 ///
 /// The newest release counts that is neither removed nor unusable, prereleases last.
 pub fn catalog_line(lines: &[u8]) -> Option<CatalogLine> {
-    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
-    let ranked = releases.map(|release| {
+    let ranked = read_json_lines(lines).flatten().map(|release: Release| {
         let version = version_of(&release);
         let is_released = version.as_ref().is_some_and(|version| !version.is_prerelease());
         let is_usable = release.unusable.is_none() && release.yanked.is_no();

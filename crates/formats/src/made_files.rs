@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use mu_provider::read_json_lines;
+
 use crate::{HelmRepositoryAliases, check_passwords, check_repositories, helm, kcl, kudo};
 
 /// The files, the tables of their formats, and the rows of those that no such tool writes: other files have them.
@@ -106,10 +108,9 @@ fn add(value: &Value, path: &str, rows: &BTreeSet<String>, found: &mut BTreeSet<
 /// What the reader of a file tells of it.
 fn told(name: &str, text: &str) -> Vec<String> {
     let of_index = |packages: &BTreeMap<String, Vec<u8>>| {
-        let lines = packages.values().flat_map(|lines| lines.split(|byte| *byte == b'\n'));
-        let lines = lines.filter(|line| !line.is_empty());
+        let lines = packages.values().flat_map(|lines| read_json_lines(lines));
         let told = lines.flat_map(|line| {
-            let line: mu_provider::Release = serde_json::from_slice(line).expect("is a line");
+            let line: mu_provider::Release = line.expect("is a line");
             line.unknown.into_iter().chain(line.unusable)
         });
         told.collect::<Vec<_>>()

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use mu_provider_hub::document::PROV_ENDING;
+use mu_archive::document::PROV_ENDING;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 

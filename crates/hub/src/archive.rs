@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use mu_archive::{ArchiveError, ArchiveLayout, EARLY, Scratch};
 use mu_formats::{FORMATS, Format, Reading, Texts};
 use mu_manifest::reference::{Reference, Version};
 use mu_manifest::source::MAX_BYTES;
 use mu_manifest::{JSON_NAME, Manifest, ManifestError, Outline, Versioning, YAML_NAME, agreement};
 use mu_provider::fs::{self, FileError};
 use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Mode, Tree, TreeWriter};
-use mu_provider_hub::archive::{self, ArchiveError, ArchiveLayout, Scratch};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -68,8 +68,8 @@ pub fn unpack_new(
     has_manifest: bool,
 ) -> Result<Unpacked, HubError> {
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
-    if has_manifest && archive::lacks_early(bytes, &[YAML_NAME, JSON_NAME]).map_err(fail)? {
-        let early = archive::EARLY;
+    if has_manifest && mu_archive::lacks_early(bytes, &[YAML_NAME, JSON_NAME]).map_err(fail)? {
+        let early = EARLY;
         let reason = format!(
             "none of the first {early} entries of its archive is its {YAML_NAME}: pack it with a newer mu"
         );
@@ -90,7 +90,7 @@ pub fn unpack_within(
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
     let folder = staging.folder()?;
     let mut writer = TreeWriter::new(Folder::open(folder.path()).map_err(io)?, limits);
-    archive::unpack_with(&Scratch::default(), bytes, layout, &mut writer).map_err(fail)?;
+    mu_archive::unpack_with(&Scratch::default(), bytes, layout, &mut writer).map_err(fail)?;
     let tree = writer.finish().map_err(|error| fail(error.into()))?;
     Ok(Unpacked {
         archive: digest(bytes),

@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
+use mu_archive::ArchiveError;
 #[cfg(feature = "buckets")]
 use mu_bucket::CredentialsNotProvided;
 use mu_provider::fs::FileError;
-use mu_provider_hub::archive::ArchiveError;
 
 use crate::paths::{HUB_FILE, LINK};
 

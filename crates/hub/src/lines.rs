@@ -4,10 +4,10 @@
 //! A line that does not change keeps every byte, even keys that this version does not know.
 
 use bytes::Bytes;
+use mu_archive::ArchiveLayout;
 use mu_manifest::reference::Version;
-use mu_provider::Dependency;
 use mu_provider::publishable::{self, is_in_archive_name};
-use mu_provider_hub::archive::ArchiveLayout;
+use mu_provider::{Dependency, numbered_lines};
 use serde_json::{Map, Value};
 
 use crate::HubError;
@@ -37,15 +37,12 @@ impl Lines {
     /// Reads the valid lines of an index file, and describes the problem of each other line.
     pub fn parse_all(bytes: &[u8], name: &str) -> (Self, Vec<String>) {
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());
-        for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
-            if bytes.trim_ascii().is_empty() {
-                continue;
-            }
+        for (number, bytes) in numbered_lines(bytes) {
             let line = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
             match line.and_then(PublishedLine::parse) {
                 Ok(line) if line.name() == name => lines.push(line),
-                Ok(_) => wrong.push(format!("line {}: it is about another package", index + 1)),
-                Err(what) => wrong.push(format!("line {}: {what}", index + 1)),
+                Ok(_) => wrong.push(format!("line {number}: it is about another package")),
+                Err(what) => wrong.push(format!("line {number}: {what}")),
             }
         }
         (Self(lines), wrong)

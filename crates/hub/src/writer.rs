@@ -6,10 +6,10 @@
 //! repair, completes what the marker names.
 
 use bytes::Bytes;
+use mu_archive::ArchiveLayout;
+use mu_archive::document::PROV_ENDING;
 use mu_provider::NO_REASON;
 use mu_provider::publishable::{LONGEST_PROVENANCE, MOST_TAGS};
-use mu_provider_hub::archive::ArchiveLayout;
-use mu_provider_hub::document::PROV_ENDING;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;

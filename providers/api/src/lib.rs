@@ -25,6 +25,7 @@ mod error;
 pub mod fs;
 #[cfg(feature = "http")]
 pub mod http;
+mod json_lines;
 mod lead;
 mod location;
 mod program;
@@ -41,18 +42,18 @@ pub use crate::brief::brief;
 pub use crate::commit::{Commit, CommitError};
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
+pub use crate::json_lines::{JsonLineError, json_lines, numbered_lines, read_json_lines};
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::location::{Dates, Location};
 pub use crate::program::{Program, Programs};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
-    Account, FOREIGN_MANIFESTS, Facts, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS,
-    ManifestFile, MarkedManifest, Provider, Soon,
+    Account, Copier, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, MANIFEST_NAMES,
+    MARKED_MANIFESTS, ManifestFile, MarkedManifest, PlaceKind, Provider, Soon,
 };
 pub use crate::release::{
-    Dependency, DetailedDependency, Maintainer, Release, Upgrade, json_lines,
+    Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,
 };
-pub use crate::release::{LONGEST_REASON, NO_REASON, Yanked};
 pub use crate::tree::{
     Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter, shown_path,
 };

@@ -4,10 +4,13 @@
 //! needs between calls (connections, bare repositories) behind `&self`.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::{fmt, io};
 
 use crate::catalog::{Hits, Query};
-use crate::{Commit, ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use crate::{
+    Commit, ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter,
+    read_json_lines,
+};
 
 /// Lists and fetches the releases of packages from one kind of place.
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -121,7 +124,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 
     /// Finds a revision that is not in the listing: a commit, with all digits or some, or a digest; if the provider
-    /// [has revisions](Facts::has_revisions) or its [listings are hints](Facts::lines_are_hints), also a tag or a branch.
+    /// [has revisions](Facts::has_revisions) or its [listings are hints](LineTrust::Hint), also a tag or a branch.
     ///
     /// If it is a digest, everything that selection needs of it is in the answer, or [`Provider::confirm`] has it. The same holds for
     /// a tag where listings are hints: the commit in the answer is the digest of what the tag leads to, if it is no listed version.
@@ -191,6 +194,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError>;
+
+    /// What copies its archives as they are; `None` where a copy has to be packed again, which is the default.
+    fn copier(&self) -> Option<&dyn Copier> {
+        None
+    }
 
     /// Where the archive of a release is, as far as that is known without asking the network; `release` as in
     /// [`Provider::fetch`].
@@ -272,24 +280,15 @@ impl Account {
 pub struct Facts {
     /// What a place is called in messages: `a hub`.
     pub place: &'static str,
-    /// Whether its places are repositories, which have commits, branches and a default branch in addition to
-    /// versions.
-    pub is_repository: bool,
-    /// Whether its places are folders on this machine, each with one version, which every run reads again.
-    pub is_folder: bool,
-    /// Whether a line of a listing has everything about a version that selection needs, so that the manifest
-    /// adds nothing.
-    pub lines_are_complete: bool,
-    /// Whether a manifest is only in an archive. Then a line without dependencies is completed once, when it is listed, with
-    /// what [`Provider::manifest`] has, and the version there counts.
-    pub manifests_are_in_archives: bool,
+    /// What its places are.
+    pub kind: PlaceKind,
+    /// What a line of a listing is worth.
+    pub lines: LineTrust,
     /// Whether the manifest of a release must have the name and the version that it is listed with.
     pub names_are_binding: bool,
     /// Whether the manifest of a release must agree with its line in everything that selection uses, and have
     /// the version that it is listed with.
     pub lines_are_binding: bool,
-    /// Whether its listings are only hints, and [`Provider::confirm`] knows what a version really is.
-    pub lines_are_hints: bool,
     /// Whether its places know what they have by `sha256:` digests, which [`Provider::resolve`] takes then.
     pub has_digests: bool,
     /// Whether the digest of an archive, with its locator, says what is in it once it is unpacked, however often that happens.
@@ -300,12 +299,62 @@ pub struct Facts {
     /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
     /// segments before it lead to the place.
     pub places_are_flat: bool,
-    /// Whether its places are hubs, whose archives and index lines can be copied as they are.
-    pub is_hub: bool,
-    /// Whether its places are OCI registries, whose artifacts can be copied as they are.
-    pub is_oci: bool,
-    /// Whether its packages are operators, which a cluster can install from the same place.
-    pub has_operators: bool,
+}
+
+/// What the places of a provider are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// Registries of their own kind.
+    #[default]
+    Registry,
+    /// Hubs.
+    Hub,
+    /// OCI registries, whose artifacts can be copied as they are.
+    OciRegistry,
+    /// Catalogs of operators, which a cluster can install from the same place.
+    OperatorCatalog,
+    /// Repositories, which have commits, branches and a default branch in addition to versions.
+    Repository,
+    /// Folders on this machine, each with one version, which every run reads again.
+    Folder,
+}
+
+/// What a line of a listing is worth for selection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LineTrust {
+    /// A line without dependencies is completed from the manifest of its version when that is looked at.
+    #[default]
+    Partial,
+    /// A line has everything, so that the manifest adds nothing.
+    Complete,
+    /// The manifest is only in the archive. A line without dependencies is completed once, when it is listed, with what
+    /// [`Provider::manifest`] has, and the version there counts.
+    InArchive,
+    /// A line is only a hint, and [`Provider::confirm`] knows what a version really is.
+    Hint,
+}
+
+impl LineTrust {
+    /// Whether nothing is left to be found out about a listed version.
+    pub fn is_complete(self) -> bool {
+        matches!(self, Self::Complete | Self::InArchive)
+    }
+}
+
+/// Copies the archives of a registry as they are; its index lines hold for the copies, too.
+pub trait Copier {
+    /// Writes the archive of a release into `into`; it has the expected digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::fetch`].
+    fn copy_archive(
+        &self,
+        location: &Location,
+        release: &Release,
+        into: &mut dyn io::Write,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError>;
 }
 
 /// What a provider will be asked soon.
@@ -378,6 +427,11 @@ impl Found {
         max_age: Option<u32>,
     ) -> Self {
         Self { lines, validator, max_age, location: location.clone(), leads_to: Vec::new() }
+    }
+
+    /// The releases, as far as their lines can be read.
+    pub fn releases(&self) -> impl Iterator<Item = Release> {
+        read_json_lines(&self.lines).flatten()
     }
 }
 

@@ -187,16 +187,6 @@ impl Release {
     }
 }
 
-/// The lines of a listing or a catalog: one JSON object each.
-pub fn json_lines<Line: Serialize>(lines: impl IntoIterator<Item = Line>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for line in lines {
-        serde_json::to_writer(&mut bytes, &line).expect("texts and numbers can be printed");
-        bytes.push(b'\n');
-    }
-    bytes
-}
-
 /// One dependency, as a manifest and an index line write it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]

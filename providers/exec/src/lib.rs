@@ -22,6 +22,8 @@ use std::path::{Component, Path};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mu_archive::ArchiveLayout;
+use mu_archive::{Archives, Place};
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::fs::AtPath as _;
 use mu_provider::http::{Failure, Http};
@@ -30,8 +32,6 @@ use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
     ProviderError, Release, SafeUrl, TreeWriter, fs, json_lines,
 };
-use mu_provider_hub::archive::ArchiveLayout;
-use mu_provider_hub::{Archives, Place};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use url::Url;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
-    Commit, Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, Programs, Progress,
-    Provider, ProviderError, Release, TreeWriter, json_lines, none_if,
+    Commit, Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, PlaceKind, Programs,
+    Progress, Provider, ProviderError, Release, TreeWriter, json_lines, none_if,
 };
 
 use crate::database::Bounds;
@@ -141,7 +141,7 @@ impl Provider for GitProvider {
     }
 
     fn facts(&self) -> Facts {
-        Facts { place: "a Git repository", is_repository: true, ..Facts::default() }
+        Facts { place: "a Git repository", kind: PlaceKind::Repository, ..Facts::default() }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {

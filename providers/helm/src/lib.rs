@@ -22,24 +22,23 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+use mu_archive::document::statement_beside;
+use mu_archive::remembered::AskedOnce;
+use mu_archive::{ArchiveLayout, ArchiveWriter, Archives, Catalog as _};
 use mu_formats::helm::{FORMAT, HelmRepositoryAliases};
-use mu_formats::{Index, catalog_line, kudo};
+use mu_formats::kudo;
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs::FileError;
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::Http;
 use mu_provider::{
-    Account, ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, Silent, Soon, TreeWriter, none_if,
+    Account, ErrorKind, Facts, LineTrust, Listing, Location, Progress, Provider, ProviderError,
+    Release, SafeUrl, Soon, TreeWriter, none_if,
 };
-use mu_provider_hub::Archives;
-use mu_provider_hub::archive::{ArchiveLayout, ArchiveWriter};
-use mu_provider_hub::document::statement_beside;
-use mu_provider_hub::remembered::Indexes;
 
 use crate::operators::Operators;
 
-use crate::repository::{CHARTS, Kind, KnownIndex, OPERATORS};
+use crate::repository::{CHARTS, Kind, OPERATORS, Repository};
 
 /// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes
 /// when unpacked.
@@ -71,7 +70,7 @@ pub struct RepositoryProvider {
     aliases: Option<PathBuf>,
     /// The short names of repositories, once they were read, and their digest.
     named: OnceLock<(HelmRepositoryAliases, String)>,
-    asked: Indexes<KnownIndex>,
+    asked: AskedOnce<Repository>,
     archives: Archives,
     /// Downloads charts that an index places in an OCI registry.
     oci: Option<Arc<dyn Provider>>,
@@ -105,7 +104,7 @@ impl RepositoryProvider {
             folder: indexes,
             aliases: None,
             named: OnceLock::new(),
-            asked: Indexes::default(),
+            asked: AskedOnce::default(),
             oci: None,
             operators: None,
         }
@@ -156,8 +155,7 @@ impl Provider for RepositoryProvider {
             place: self.kind.place,
             places_are_flat: true,
             // A chart without dependencies in the index carries everything inside.
-            lines_are_complete: are_charts,
-            lines_are_hints: !are_charts,
+            lines: if are_charts { LineTrust::Complete } else { LineTrust::Hint },
             names_are_binding: true,
             lines_are_binding: true,
             archives_are_content: true,
@@ -166,7 +164,7 @@ impl Provider for RepositoryProvider {
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        Ok(none_if(self.get(location, &Silent), ErrorKind::Protocol)?.flatten().is_some())
+        self.probe_index(location)
     }
 
     fn carries_copies(&self, _location: &Location) -> bool {
@@ -187,10 +185,7 @@ impl Provider for RepositoryProvider {
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
-        // The code that really needs the repository reports the error.
-        let repository = self.get(location, progress).ok().flatten();
-        let part = repository.as_ref().and_then(|repository| repository.package(&location.path));
-        part.is_some_and(|part| part.digest == validator)
+        self.is_part_unchanged(location, validator, progress)
     }
 
     fn list(
@@ -199,18 +194,8 @@ impl Provider for RepositoryProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        let url = self.url(location)?;
-        let Some(repository) = self.get(location, progress)? else {
-            return Ok(Listing::absent(vec![url.to_string()]));
-        };
         // Helm and KUDO accept `v1.2` as a version.
-        let lenient = Location { lenient: true, ..location.clone() };
-        Ok(repository.listing(&lenient, validator).unwrap_or_else(|| {
-            let (one, name) = (self.kind.one, &location.path);
-            let others = Index::also_has(&repository.of.misnamed, name);
-            let tried = format!("{url}, which lists no {one} `{name}`{others}");
-            Listing::absent(vec![tried])
-        }))
+        self.list_part(&Location { lenient: true, ..location.clone() }, validator, progress)
     }
 
     fn confirm(
@@ -298,13 +283,7 @@ impl Provider for RepositoryProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
-        let url = self.url(location)?;
-        let Some(repository) = self.get(location, progress)? else {
-            let what = self.kind.repository;
-            let text = format!("there is no {what}: `{url}` does not exist");
-            return Err(ProviderError::new(ErrorKind::NotFound, text));
-        };
-        Ok(Some(repository.search(query, |_, part| catalog_line(part.lines))))
+        self.search_index(location, query, progress)
     }
 
     fn account(

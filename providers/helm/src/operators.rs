@@ -9,12 +9,12 @@ use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use mu_archive::remembered::digest;
+use mu_archive::{Archives, Held, Looked, Packing};
 use mu_formats::kudo::{self, OPERATOR};
 use mu_provider::fs;
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release};
-use mu_provider_hub::remembered::digest;
-use mu_provider_hub::{Archives, Held, Looked, Packing};
 
 use crate::RepositoryProvider;
 
@@ -126,9 +126,9 @@ impl RepositoryProvider {
 
 #[cfg(test)]
 mod tests {
+    use mu_archive::Place;
     use mu_provider::http::{Http, HttpOptions};
     use mu_provider::{SafeUrl, Silent};
-    use mu_provider_hub::Place;
     use mu_testing::{KudoOperator, KudoRepository};
 
     use super::*;

@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mu_archive::Catalog;
+use mu_archive::document::{Asking, Document, DocumentAnswer, Validator};
+use mu_archive::remembered::{IndexAnswer, Part, Remembered, digest};
 use mu_formats::helm::{self, HelmRepositoryAliases};
-use mu_formats::{FormatError, Index, kudo};
+use mu_formats::{FormatError, Index, catalog_line, kudo};
+use mu_provider::catalog::{CatalogLine, Query};
 use mu_provider::fs;
 use mu_provider::http::{because_of_web_page, begins_web_page};
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl};
-use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
-use mu_provider_hub::remembered::{Remembered, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::RepositoryProvider;
@@ -69,7 +71,7 @@ pub(crate) const OPERATORS: Kind = Kind {
 
 /// What is known of a repository besides its packages.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct KnownIndex {
+pub struct KnownIndex {
     /// The digests of the index, and of the short names that it was read with.
     digests: [String; 2],
     /// The names in it that no package can have, with the reasons.
@@ -77,25 +79,51 @@ pub(crate) struct KnownIndex {
 }
 
 /// A repository, as its index is now.
-type Repository = Remembered<KnownIndex>;
+pub(crate) type Repository = Remembered<KnownIndex>;
 
-impl RepositoryProvider {
-    /// The index entry of a release of which a lock has only little.
-    fn listed(
+impl Catalog for RepositoryProvider {
+    type Of = KnownIndex;
+
+    fn index(
         &self,
         location: &Location,
-        release: &Release,
         progress: &dyn Progress,
-    ) -> Result<Option<Release>, ProviderError> {
-        let Some(repository) = self.get(location, progress)? else { return Ok(None) };
-        let Some(part) = repository.package(&location.path) else { return Ok(None) };
-        let version = release.full_version();
-        Ok(part.releases().find(|listed| match &release.archive {
-            Some(archive) => listed.archive.as_ref() == Some(archive),
-            None => listed.full_version().trim_start_matches('v') == version,
-        }))
+    ) -> Result<Option<Arc<Repository>>, ProviderError> {
+        let url = self.url(location)?;
+        let asking = Asking::new(&self.http, location, LONGEST_INDEX, progress);
+        self.asked.get(&url, || self.read(&url, &asking))
     }
 
+    fn tried(
+        &self,
+        location: &Location,
+        index: Option<&Repository>,
+    ) -> Result<String, ProviderError> {
+        let url = self.url(location)?;
+        let Some(index) = index else { return Ok(url.to_string()) };
+        let (one, name) = (self.kind.one, &location.path);
+        let others = Index::also_has(&index.of.misnamed, name);
+        Ok(format!("{url}, which lists no {one} `{name}`{others}"))
+    }
+
+    fn no_registry(&self, location: &Location) -> Result<String, ProviderError> {
+        let what = self.kind.repository;
+        Ok(format!("there is no {what}: `{}` does not exist", self.url(location)?))
+    }
+
+    fn is_line_of(&self, line: &Release, release: &Release) -> bool {
+        match &release.archive {
+            Some(archive) => line.archive.as_ref() == Some(archive),
+            None => line.full_version().trim_start_matches('v') == release.full_version(),
+        }
+    }
+
+    fn line(&self, _query: &Query, _name: &str, part: Part<'_>) -> Option<CatalogLine> {
+        catalog_line(part.lines)
+    }
+}
+
+impl RepositoryProvider {
     /// What `get` has from the first place of an archive that has it: from those in the release, or else those in the index now.
     pub(crate) fn first<T>(
         &self,
@@ -155,17 +183,6 @@ impl RepositoryProvider {
         })
     }
 
-    /// The repository of a package; `None` if there is no index.
-    pub(crate) fn get(
-        &self,
-        location: &Location,
-        progress: &dyn Progress,
-    ) -> Result<Option<Arc<Repository>>, ProviderError> {
-        let url = self.url(location)?;
-        let asking = Asking::new(&self.http, location, LONGEST_INDEX, progress);
-        self.asked.get(&url, || self.read(&url, &asking))
-    }
-
     fn read(
         &self,
         url: &SafeUrl,
@@ -174,30 +191,28 @@ impl RepositoryProvider {
         let file = digest(url.to_string().as_bytes());
         let file = self.folder.join(format!("{file}.{}", self.kind.stored));
         let (aliases, named) = self.named();
-        let remembered = Repository::read(&file, FORMAT, &url.to_string());
-        let remembered = remembered.filter(|known| known.of.digests.last() == Some(named));
-        if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
-            return Ok(remembered);
-        }
-        let validator = remembered.as_ref().and_then(|known| known.validator.as_deref());
-        match asking.read(url, validator.map(Validator::parse).as_ref())? {
-            DocumentAnswer::Unchanged { max_age, .. } => {
-                Ok(remembered.map(|known| known.fresh_for(max_age)))
+        Repository::refreshed(&file, FORMAT, &url.to_string(), |remembered| {
+            let remembered = remembered.filter(|known| known.of.digests.last() == Some(named));
+            if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
+                return Ok(IndexAnswer::Unchanged { max_age: None });
             }
-            DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => Ok(None),
-            DocumentAnswer::Read(document) => {
-                let digests = [digest(&document.bytes), named.clone()];
-                let (validator, max_age) = (document.validator.to_stored_text(), document.max_age);
-                let mut repository = match remembered {
-                    // The same content at another URL of the server.
-                    Some(known) if known.of.digests == digests => known,
-                    _ => parse(self.kind, url, &document.bytes, digests, aliases)?,
-                };
-                repository.validator = validator;
-                repository.write(&file);
-                Ok(Some(repository.fresh_for(max_age)))
-            }
-        }
+            let validator = remembered.and_then(|known| known.validator.as_deref());
+            Ok(match asking.read(url, validator.map(Validator::parse).as_ref())? {
+                DocumentAnswer::Unchanged { max_age, .. } => IndexAnswer::Unchanged { max_age },
+                DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => IndexAnswer::Absent,
+                DocumentAnswer::Read(Document { bytes, validator, max_age, .. }) => {
+                    let digests = [digest(&bytes), named.clone()];
+                    // The same content may be at another URL of the server.
+                    let is_same = remembered.is_some_and(|known| known.of.digests == digests);
+                    let index = match is_same {
+                        true => None,
+                        false => Some(parse(self.kind, url, &bytes, digests, aliases)?),
+                    };
+                    let validator = validator.to_stored_text();
+                    IndexAnswer::Read { index, validator, max_age }
+                }
+            })
+        })
     }
 
     /// The short names of repositories, and a validator for them.

@@ -5,8 +5,9 @@ use mu_provider::{Account, ErrorKind, Location, Progress, ProviderError};
 use serde::Deserialize;
 
 use crate::HubProvider;
-use crate::document::Asking;
-use crate::root::{Root, below};
+use crate::root::Root;
+use mu_archive::below;
+use mu_archive::document::Asking;
 
 /// The longest answer of a server, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;

@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::HubProvider;
-use crate::document::{Asking, DocumentAnswer, Validator, file_path};
-use crate::root::{Root, below};
+use crate::root::Root;
 use crate::wire::ProvidersFile;
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer, Validator, file_path};
 
 /// The name of a catalog below a hub's root.
 pub const CATALOG: &str = "catalog.jsonl";

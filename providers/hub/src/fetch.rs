@@ -6,11 +6,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use mu_archive::{Archive, ArchiveError, Place};
 use mu_provider::{ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl};
 
 use crate::HubProvider;
-use crate::archive::ArchiveError;
-use crate::download::{Archive, Download};
 use crate::hub::KnownHub;
 use crate::memory::Memory;
 use crate::root::Root;
@@ -118,15 +117,13 @@ impl HubProvider {
             format!("the archive digest of `{place}` {version} cannot be read")
         })?;
         for url in places {
-            let download = Download {
-                hides: (!tried.is_closed).then_some(&tried.is_hidden),
-                ..self.archives.download(location.insecure, None, progress)
-            };
             if tried.urls.contains(url) {
                 continue;
             }
             tried.urls.push(url.clone());
-            match download.get(url, wanted) {
+            let place = Place { url: url.clone(), insecure: location.insecure, guard: None };
+            let hides = (!tried.is_closed).then_some(&tried.is_hidden);
+            match self.archives.download(&place, wanted, hides, progress) {
                 Ok(archive) => {
                     // The bytes are the expected ones, so another place would not help.
                     take(archive).map_err(|error| error.at(&url.to_string()))?;
@@ -159,8 +156,7 @@ impl HubProvider {
             return Ok(None);
         };
         let mut same_version = None;
-        for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let Ok(listed) = serde_json::from_slice::<Release>(line) else { continue };
+        for listed in found.releases() {
             if release.archive.is_some() && listed.archive == release.archive {
                 return Ok(Some(listed));
             }

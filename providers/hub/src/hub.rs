@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Progress, ProviderError, SafeUrl};
 
-use crate::document::{Asking, DocumentAnswer};
-use crate::root::{self, Root, below};
+use crate::root::Root;
 use crate::snapshot::{self, SnapshotLines};
 use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, closure_path};
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer};
 use mu_provider::http::Request;
 use mu_provider::threads::lock;
 
@@ -244,7 +245,7 @@ impl Known {
         asking: &Asking<'_>,
     ) -> Option<()> {
         let (first, current) = generations.into_inner();
-        let folder = root::below(&root.url, log).ok()?.as_folder();
+        let folder = below(&root.url, log).ok()?.as_folder();
         // Generations of one file, from its last one down to its first.
         let mut last = self.since.map_or(current, |since| since - 1);
         for _ in 0..MOST_FILES {
@@ -253,7 +254,7 @@ impl Known {
             }
             let (path, line) = wire::log_path(last);
             let asking = Asking { limit: LONGEST_FILE, ..*asking };
-            let place = root::below(&folder, &path).ok()?;
+            let place = below(&folder, &path).ok()?;
             let Ok(DocumentAnswer::Read(document)) = asking.read(&place, None) else { return None };
             let text = String::from_utf8(document.bytes).ok()?;
             let lines: Vec<&str> = text.lines().collect();

@@ -1,11 +1,8 @@
 //! Hubs: package registries of static files, on any web server or in a folder.
 //!
 //! [`HubProvider::list`] reads the index: `hub.rs` has the hubs of a run, what has not changed in them and what comes next, `root.rs`
-//! reads `hub.json`, `document.rs` reads a file if it has changed, `snapshot.rs` reads everything at once, and `index.rs` checks lines.
-//! [`HubProvider::fetch`] gets archives: `download.rs` downloads one and compares its digest, `partial.rs`
-//! keeps large ones between attempts, and [`archive`] unpacks them; `survey.rs` and `zip.rs` read those that
-//! others have made. `catalog.rs` searches. [`wire`] describes
-//! the files. Nothing here writes to a hub.
+//! reads `hub.json`, `snapshot.rs` reads everything at once, and `index.rs` checks lines. [`HubProvider::fetch`] says where archives
+//! are; `mu-archive` downloads and unpacks them. `catalog.rs` searches. [`wire`] describes the files. Nothing here writes to a hub.
 
 #![cfg_attr(
     test,
@@ -15,44 +12,33 @@
 #![deny(clippy::indexing_slicing)]
 
 mod account;
-pub mod archive;
-mod archives;
 mod catalog;
-pub mod document;
-mod download;
 mod fetch;
 mod hub;
 pub mod index;
 mod memory;
-mod partial;
-mod pick;
-pub mod remembered;
 mod root;
 mod snapshot;
-mod survey;
 pub mod wire;
-mod zip;
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use mu_archive::document::{Asking, DocumentAnswer, Validator, statement_beside};
+use mu_archive::{Archive, ArchiveError, ArchiveLayout, Archives};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    Account, ErrorKind, Facts, Found, Lead, Listing, Location, Progress, Provider, ProviderError,
-    Release, SafeUrl, Silent, Soon, TreeWriter, none_if,
+    Account, Copier, ErrorKind, Facts, Found, Lead, LineTrust, Listing, Location, PlaceKind,
+    Progress, Provider, ProviderError, Release, SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 
-pub use crate::archives::{Archives, Held, Looked, Place};
 pub use crate::catalog::CATALOG;
-use crate::document::{Asking, DocumentAnswer, Validator};
 use crate::hub::{Hubs, KnownHub};
 use crate::memory::Memory;
-pub use crate::pick::{pick, pick_from};
 use crate::root::{LONGEST_HUB_FILE, Root};
-pub use crate::survey::{Packing, unpack_anyones};
 use mu_provider::threads::lock;
 
 /// The largest archive that is accepted, in bytes.
@@ -86,23 +72,6 @@ impl HubProvider {
         let archives = Archives::new(http, downloads, LARGEST_ARCHIVE);
         let catalogs = archives.downloads.with_file_name("catalogs");
         Self { archives, catalogs, hubs: Hubs::default(), expected: Mutex::default() }
-    }
-
-    /// Writes the archive of a release into `into` as it is; it has the expected digest.
-    ///
-    /// # Errors
-    ///
-    /// As [`Provider::fetch`].
-    pub fn copy_archive(
-        &self,
-        location: &Location,
-        release: &Release,
-        into: &mut dyn std::io::Write,
-        progress: &dyn Progress,
-    ) -> Result<(), ProviderError> {
-        let take =
-            &mut |archive: download::Archive| archive.copy(into).map_err(archive::ArchiveError::Io);
-        self.fetch_release(location, release, take, progress)
     }
 
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<KnownHub>, ProviderError> {
@@ -254,6 +223,19 @@ pub(crate) fn needs(url: &SafeUrl) -> String {
     format!("needs a token (`mu login {host}` stores one{})", or_variable(&host))
 }
 
+impl Copier for HubProvider {
+    fn copy_archive(
+        &self,
+        location: &Location,
+        release: &Release,
+        into: &mut dyn std::io::Write,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let take = &mut |archive: Archive| archive.copy(into).map_err(ArchiveError::Io);
+        self.fetch_release(location, release, take, progress)
+    }
+}
+
 impl Provider for HubProvider {
     fn name(&self) -> &str {
         "hub"
@@ -262,12 +244,16 @@ impl Provider for HubProvider {
     fn facts(&self) -> Facts {
         Facts {
             place: "a hub",
-            is_hub: true,
-            lines_are_complete: true,
+            kind: PlaceKind::Hub,
+            lines: LineTrust::Complete,
             names_are_binding: true,
             lines_are_binding: true,
             ..Facts::default()
         }
+    }
+
+    fn copier(&self) -> Option<&dyn Copier> {
+        Some(self)
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
@@ -370,9 +356,8 @@ impl Provider for HubProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let layout = archive::ArchiveLayout::for_locator(release.locator.as_deref());
-        let take =
-            &mut |archive: download::Archive| self.archives.unpack_kept(archive, layout, tree);
+        let layout = ArchiveLayout::for_locator(release.locator.as_deref());
+        let take = &mut |archive: Archive| self.archives.unpack_archive(archive, layout, tree);
         self.fetch_release(location, release, take, progress)
     }
 
@@ -395,7 +380,7 @@ impl Provider for HubProvider {
         let root =
             self.root(&location.root.with_trailing_slash(), &self.asking(location, progress))?;
         let places = root.archives(&location.path, release)?;
-        document::statement_beside(&places, &self.archives.http, location, progress)
+        statement_beside(&places, &self.archives.http, location, progress)
     }
 
     fn capabilities(

@@ -8,7 +8,7 @@ use mu_provider::fs;
 use mu_provider::{FileDigest, SafeUrl};
 use sha2::{Digest as _, Sha256};
 
-use crate::document::{Document, Validator};
+use mu_archive::document::{Document, Validator};
 
 /// The stored `hub.json` of one hub.
 pub(crate) struct Memory(PathBuf);

@@ -13,9 +13,10 @@ use mu_provider::{ArchiveDigest, Digest, ErrorKind, FileDigest};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::document::{Asking, DocumentAnswer};
-use crate::root::{Root, below};
+use crate::root::Root;
 use crate::wire::{SNAPSHOT_ROW, SnapshotHead, digests_path};
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer};
 
 /// How many bytes both files may have together, inflated.
 const MOST_BYTES: u64 = 256 << 20;

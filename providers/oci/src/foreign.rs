@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use mu_archive::ArchiveLayout;
+use mu_archive::pick;
 use mu_formats::{
     Artifact, ArtifactManifest, FORMATS, Format, FormatError, Layer, Reading, Texts, same_version,
 };
 use mu_provider::threads::lock;
 use mu_provider::{ProviderError, Release, has_few_values};
-use mu_provider_hub::archive::ArchiveLayout;
-use mu_provider_hub::pick;
 
 use crate::kept::Kept;
 use crate::repository::{LONGEST_MANIFEST, RegistryRepository};

@@ -3,11 +3,11 @@
 //! An image is read by its digest or tag, and of its files only those in some folders. It is not run, and what it is made of is
 //! not looked at.
 
+use mu_archive::Archives;
+use mu_archive::Layers;
 use mu_provider::{
     ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter, has_few_values,
 };
-use mu_provider_hub::Archives;
-use mu_provider_hub::archive::Layers;
 use serde_json::{Map, Value};
 
 use crate::OciProvider;

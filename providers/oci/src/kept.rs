@@ -11,10 +11,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mu_archive::ArchiveWriter;
+use mu_archive::pick;
+use mu_archive::remembered::digest;
 use mu_provider::fs;
-use mu_provider_hub::archive::ArchiveWriter;
-use mu_provider_hub::pick;
-use mu_provider_hub::remembered::digest;
 
 use crate::wire;
 

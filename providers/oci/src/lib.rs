@@ -33,16 +33,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::ScopedJoinHandle;
 
+use mu_archive::Archives;
+use mu_archive::{ArchiveLayout, Scratch, unpack_with};
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::threads::{lock, start_in};
 use mu_provider::{
-    Account, ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError,
-    Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
+    Account, ErrorKind, Facts, Found, LineTrust, Listing, Location, PlaceKind, Progress, Provider,
+    ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
 };
-use mu_provider_hub::Archives;
-use mu_provider_hub::archive::{ArchiveLayout, Scratch, unpack_with};
 
 pub use crate::auth::Stores;
 use crate::auth::{RegistryTokens, RepositoryGuard};
@@ -186,10 +186,10 @@ impl Provider for OciProvider {
     fn facts(&self) -> Facts {
         Facts {
             place: "an OCI registry",
-            is_oci: true,
+            kind: PlaceKind::OciRegistry,
             lines_are_binding: true,
             // What matters of a manifest is in its annotations.
-            lines_are_hints: true,
+            lines: LineTrust::Hint,
             has_digests: true,
             archives_are_content: true,
             ..Facts::default()

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use mu_archive::Place;
 use mu_provider::http::Guard;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
-use mu_provider_hub::Place;
 
 use crate::listing::Entries;
 use crate::listing::Known;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mu_archive::document::{Asking, DocumentAnswer, Validator, file_path};
+use mu_archive::remembered::{AskedOnce, IndexAnswer, Remembered, digest};
 use mu_formats::olm::{self, Beside, Resource};
 use mu_provider::fs::{self, RunFolder};
 use mu_provider::http::Http;
@@ -15,8 +17,6 @@ use mu_provider::{
     ErrorKind, FileDigest, Folder, InnerPath, Limits, Location, Progress, ProviderError, SafeUrl,
     TreeWriter, none_if,
 };
-use mu_provider_hub::document::{Asking, DocumentAnswer, Validator, file_path};
-use mu_provider_hub::remembered::{Indexes, Remembered, digest};
 use mu_provider_oci::{ImageName, OciProvider};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -44,15 +44,15 @@ pub(crate) struct Catalogs {
     http: Arc<Http>,
     oci: Arc<OciProvider>,
     folder: PathBuf,
-    asked: Indexes<Head>,
+    asked: AskedOnce<OperatorCatalog>,
 }
 
 /// A catalog, as it is now.
-pub(crate) type Catalog = Remembered<Head>;
+pub(crate) type OperatorCatalog = Remembered<Head>;
 
 /// What is known of a catalog besides its packages.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub struct Head {
     /// The digest of all that the catalog was read from, where it has no validator.
     digest: String,
     /// The packages that provide each kind.
@@ -76,7 +76,7 @@ enum Read {
 
 impl Catalogs {
     pub(crate) fn new(http: Arc<Http>, oci: Arc<OciProvider>, folder: PathBuf) -> Self {
-        Self { http, oci, folder, asked: Indexes::default() }
+        Self { http, oci, folder, asked: AskedOnce::default() }
     }
 
     /// The catalog that a package is in; `None` if there is none.
@@ -84,7 +84,7 @@ impl Catalogs {
         &self,
         location: &Location,
         progress: &dyn Progress,
-    ) -> Result<Option<Arc<Catalog>>, ProviderError> {
+    ) -> Result<Option<Arc<OperatorCatalog>>, ProviderError> {
         self.asked.get(&location.root, || {
             let catalog = self.refreshed(location, progress)?;
             if let Some(broken) =
@@ -123,60 +123,65 @@ impl Catalogs {
         &self,
         location: &Location,
         progress: &dyn Progress,
-    ) -> Result<Option<Catalog>, ProviderError> {
+    ) -> Result<Option<OperatorCatalog>, ProviderError> {
         let url = location.root.to_string();
         let file = self.folder.join(format!("{}.catalog", digest(url.as_bytes())));
-        let remembered = Catalog::read(&file, FORMAT, &url);
-        let validator = remembered.as_ref().and_then(|known| known.validator.clone());
+        OperatorCatalog::refreshed(&file, FORMAT, &url, |remembered| {
+            self.ask(location, remembered, progress)
+        })
+    }
+
+    /// Reads a catalog, unless it is the one that is remembered.
+    fn ask(
+        &self,
+        location: &Location,
+        remembered: Option<&OperatorCatalog>,
+        progress: &dyn Progress,
+    ) -> Result<IndexAnswer<Head>, ProviderError> {
+        let url = location.root.to_string();
+        let validator = remembered.and_then(|known| known.validator.as_deref());
         let mut documents = olm::CatalogDocuments::default();
         let mut hash = Sha256::new();
         let mut last = String::new();
-        let read =
-            self.read(location, validator.as_deref(), progress, &mut |file, text, beside| {
-                hash.update(text);
-                file.clone_into(&mut last);
-                let mut read = |path: &str| {
-                    let bytes = beside(path);
-                    hash.update(bytes.as_deref().unwrap_or_default());
-                    bytes
-                };
-                documents.add(file, text, &mut read).map_err(|excess| {
-                    let text = format!("the catalog `{}` is not read", location.root);
-                    ProviderError::new(ErrorKind::Refused, text).because(format!("it has {excess}"))
-                })
-            })?;
+        let read = self.read(location, validator, progress, &mut |file, text, beside| {
+            hash.update(text);
+            file.clone_into(&mut last);
+            let mut read = |path: &str| {
+                let bytes = beside(path);
+                hash.update(bytes.as_deref().unwrap_or_default());
+                bytes
+            };
+            documents.add(file, text, &mut read).map_err(|excess| {
+                let text = format!("the catalog `{}` is not read", location.root);
+                ProviderError::new(ErrorKind::Refused, text).because(format!("it has {excess}"))
+            })
+        })?;
         let (validator, max_age) = match read {
-            Read::Absent => return Ok(None),
-            Read::Unchanged { max_age } => {
-                return Ok(remembered.map(|known| known.fresh_for(max_age)));
-            }
+            Read::Absent => return Ok(IndexAnswer::Absent),
+            Read::Unchanged { max_age } => return Ok(IndexAnswer::Unchanged { max_age }),
             Read::Whole { validator, max_age } => (validator, max_age),
         };
         let digest = FileDigest::from_bytes(hash.finalize().into()).to_string();
-        let mut catalog = match remembered {
-            // The same under another name of the server's.
-            Some(known) if known.of.digest == digest => known,
-            _ if !documents.has_catalog_documents() => {
-                if let Some(error) = documents.first_broken() {
-                    return Err(not_a_catalog(error));
-                }
-                let place = if last.is_empty() { url } else { last };
-                let text = format!("`{place}` is not a catalog of operators");
-                return Err(ProviderError::new(ErrorKind::Protocol, text)
-                    .because("nothing in it has a `schema` such as `olm.package`"));
+        // The same may be under another name of the server's.
+        if remembered.is_some_and(|known| known.of.digest == digest) {
+            return Ok(IndexAnswer::Read { index: None, validator, max_age });
+        }
+        if !documents.has_catalog_documents() {
+            if let Some(error) = documents.first_broken() {
+                return Err(not_a_catalog(error));
             }
-            _ => {
-                let index = documents.finish();
-                for note in &index.notes {
-                    progress.detail(&|| format!("{url}: {note}"));
-                }
-                let olm::Index { packages, kinds, broken, .. } = index;
-                Catalog::new(FORMAT, url, Head { digest, kinds, broken }, packages)
-            }
-        };
-        catalog.validator = validator;
-        catalog.write(&file);
-        Ok(Some(catalog.fresh_for(max_age)))
+            let place = if last.is_empty() { url } else { last };
+            let text = format!("`{place}` is not a catalog of operators");
+            return Err(ProviderError::new(ErrorKind::Protocol, text)
+                .because("nothing in it has a `schema` such as `olm.package`"));
+        }
+        let index = documents.finish();
+        for note in &index.notes {
+            progress.detail(&|| format!("{url}: {note}"));
+        }
+        let olm::Index { packages, kinds, broken, .. } = index;
+        let index = OperatorCatalog::new(FORMAT, url, Head { digest, kinds, broken }, packages);
+        Ok(IndexAnswer::Read { index: Some(index), validator, max_age })
     }
 
     /// Reads a catalog, unless it is what `validator` says, and hands each part of it to `take`.

@@ -17,16 +17,18 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mu_archive::Catalog;
+use mu_archive::remembered::Part;
 use mu_formats::olm;
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release, Silent,
-    TreeWriter, json_lines, none_if,
+    ErrorKind, Facts, Found, LineTrust, Listing, Location, PlaceKind, Progress, Provider,
+    ProviderError, Release, TreeWriter, json_lines,
 };
 use mu_provider_oci::{ImageName, OciProvider};
 
-use crate::catalogs::{Catalogs, path_of};
+use crate::catalogs::{Catalogs, Head, OperatorCatalog, path_of};
 
 /// The folders of a bundle.
 const FOLDERS: [&str; 2] = ["manifests", "metadata"];
@@ -45,23 +47,6 @@ impl OlmProvider {
     /// kept in the folder `catalogs`, which is made when it is needed.
     pub fn new(http: Arc<Http>, oci: Arc<OciProvider>, catalogs: impl Into<PathBuf>) -> Self {
         Self { catalogs: Catalogs::new(http, Arc::clone(&oci), catalogs.into()), oci }
-    }
-
-    /// What the catalog says of a release of which a lock says little.
-    fn listed(
-        &self,
-        location: &Location,
-        release: &Release,
-        progress: &dyn Progress,
-    ) -> Result<Option<Release>, ProviderError> {
-        let Some(catalog) = self.catalogs.get(location, progress)? else { return Ok(None) };
-        let Some(package) = catalog.package(&location.path) else { return Ok(None) };
-        let is_meant = |listed: &Release| match (&release.locator, &release.archive) {
-            (Some(bundle), _) => listed.locator.as_ref() == Some(bundle),
-            (None, Some(archive)) => listed.archive.as_ref() == Some(archive),
-            (None, None) => listed.full_version() == release.full_version(),
-        };
-        Ok(package.releases().find(is_meant))
     }
 
     /// Writes the files of a bundle from its image; `false` if no image is named.
@@ -113,6 +98,64 @@ impl OlmProvider {
     }
 }
 
+impl Catalog for OlmProvider {
+    type Of = Head;
+
+    fn index(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<OperatorCatalog>>, ProviderError> {
+        self.catalogs.get(location, progress)
+    }
+
+    fn tried(
+        &self,
+        location: &Location,
+        index: Option<&OperatorCatalog>,
+    ) -> Result<String, ProviderError> {
+        let root = &location.root;
+        let Some(index) = index else {
+            return Ok(match root.scheme() {
+                "file" => format!("{root}; there is no catalog `{}`", path_of(root)?.display()),
+                _ => root.to_string(),
+            });
+        };
+        let broken = index.of.unreadable_documents().map(|broken| format!("; {broken}"));
+        let broken = broken.unwrap_or_default();
+        Ok(format!("{root}, which lists no operator `{}`{broken}", location.path))
+    }
+
+    fn no_registry(&self, location: &Location) -> Result<String, ProviderError> {
+        Ok(format!("there is no catalog: `{}` does not exist", location.root))
+    }
+
+    fn is_line_of(&self, line: &Release, release: &Release) -> bool {
+        match (&release.locator, &release.archive) {
+            (Some(bundle), _) => line.locator.as_ref() == Some(bundle),
+            (None, Some(archive)) => line.archive.as_ref() == Some(archive),
+            (None, None) => line.full_version() == release.full_version(),
+        }
+    }
+
+    fn line(&self, query: &Query, name: &str, part: Part<'_>) -> Option<CatalogLine> {
+        let releases: Vec<Release> = part.releases().collect();
+        let best = olm::best_release(&releases)?;
+        // The name of a bundle finds its package.
+        let bundles = releases.iter().filter_map(|release| release.locator.as_deref());
+        let bundles = bundles.filter(|name| query.has_word(name)).map(str::to_owned);
+        Some(CatalogLine {
+            name: name.to_owned(),
+            latest: best.full_version(),
+            description: best.description.clone(),
+            keywords: best.keywords.iter().cloned().chain(bundles).collect(),
+            provides: best.provides.clone(),
+            deprecated: best.deprecated.clone(),
+            ..CatalogLine::default()
+        })
+    }
+}
+
 impl Provider for OlmProvider {
     fn name(&self) -> &str {
         olm::NAME
@@ -122,23 +165,19 @@ impl Provider for OlmProvider {
         Facts {
             place: "a catalog of operators",
             places_are_flat: true,
-            lines_are_complete: true,
-            has_operators: true,
+            kind: PlaceKind::OperatorCatalog,
+            lines: LineTrust::Complete,
             archives_are_content: true,
             ..Facts::default()
         }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        let catalog = self.catalogs.get(location, &Silent);
-        Ok(none_if(catalog, ErrorKind::Protocol)?.flatten().is_some())
+        self.probe_index(location)
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
-        // Whoever really needs the catalog meets the error.
-        let catalog = self.catalogs.get(location, progress).ok().flatten();
-        let package = catalog.as_ref().and_then(|catalog| catalog.package(&location.path));
-        package.is_some_and(|package| package.digest == validator)
+        self.is_part_unchanged(location, validator, progress)
     }
 
     fn list(
@@ -147,25 +186,7 @@ impl Provider for OlmProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        let Some(catalog) = self.catalogs.get(location, progress)? else {
-            let root = location.root.to_string();
-            let tried = match location.root.scheme() {
-                "file" => {
-                    let place = path_of(&location.root)?;
-                    format!("{root}; there is no catalog `{}`", place.display())
-                }
-                _ => root,
-            };
-            return Ok(Listing::absent(vec![tried]));
-        };
-        Ok(catalog.listing(location, validator).unwrap_or_else(|| {
-            let mut tried =
-                format!("{}, which lists no operator `{}`", location.root, location.path);
-            if let Some(broken) = catalog.of.unreadable_documents() {
-                tried.push_str(&format!("; {broken}"));
-            }
-            Listing::absent(vec![tried])
-        }))
+        self.list_part(location, validator, progress)
     }
 
     fn providers(
@@ -205,26 +226,7 @@ impl Provider for OlmProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
-        let Some(catalog) = self.catalogs.get(location, progress)? else {
-            let text = format!("there is no catalog: `{}` does not exist", location.root);
-            return Err(ProviderError::new(ErrorKind::NotFound, text));
-        };
-        Ok(Some(catalog.search(query, |name, package| {
-            let releases: Vec<Release> = package.releases().collect();
-            let best = olm::best_release(&releases)?;
-            // The name of a bundle finds its package.
-            let bundles = releases.iter().filter_map(|release| release.locator.as_deref());
-            let bundles = bundles.filter(|name| query.has_word(name)).map(str::to_owned);
-            Some(CatalogLine {
-                name: name.to_owned(),
-                latest: best.full_version(),
-                description: best.description.clone(),
-                keywords: best.keywords.iter().cloned().chain(bundles).collect(),
-                provides: best.provides.clone(),
-                deprecated: best.deprecated.clone(),
-                ..CatalogLine::default()
-            })
-        })))
+        self.search_index(location, query, progress)
     }
 
     fn fetch(

@@ -21,8 +21,8 @@ use mu_provider::TreeError;
 use mu_provider::fs::FileError;
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
-    ErrorKind, Facts, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
-    Release, TreeWriter,
+    ErrorKind, Facts, Found, Listing, Location, ManifestFile, PlaceKind, Progress, Provider,
+    ProviderError, Release, TreeWriter,
 };
 
 /// The longest manifest that is read, in bytes.
@@ -57,7 +57,7 @@ impl Provider for PathProvider {
     }
 
     fn facts(&self) -> Facts {
-        Facts { place: "a folder", is_folder: true, ..Facts::default() }
+        Facts { place: "a folder", kind: PlaceKind::Folder, ..Facts::default() }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {

@@ -12,19 +12,19 @@
 )]
 #![deny(clippy::indexing_slicing)]
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use mu_archive::document::Validator;
+use mu_archive::remembered::AskedOnce;
+use mu_archive::{Archives, Held, Looked, Packing, Place};
 use mu_formats::{FORMATS, Format, Reading, Texts};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
-    ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines,
+    ErrorKind, Facts, Found, LineTrust, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress,
+    Provider, ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines,
 };
-use mu_provider_hub::document::Validator;
-use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
 
 /// The largest archive that is accepted, in bytes.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
@@ -38,28 +38,31 @@ const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is
 #[derive(Debug)]
 pub struct UrlProvider {
     archives: Archives,
-    asked: Mutex<HashMap<SafeUrl, Slot>>,
+    asked: AskedOnce<KnownArchive>,
 }
-
-/// What was found at a URL. A second caller waits for the first; after a failure, it is requested again.
-type Slot = Arc<Mutex<Option<Known>>>;
 
 /// An archive that was downloaded in this run.
 #[derive(Debug)]
-struct Known {
+struct KnownArchive {
     found: Found,
     release: Release,
     /// Its manifest of mu's own.
     manifest: Option<ManifestFile>,
     /// The archive, until it is unpacked.
-    held: Option<Held>,
+    held: Mutex<Option<Held>>,
 }
 
-/// What was asked about a URL.
-enum UrlAnswer {
+/// Why an archive was not downloaded.
+enum NotDownloaded {
+    /// It is the one of the last time.
     Unchanged(Option<u32>),
-    Absent(SafeUrl),
-    Known(Slot),
+    Failed(ProviderError),
+}
+
+impl From<ProviderError> for NotDownloaded {
+    fn from(error: ProviderError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl UrlProvider {
@@ -67,7 +70,7 @@ impl UrlProvider {
     /// needed.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let archives = Archives::new(http, downloads, LARGEST_ARCHIVE).hinting(CHANGED);
-        Self { archives, asked: Mutex::default() }
+        Self { archives, asked: AskedOnce::default() }
     }
 
     /// The URL of an archive, and how it is packed.
@@ -84,31 +87,37 @@ impl UrlProvider {
         Ok((Place { url, insecure: location.insecure, guard: None }, packing))
     }
 
-    fn slot(&self, url: &SafeUrl) -> Slot {
-        Arc::clone(lock(&self.asked).entry(url.clone()).or_default())
-    }
-
-    /// Downloads an archive, unless that was done in this run, or it is still what `validator` says.
+    /// Downloads an archive, unless that was done in this run, or it is still what `validator` says; `None` if there is none.
     fn ask(
         &self,
         location: &Location,
         validator: Option<&str>,
         progress: &dyn Progress,
-    ) -> Result<UrlAnswer, ProviderError> {
+    ) -> Result<Option<Arc<KnownArchive>>, NotDownloaded> {
         let (place, packing) = Self::place(location)?;
-        let slot = self.slot(&place.url);
-        let mut known = lock(&slot);
-        if known.is_none() {
+        self.asked.get(&place.url, || {
             let last = validator.map(Validator::parse).filter(|last| *last != Validator::default());
             let any = Release::default();
             match self.archives.look(&place, packing, &any, last, &is_wanted, progress)? {
-                Looked::Unchanged { max_age } => return Ok(UrlAnswer::Unchanged(max_age)),
-                Looked::Absent => return Ok(UrlAnswer::Absent(place.url)),
-                Looked::Held(held) => *known = Some(Known::of(location, *held)?),
+                Looked::Unchanged { max_age } => Err(NotDownloaded::Unchanged(max_age)),
+                Looked::Absent => Ok(None),
+                Looked::Held(held) => Ok(Some(KnownArchive::of(location, *held)?)),
             }
+        })
+    }
+
+    /// As [`Self::ask`], whatever was there the last time.
+    fn known(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<KnownArchive>>, ProviderError> {
+        match self.ask(location, None, progress) {
+            Ok(known) => Ok(known),
+            Err(NotDownloaded::Failed(error)) => Err(error),
+            // It was not asked whether it has changed.
+            Err(NotDownloaded::Unchanged(_)) => Ok(None),
         }
-        drop(known);
-        Ok(UrlAnswer::Known(slot))
     }
 
     /// The archive of a release, downloaded again if it was not kept.
@@ -119,12 +128,11 @@ impl UrlProvider {
         progress: &dyn Progress,
     ) -> Result<Held, ProviderError> {
         let (place, packing) = Self::place(location)?;
-        let slot = self.slot(&place.url);
-        let is_it = |known: &&mut Known| {
+        let is_it = |known: &Arc<KnownArchive>| {
             release.archive.is_none() || known.release.archive == release.archive
         };
-        let kept = lock(&slot).as_mut().filter(is_it).and_then(|known| known.held.take());
-        if let Some(held) = kept {
+        let known = self.asked.known(&place.url).filter(is_it);
+        if let Some(held) = known.and_then(|known| lock(&known.held).take()) {
             return Ok(held);
         }
         let wanted = Release { archive: release.archive.clone(), ..Release::default() };
@@ -138,7 +146,7 @@ impl UrlProvider {
     }
 }
 
-impl Known {
+impl KnownArchive {
     fn of(location: &Location, mut held: Held) -> Result<Self, ProviderError> {
         let files = std::mem::take(&mut held.files);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -166,7 +174,7 @@ impl Known {
         };
         let (lines, validator) = (json_lines([&release]), held.validator.to_stored_text());
         let found = Found::new(location, lines, validator, held.max_age);
-        Ok(Self { found, release, manifest, held: Some(held) })
+        Ok(Self { found, release, manifest, held: Mutex::new(Some(held)) })
     }
 }
 
@@ -225,18 +233,17 @@ impl Provider for UrlProvider {
         Facts {
             place: "an archive",
             places_are_flat: true,
-            lines_are_complete: true,
             lines_are_binding: true,
             has_digests: true,
-            manifests_are_in_archives: true,
+            lines: LineTrust::InArchive,
             archives_are_content: true,
             ..Facts::default()
         }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        match self.ask(location, None, &Silent) {
-            Ok(asked) => Ok(!matches!(asked, UrlAnswer::Absent(_))),
+        match self.known(location, &Silent) {
+            Ok(known) => Ok(known.is_some()),
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::Integrity | ErrorKind::Manifest => Ok(false),
                 _ => Err(error),
@@ -250,25 +257,24 @@ impl Provider for UrlProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        let slot = match self.ask(location, validator, progress) {
-            Ok(UrlAnswer::Unchanged(max_age)) => {
+        let found = match self.ask(location, validator, progress) {
+            Ok(Some(known)) => known.found.clone(),
+            Ok(None) => {
+                let (place, _) = Self::place(location)?;
+                return Ok(Listing::absent(vec![place.url.to_string()]));
+            }
+            Err(NotDownloaded::Unchanged(max_age)) => {
                 return Ok(Listing::Unchanged { max_age, validator: None });
             }
-            Ok(UrlAnswer::Absent(url)) => {
-                return Ok(Listing::absent(vec![url.to_string()]));
-            }
-            Ok(UrlAnswer::Known(slot)) => slot,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(NotDownloaded::Failed(error)) if error.kind() == ErrorKind::NotFound => {
                 return Ok(Listing::absent(vec![error.to_string()]));
             }
-            Err(error) => return Err(error),
+            Err(NotDownloaded::Failed(error)) => return Err(error),
         };
-        let known = lock(&slot);
-        let found = &known.as_ref().expect("it was just downloaded").found;
         if validator.is_some() && validator == found.validator.as_deref() {
             return Ok(Listing::Unchanged { max_age: found.max_age, validator: None });
         }
-        Ok(Listing::Found(found.clone()))
+        Ok(Listing::Found(found))
     }
 
     fn resolve(
@@ -284,12 +290,11 @@ impl Provider for UrlProvider {
             );
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         }
-        let UrlAnswer::Known(slot) = self.ask(location, None, progress)? else {
+        let Some(known) = self.known(location, progress)? else {
             let text = format!("there is no archive at `{}`", location.describe());
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         };
-        let known = lock(&slot);
-        let release = &known.as_ref().expect("it was just downloaded").release;
+        let release = &known.release;
         let got = release.archive.as_deref().unwrap_or_default();
         if got == revision {
             return Ok(release.clone());
@@ -307,9 +312,7 @@ impl Provider for UrlProvider {
         _release: &Release,
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
-        let UrlAnswer::Known(slot) = self.ask(location, None, progress)? else { return Ok(None) };
-        let known = lock(&slot);
-        Ok(known.as_ref().and_then(|known| known.manifest.clone()))
+        Ok(self.known(location, progress)?.and_then(|known| known.manifest.clone()))
     }
 
     fn archive(&self, location: &Location, _release: &Release) -> Option<SafeUrl> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mu_provider::{Release, Yanked};
+use mu_provider::{LineTrust, Release, Yanked};
 
 use super::Package;
 use crate::index::error::PackageError;
@@ -20,7 +20,7 @@ impl Package {
         position: Position,
     ) -> Result<Option<Release>, PackageError> {
         let Self { route, .. } = self;
-        if !route.provider.facts().lines_are_hints {
+        if route.provider.facts().lines != LineTrust::Hint {
             return Ok(None);
         }
         let line = self.line(position)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mu_formats::{Reading, helm};
 use mu_provider::{
-    Dependency, DetailedDependency, ErrorKind, Location, ManifestFile, Progress, Release,
+    Dependency, DetailedDependency, ErrorKind, Location, ManifestFile, PlaceKind, Progress, Release,
 };
 
 use super::Package;
@@ -68,7 +68,7 @@ impl Manifests<'_> {
                 // Only charts have short names for repositories.
                 let is_chart = format.name == helm::FORMAT.name;
                 let aliases = is_chart.then(|| (self.around.run().options.helms_aliases)());
-                let is_folder = self.route.provider.facts().is_folder;
+                let is_folder = self.route.provider.facts().kind == PlaceKind::Folder;
                 let reading =
                     Reading { is_folder, aliases: aliases.as_ref(), ..Reading::default() };
                 formats::parse(format, &path, &file.text, beside, &reading)

@@ -9,7 +9,7 @@ mod revision;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Dates, Found, Location, Release};
+use mu_provider::{Dates, Found, Location, PlaceKind, Release};
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
@@ -73,8 +73,8 @@ impl Package {
             }
         };
         // A folder has one version, whose age only its author knows.
-        releases.is_ageless =
-            route.provider.facts().is_folder || matches!(origin, Origin::Packs | Origin::Installed);
+        releases.is_ageless = route.provider.facts().kind == PlaceKind::Folder
+            || matches!(origin, Origin::Packs | Origin::Installed);
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
@@ -99,7 +99,7 @@ impl Package {
 
     /// Whether the requirements of its versions are known without a request.
     pub(super) fn has_known_requirements(&self) -> bool {
-        self.route.provider.facts().lines_are_complete
+        self.route.provider.facts().lines.is_complete()
     }
 
     /// The package in a folder on this machine, whose version only its manifest knows.
@@ -177,7 +177,7 @@ impl Package {
 
     /// The lines that are not listed, because they say no version.
     pub(super) fn left_out(&self) -> Vec<LeftOut> {
-        if self.route.provider.facts().is_repository {
+        if self.route.provider.facts().kind == PlaceKind::Repository {
             // Its tags and branches are found by their names.
             return Vec::new();
         }
@@ -190,7 +190,7 @@ impl Package {
 
     /// The folders of a repository that have version tags of their own: `net/vpc` of `net/vpc/v1.2.0`.
     pub(super) fn folders_with_tags(&self) -> BTreeSet<String> {
-        if !self.route.provider.facts().is_repository {
+        if self.route.provider.facts().kind != PlaceKind::Repository {
             return BTreeSet::new();
         }
         let lines = (self.releases.len() as usize..self.table.len())
@@ -216,10 +216,10 @@ impl Package {
 /// Turns a listing into releases.
 fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     let dated = route.location.dates != Dates::Ignored;
-    if listing.table.has_plain_versions() && !route.provider.facts().is_repository {
+    if listing.table.has_plain_versions() && route.provider.facts().kind != PlaceKind::Repository {
         return plain(id, listing, dated);
     }
-    let of = if route.provider.facts().is_repository {
+    let of = if route.provider.facts().kind == PlaceKind::Repository {
         Releases::repository
     } else {
         Releases::registry

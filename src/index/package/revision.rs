@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::{Dependency, ErrorKind, Release, none_if};
+use mu_provider::{Dependency, ErrorKind, LineTrust, Release, none_if};
 
 use super::Package;
 use super::requirements::LookedUpRequirements;
@@ -197,7 +197,7 @@ impl Package {
     ) -> Result<Option<Revision>, PackageError> {
         // Tags can look like commits, and partial versions are ranges.
         let tag = name.as_tag().filter(|_| !matches!(name, VersionSpec::Range(_)));
-        let tag = tag.filter(|_| self.route.provider.facts().lines_are_hints);
+        let tag = tag.filter(|_| self.route.provider.facts().lines == LineTrust::Hint);
         let Some(tag) = tag else { return Ok(None) };
         let release = self.resolve(around, tag)?;
         release.map_or(Ok(None), |release| self.meant(around, release))

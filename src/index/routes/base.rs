@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{ErrorKind, Lead, Location, Progress, ProviderError, is_bucket_scheme};
+use mu_provider::{
+    ErrorKind, Lead, Location, PlaceKind, Progress, ProviderError, is_bucket_scheme,
+};
 
 use super::hint::Hint;
 use super::{Route, RouteError, Routes, inside, parse};
@@ -46,7 +48,8 @@ impl Routes {
             // A program may be built without one of them.
             let Ok(route) = self.route(provider, root.clone(), path.to_owned()) else { continue };
             // One index has all packages of its place, and one repository only its own.
-            let name = route.provider.facts().is_repository.then_some(route.location.path.as_str());
+            let name = (route.provider.facts().kind == PlaceKind::Repository)
+                .then_some(route.location.path.as_str());
             if caches.is_some_and(|caches| caches.has_listed(provider, &route.location.root, name))
             {
                 return Ok(Some(route));
@@ -74,7 +77,7 @@ impl Routes {
                 return Ok(Some(route));
             }
             let place = &route.location;
-            tried.push(match route.provider.facts().is_repository {
+            tried.push(match route.provider.facts().kind == PlaceKind::Repository {
                 true => format!("{}, where there is no Git repository", place.describe()),
                 false => format!("{}index.yaml", place.root),
             });
@@ -159,7 +162,7 @@ impl Routes {
 /// Asks whether the package of a route can be there.
 fn is_there(route: &Route, progress: &dyn Progress) -> Result<bool, RouteError> {
     let location = &route.location;
-    if route.provider.facts().is_repository {
+    if route.provider.facts().kind == PlaceKind::Repository {
         progress.waiting(&format!("looking for a Git repository at {}", location.describe()));
     }
     Ok(route.provider.probe(location)?)

@@ -5,7 +5,7 @@
 //! and a place near to this machine that nobody has named so is not asked.
 
 use mu_provider::threads::lock;
-use mu_provider::{Lead, Reach, SafeUrl};
+use mu_provider::{Lead, PlaceKind, Reach, SafeUrl};
 
 use super::{Route, RouteError, Routes, is_misspelt};
 use crate::reference::{PackageId, Protocol, Reference};
@@ -16,7 +16,11 @@ impl Route {
         let facts = self.provider.facts();
         match Reach::of(&self.location.root) {
             // A registry in a folder has what others have published.
-            Reach::Files if !facts.is_folder && !facts.is_repository => Reach::Machine,
+            Reach::Files
+                if facts.kind != PlaceKind::Folder && facts.kind != PlaceKind::Repository =>
+            {
+                Reach::Machine
+            }
             reach => reach,
         }
     }

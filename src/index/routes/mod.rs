@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mu_provider::{
-    Dates, Lead, Location, ManifestFile, Progress, Provider, ProviderError, Reach, SafeUrl,
-    is_bucket_scheme,
+    Dates, Lead, Location, ManifestFile, PlaceKind, Progress, Provider, ProviderError, Reach,
+    SafeUrl, is_bucket_scheme,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -121,7 +121,7 @@ pub struct Route {
 impl Route {
     /// The folder of a package that is a local folder.
     pub(super) fn folder(&self) -> Option<PathBuf> {
-        let is_folder = self.provider.facts().is_folder;
+        let is_folder = self.provider.facts().kind == PlaceKind::Folder;
         let root = is_folder.then(|| self.location.root.as_url().to_file_path().ok()).flatten()?;
         Some(if self.location.path.is_empty() { root } else { root.join(&self.location.path) })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::{Lead, NamedBy, Provider, SafeUrl, is_bucket_scheme};
+use mu_provider::{Lead, NamedBy, PlaceKind, Provider, SafeUrl, is_bucket_scheme};
 
 use super::hint::{GIT_HOSTS, HOME};
 use super::{Route, RouteError, Routes, parse};
@@ -63,7 +63,8 @@ impl Routes {
         let skipped = segments(id.name_str()) - segments(rest);
         let path = path.strip_prefix(HOME).unwrap_or(path);
         let marked = path.split('/').skip(skipped).collect::<Vec<_>>().join("/");
-        let is_repository = provider.facts().is_repository && segments(&marked) == segments(rest);
+        let is_repository =
+            provider.facts().kind == PlaceKind::Repository && segments(&marked) == segments(rest);
         let path = if is_repository { &marked } else { rest };
         self.below(&serving.registry, provider, root, path).map(Some)
     }

@@ -292,9 +292,8 @@ impl<'a> Content<'a> {
         let here = route.provider.releases_of(&route.location, commit, version).or_else(|| {
             let asked = is_asked.then(|| route.provider.list(&route.location, None, &Silent).ok());
             let Listing::Found(found) = asked?? else { return None };
-            let lines = found.lines.split(|byte| *byte == b'\n');
-            let releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
-            Some(releases.filter(|line| line.commit.as_ref() == Some(commit)).collect())
+            let is_it = |line: &Release| line.commit.as_ref() == Some(commit);
+            Some(found.releases().filter(is_it).collect())
         });
         let here = here.unwrap_or_default().into_iter();
         let tagged: Vec<Version> =

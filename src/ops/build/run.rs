@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use mu_archive::{Sink, unpack_tar};
 use mu_provider::{
     Digest, Entry, ErrorKind, InnerPath, ProviderError, Tree, TreeError, TreeWriter,
 };
-use mu_provider_hub::archive::{Sink, unpack_tar};
 
 use crate::formats::manifest_names;
 use crate::fs::{self, Lock, Sharing};

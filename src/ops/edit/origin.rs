@@ -1,6 +1,6 @@
 //! Where the repository of a package is.
 
-use mu_provider::{Commit, InnerPath, Lead, NamedBy};
+use mu_provider::{Commit, InnerPath, Lead, NamedBy, PlaceKind};
 use mu_provider_git::TagName;
 
 use crate::formats;
@@ -111,7 +111,7 @@ fn git_place(
     package: &LockedPackage,
 ) -> Result<Option<(Lead, String)>, CommandError> {
     let provider = session.index().providers().get(&package.source.provider);
-    if !provider.is_ok_and(|provider| provider.facts().is_repository) {
+    if !provider.is_ok_and(|provider| provider.facts().kind == PlaceKind::Repository) {
         return Ok(None);
     }
     let location = location_in_settings(session, package)?;

@@ -126,7 +126,7 @@ impl Copies {
         if depth == 0 {
             return;
         }
-        let files = mu_provider_hub::pick(bytes, &is_of_chart, MOST_BYTES).unwrap_or_default();
+        let files = mu_archive::pick(bytes, &is_of_chart, MOST_BYTES).unwrap_or_default();
         // The charts at their places, each with those around it.
         let mut charts: BTreeMap<String, Vec<String>> = BTreeMap::new();
         // The manifest of a chart comes before what is inside.

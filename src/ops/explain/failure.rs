@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use mu_provider::PlaceKind;
+
 use crate::index::LeftOut;
 use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest_ids, unreadable_version};
 use crate::manifest::source::printable;
@@ -208,7 +210,10 @@ fn complete(session: &Session, conflict: &mut Conflict) {
         } else if is_missing {
             // It may have no version at all.
             let route = session.index().route(&clash.id);
-            if route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
+            if route
+                .as_ref()
+                .is_ok_and(|route| route.provider.facts().kind == PlaceKind::Repository)
+            {
                 let has_versions = !clash.available.is_empty() || !clash.rejected.is_empty();
                 let notes = unserved::notes(session, clash, has_versions);
                 clash.notes.extend(notes);
@@ -387,7 +392,7 @@ fn at_another_base(id: &PackageId) -> [String; 2] {
 /// The reference to a package that was looked for in Git repositories; `None` if it was not.
 fn repository(session: &Session, id: &PackageId) -> Option<String> {
     let route = session.index().route(id).ok()?;
-    let is_git = route.provider.facts().is_repository;
+    let is_git = route.provider.facts().kind == PlaceKind::Repository;
     is_git.then(|| session.index().written(id).unwrap_or_else(|| id.to_string()))
 }
 

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use mu_provider::PlaceKind;
+
 use crate::fs;
 use crate::index::RouteError;
 use crate::manifest::source::{nearest, printable};
@@ -66,7 +68,10 @@ pub(crate) fn plain_http(session: &Session, id: &PackageId) -> Option<String> {
         }
         None => (id.base().to_string(), format!("oci://{}", id.base()), String::new()),
     };
-    let is_oci = session.index().known_route(id).is_some_and(|route| route.provider.facts().is_oci);
+    let is_oci = session
+        .index()
+        .known_route(id)
+        .is_some_and(|route| route.provider.facts().kind == PlaceKind::OciRegistry);
     is_oci.then(|| {
         let line =
             format!("registries: {{\"{prefix}\": {{url: \"{url}\"{provider}, insecure: true}}}}");

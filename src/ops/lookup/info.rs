@@ -220,20 +220,18 @@ fn in_full(route: &Route, release: Release) -> Release {
         || release.repository.is_some()
         || !release.keywords.is_empty()
         || !release.maintainers.is_empty();
-    if says_something || !route.provider.facts().lines_are_complete {
+    if says_something || !route.provider.facts().lines.is_complete() {
         return release;
     }
     // A request that sends no validator gets the whole file.
     let Ok(Listed::Found(found)) = route.provider.list(&route.location, Some(""), &Silent) else {
         return release;
     };
-    let lines = found.lines.split(|byte| *byte == b'\n');
-    let mut releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
     // A version may be there once for each app version.
     let same = |other: &Release| {
         (&other.version, &other.app_version) == (&release.version, &release.app_version)
     };
-    releases.find(same).unwrap_or(release)
+    found.releases().find(same).unwrap_or(release)
 }
 
 /// A version as `mu versions` shows it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
 use mu_provider::threads::all_at_once;
-use mu_provider::{Listing as Listed, ProviderError, Yanked, with_causes};
+use mu_provider::{Listing as Listed, ProviderError, Yanked, read_json_lines, with_causes};
 
 use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable, Unavailable};
@@ -210,9 +210,8 @@ fn providers(
     let progress = Work::begin(&session.events, prefix.as_str());
     let listing = route.provider.providers(&route.location, capability, None, &progress)?;
     let Listed::Found(found) = listing else { return Ok(None) };
-    let lines = found.lines.split(|byte| *byte == b'\n');
-    let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
-    let hits = Hits { packages: lines.collect(), ..Hits::default() };
+    let packages = read_json_lines(&found.lines).flatten().collect();
+    let hits = Hits { packages, ..Hits::default() };
     let query = Query::new("", usize::MAX);
     Ok(Some(Answered { prefix, before_names, route, query, hits }))
 }

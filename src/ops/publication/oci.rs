@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use mu_archive::pick_from;
+use mu_archive::{ArchiveError, ArchiveLayout, digest_of_tar};
 use mu_formats::{Archived, Artifact, FORMATS, Format};
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
-use mu_provider::{Lead, Location, Release, SafeUrl, place_without_secrets};
-use mu_provider_hub::archive::{ArchiveError, ArchiveLayout, digest_of_tar};
-use mu_provider_hub::pick_from;
+use mu_provider::{Lead, Location, PlaceKind, Release, SafeUrl, place_without_secrets};
 use mu_provider_oci::{ForeignArtifact, OciProvider, PushOutcome, Writer, wire};
 use serde_json::{Map, Value};
 
@@ -206,7 +206,7 @@ pub(super) fn artifact_of(
     release: &Release,
     line: &Map<String, Value>,
 ) -> Option<(Location, Release)> {
-    if route.provider.facts().is_oci {
+    if route.provider.facts().kind == PlaceKind::OciRegistry {
         return Some((route.location.clone(), release.clone()));
     }
     let format = line.get("format").and_then(Value::as_str);

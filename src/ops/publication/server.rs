@@ -7,7 +7,7 @@ use mu_formats::helm;
 use mu_hub::Published;
 use mu_provider::http::{AskedServer, Http, Method, Request, Response, check_lead};
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
-use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent, read_json_lines};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Value, json};
 
@@ -168,8 +168,7 @@ impl Server {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Index::default()),
             result => result?,
         };
-        let lines = bytes.split(|byte| *byte == b'\n');
-        let lines = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let lines = read_json_lines(&bytes).flatten().collect();
         // A weak validator does not guarantee that every byte is the same, so no change can depend on it.
         let e_tag = e_tag.filter(|e_tag| !e_tag.starts_with("W/"));
         Ok(Index { lines, e_tag })

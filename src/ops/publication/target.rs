@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mu_hub::{Hub, HubError, Publication, Published, Tags, UploadReporter};
 use mu_provider::http::RequestEvent;
-use mu_provider::{Release, SafeUrl, place_without_secrets};
+use mu_provider::{PlaceKind, Release, SafeUrl, place_without_secrets};
 use serde_json::{Map, Value};
 
 use crate::index::Route;
@@ -93,8 +93,8 @@ impl PublicationTarget {
                 };
                 let named = registry.provider.as_deref();
                 let provider = named.map(|name| session.index().providers().get(name));
-                let is_oci = matches!(&provider, Some(Ok(provider)) if provider.facts().is_oci);
-                let is_hub = matches!(&provider, Some(Ok(provider)) if provider.facts().is_hub);
+                let is_oci = matches!(&provider, Some(Ok(provider)) if provider.facts().kind == PlaceKind::OciRegistry);
+                let is_hub = matches!(&provider, Some(Ok(provider)) if provider.facts().kind == PlaceKind::Hub);
                 let url = match url.split_once("://").filter(|_| is_oci) {
                     Some((_, rest)) => format!("oci://{rest}"),
                     None => url,

@@ -165,7 +165,7 @@ pub(super) fn certificates(environment: &Environment) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use mu_provider::http::HttpOptions;
-    use mu_provider::{Lead, Location, Reach, SafeUrl};
+    use mu_provider::{Lead, Location, PlaceKind, Reach, SafeUrl};
 
     use super::*;
     use crate::index::{Route, objection};
@@ -255,7 +255,7 @@ mod tests {
             };
             for (text, reach) in near() {
                 let near_too = |root: &str| may(&at(root), &text);
-                if !facts.is_folder {
+                if facts.kind != PlaceKind::Folder {
                     assert!(!near_too(network), "{name} on the network: {text}");
                     let private = near_too("https://10.0.0.9/");
                     assert_eq!(
@@ -268,7 +268,8 @@ mod tests {
                 }
                 if let Some(root) = in_folder {
                     // A registry in a folder has what others have published.
-                    let has_own = facts.is_folder || facts.is_repository;
+                    let has_own =
+                        facts.kind == PlaceKind::Folder || facts.kind == PlaceKind::Repository;
                     let fine = reach != Reach::Files || has_own;
                     assert_eq!(near_too(root), fine, "{name} in a folder: {text}");
                 }

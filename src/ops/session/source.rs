@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::SafeUrl;
+use mu_provider::{PlaceKind, SafeUrl};
 
 use crate::index::{Providers, Route};
 use crate::lock::{LockedPackage, Source};
@@ -37,7 +37,7 @@ fn place_of(session: &Session, changed: &ChangedManifests, route: &Route) -> Str
     let Ok(folder) = root.as_url().to_file_path() else {
         return root.to_string();
     };
-    if route.provider.facts().is_folder {
+    if route.provider.facts().kind == PlaceKind::Folder {
         if is_written_in_full(session, changed, &folder) {
             return folder.components().collect::<PathBuf>().display().to_string();
         }
@@ -103,14 +103,15 @@ pub(super) fn stated_reference(
     let provider = providers.get(&source.provider);
     let (scheme, place) = source.place.split_once("://")?;
     let says_where = place.starts_with(id.base().as_str());
-    let is_hub = provider.as_ref().is_ok_and(|one| one.facts().is_hub);
+    let is_hub = provider.as_ref().is_ok_and(|one| one.facts().kind == PlaceKind::Hub);
     // Its id says where a hub is, and the settings may. Only on this machine, plain http is what was meant.
     let is_here = || SafeUrl::parse(&source.place).is_ok_and(|url| url.is_loopback());
     if is_hub && !(scheme == "http" && says_where && is_here()) {
         return None;
     }
-    let (is_flat, is_oci) =
-        provider.map_or((false, false), |one| (one.facts().places_are_flat, one.facts().is_oci));
+    let (is_flat, is_oci) = provider.map_or((false, false), |one| {
+        (one.facts().places_are_flat, one.facts().kind == PlaceKind::OciRegistry)
+    });
     let inside = match folder {
         Some(folder) => folder,
         None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mu_provider::PlaceKind;
+
 use crate::index::releases::{Details, Entry, Releases};
 use crate::index::{Candidate, GraphLevel, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::lock::{LockedPackage, Lockfile};
@@ -110,7 +112,9 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
     };
     let provider = session.index().providers().get(&package.source.provider);
     match provider {
-        Ok(provider) if provider.facts().is_repository => Releases::repository(id, entries),
+        Ok(provider) if provider.facts().kind == PlaceKind::Repository => {
+            Releases::repository(id, entries)
+        }
         Ok(provider) if provider.facts().has_revisions => {
             Releases::registry(id, entries).with_revisions()
         }

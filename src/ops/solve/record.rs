@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mu_provider::threads::at_once;
-use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
+use mu_provider::{DigestError, ErrorKind, PlaceKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
@@ -170,7 +170,7 @@ fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) 
     for (package, chosen) in lock.packages.iter_mut().zip(&selection.packages) {
         let (None, Some(archive)) = (package.manifest, package.archive) else { continue };
         let provider = session.index().providers().get(&package.source.provider);
-        if !provider.is_ok_and(|provider| provider.facts().is_oci) {
+        if !provider.is_ok_and(|provider| provider.facts().kind == PlaceKind::OciRegistry) {
             continue;
         }
         let Some(candidate) = chosen.as_candidate() else { continue };

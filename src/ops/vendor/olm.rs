@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use mu_provider::InnerPath;
+use mu_provider::{InnerPath, PlaceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ pub fn subscribe(
     let is_openshift = session.workspace.settings.runtime.contains_key("openshift");
     let is_operator = |package: &&LockedPackage| {
         let provider = session.index().providers().get(&package.source.provider);
-        provider.is_ok_and(|provider| provider.facts().has_operators)
+        provider.is_ok_and(|provider| provider.facts().kind == PlaceKind::OperatorCatalog)
     };
     let operators: Vec<&LockedPackage> = outcome.lock.packages.iter().filter(is_operator).collect();
     if operators.is_empty() {

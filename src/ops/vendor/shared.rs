@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath};
+use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath, PlaceKind};
 
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
@@ -187,7 +187,7 @@ pub(super) fn registry_tag(
     let id = used_instead(session, &package.id);
     let provider = session.index().providers().get(&package.source.provider);
     // An id alone does not say that its host is an OCI registry.
-    if provider.is_ok_and(|provider| provider.facts().is_oci)
+    if provider.is_ok_and(|provider| provider.facts().kind == PlaceKind::OciRegistry)
         && let Ok(reference) = Reference::parse(&format!("oci://{id}"))
     {
         session.index().declare(&id, &reference, &session.workspace.root);

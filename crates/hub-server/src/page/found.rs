@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use mu_provider::catalog::CatalogLine;
+use mu_provider::numbered_lines;
 
 use super::relations::Relations;
 use super::words::Moment;
@@ -37,7 +38,7 @@ pub(super) async fn listed(
 ) -> (Vec<Found>, usize) {
     // A large catalog takes some milliseconds, during which other requests continue.
     let reading = tokio::task::spawn_blocking(move || {
-        let lines = catalog.split(|byte| *byte == b'\n');
+        let lines = numbered_lines(&catalog).map(|(_, line)| line);
         let lines = lines.filter(|line| first_name(line).is_none_or(&is_wanted));
         let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
         let mut found: Vec<CatalogLine> = lines.filter(|line| is_wanted(&line.name)).collect();
@@ -51,8 +52,7 @@ pub(super) async fn listed(
 /// The names of packages that are similar to `name`, best first, at most three.
 pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
     let comparing = tokio::task::spawn_blocking(move || {
-        let lines = catalog.split(|byte| *byte == b'\n');
-        let names = lines.filter_map(|line| match first_name(line) {
+        let names = numbered_lines(&catalog).filter_map(|(_, line)| match first_name(line) {
             Some(name) => Some(name.to_owned()),
             None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name),
         });

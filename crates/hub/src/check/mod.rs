@@ -8,8 +8,8 @@ mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mu_archive::document::PROV_ENDING;
 use mu_provider::{fs, with_causes};
-use mu_provider_hub::document::PROV_ENDING;
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 
 use crate::HubError;

@@ -16,7 +16,7 @@ use crate::{
     Digest, ErrorKind, FOREIGN_MANIFESTS, Folder, Limits, Listing, Location, MANIFEST_NAMES,
     MARKED_MANIFESTS, Provider, ProviderError, Release, Silent, Tree, TreeWriter,
 };
-use crate::{Entry, FileDigest, Mode};
+use crate::{Entry, FileDigest, Mode, read_json_lines};
 
 /// How many threads ask at once.
 const THREADS: usize = 8;
@@ -179,11 +179,7 @@ impl Fixture<'_> {
 ///
 /// When a line is none.
 pub fn releases(lines: &[u8]) -> Vec<Release> {
-    lines
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).expect("every line is a release"))
-        .collect()
+    read_json_lines(lines).map(|line| line.expect("every line is a release")).collect()
 }
 
 fn names(folder: &Path) -> Vec<String> {

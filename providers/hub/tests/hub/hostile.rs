@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use mu_archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 use mu_provider::conformance::{self, Item};
 use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
-use mu_provider_hub::archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 
 use crate::client::{Client, chain};
 use crate::place::{Hub, at};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{Lead, Location, Release, SafeUrl};
+use mu_provider::{Lead, Location, PlaceKind, Release, SafeUrl};
 use url::Url;
 
 use crate::index::{Candidate, Route};
@@ -149,7 +149,7 @@ fn in_lock(
     let Some(root) = roots.find(&package.source.place, session.lock_folder()) else {
         return Ok(None);
     };
-    let is_repository = provider.facts().is_repository;
+    let is_repository = provider.facts().kind == PlaceKind::Repository;
     let folder = package.folder.as_deref().unwrap_or_default();
     // Places are compared as the id of a package would spell them:
     //
@@ -272,7 +272,7 @@ fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<Path
     }
     let (registry, rest) = session.index().registry(id)?;
     let provider = session.index().providers().get(registry.provider.as_deref()?).ok()?;
-    let url = registry.url.as_ref().filter(|_| provider.facts().is_folder)?;
+    let url = registry.url.as_ref().filter(|_| provider.facts().kind == PlaceKind::Folder)?;
     Some(url.as_url().to_file_path().ok()?.join(rest))
 }
 
@@ -315,11 +315,14 @@ pub(super) fn locked_release(
     let index = session.index();
     let failed = |error| unavailable_error(session, error);
     let facts = way.route.provider.facts();
-    let is_repository = facts.is_repository;
+    let is_repository = facts.kind == PlaceKind::Repository;
     // A hub has the archives of other tools as they are, and its line says how they are laid out.
-    if facts.is_hub
+    if facts.kind == PlaceKind::Hub
         && package.commit.is_none()
-        && !index.providers().get(&package.source.provider).is_ok_and(|one| one.facts().is_hub)
+        && !index
+            .providers()
+            .get(&package.source.provider)
+            .is_ok_and(|one| one.facts().kind == PlaceKind::Hub)
         && let Ok(releases) = index.published(&id)
         && let Some(position) =
             package.parsed_version().and_then(|one| releases.position_of_version(&one))
@@ -395,7 +398,7 @@ pub(crate) fn source_now(
         return Some(source_beside(session, changed, &folder_route(session, package).ok()?));
     }
     let mut route = known_way(session, package, &LockedRoots::default())?.route;
-    if route.provider.facts().is_repository && route.location.folder.is_none() {
+    if route.provider.facts().kind == PlaceKind::Repository && route.location.folder.is_none() {
         // The end of the repository's path is known once something was fetched from it.
         let commits = [package.commit.as_ref()?.to_string()];
         let found = route.provider.recall(&route.location, &commits, &mu_provider::Silent)?;

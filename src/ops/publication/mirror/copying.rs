@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent, with_causes};
-use mu_provider_hub::HubProvider;
+use mu_provider::{Digest, Listing, Progress as _, Silent, read_json_lines, with_causes};
 
 use super::packing::is_chart;
 use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
@@ -27,7 +26,6 @@ pub(super) struct Copying<'a> {
     pub(super) session: &'a Session,
     pub(super) target: &'a PublicationTarget,
     pub(super) request: &'a MirrorRequest,
-    provider: HubProvider,
     /// The versions that are copied, with what the lock says of them.
     pub(super) chosen: BTreeMap<PackageId, VersionsToCopy>,
     /// Which package is copied under a name.
@@ -43,13 +41,11 @@ impl<'a> Copying<'a> {
         target: &'a PublicationTarget,
         request: &'a MirrorRequest,
     ) -> Self {
-        let downloads = session.environment.cache.join("downloads");
-        let provider = HubProvider::new(session.http(), downloads);
         let place = target.name.clone();
         let mirrored = Mirrored { place, dry_run: request.dry_run, ..Mirrored::default() };
         let names = BTreeMap::new();
         let chosen = BTreeMap::new();
-        Self { session, target, request, provider, chosen, names, renaming: None, mirrored }
+        Self { session, target, request, chosen, names, renaming: None, mirrored }
     }
 
     /// Copies these versions, or all versions of these packages, if requested.
@@ -126,7 +122,7 @@ impl<'a> Copying<'a> {
         let failed = |error| unavailable_error(self.session, error);
         let route = index.route(id).map_err(failed)?;
         let mut needed = BTreeSet::new();
-        if !route.provider.facts().is_hub {
+        if route.provider.copier().is_none() {
             let locked = chosen.into_iter().flat_map(|chosen| chosen.values());
             return Ok(locked.flat_map(|package| package.dependencies.iter().cloned()).collect());
         }
@@ -148,9 +144,9 @@ impl<'a> Copying<'a> {
     ) -> Result<(), CommandError> {
         let session = self.session;
         let route = session.index().route(id).map_err(|error| unavailable_error(session, error))?;
-        if !route.provider.facts().is_hub {
+        let Some(copier) = route.provider.copier() else {
             return self.pack(id, chosen, &route);
-        }
+        };
         let (releases, positions) = self.versions(id, chosen)?;
         if positions.is_empty() {
             return Ok(());
@@ -189,7 +185,8 @@ impl<'a> Copying<'a> {
                     continue;
                 }
                 work.doing(&format!("fetching {id} {version}"));
-                let archive = self.archive(&route, &release, work)?;
+                let mut archive = Vec::new();
+                copier.copy_archive(&route.location, &release, &mut archive, work)?;
                 let mut upload = upload(&route, archive, line, &name, renamed.as_ref());
                 upload.provenance = provenance()?;
                 // Before it is sent: a line that does not match its archive would be refused by whoever installs it,
@@ -262,7 +259,7 @@ impl<'a> Copying<'a> {
         let renamed = self.renaming.as_ref().and_then(|renaming| renaming.of(id));
         match renamed {
             Some((name, renamed)) => (name.to_string(), Some(renamed)),
-            None if route.provider.facts().is_hub => (route.location.path.clone(), None),
+            None if route.provider.copier().is_some() => (route.location.path.clone(), None),
             None => {
                 let registry = self.session.index().registry(id);
                 (registry.map_or(id.name_str(), |(_, rest)| rest).to_owned(), None)
@@ -272,12 +269,10 @@ impl<'a> Copying<'a> {
 
     /// The index lines of a package as they are, including unknown keys.
     fn lines(&self, route: &Route) -> Result<Vec<IndexLine>, CommandError> {
-        let Listing::Found(found) = self.provider.list(&route.location, None, &Silent)? else {
+        let Listing::Found(found) = route.provider.list(&route.location, None, &Silent)? else {
             return Ok(Vec::new());
         };
-        let lines = found.lines.split(|byte| *byte == b'\n');
-        let mut lines: Vec<_> =
-            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let mut lines: Vec<_> = read_json_lines(&found.lines).flatten().collect();
         // All lines of a package have the same `movedTo`, so one warning says it.
         let mut spoiled = None;
         for line in &mut lines {
@@ -287,18 +282,6 @@ impl<'a> Copying<'a> {
             self.session.events.warning(&format!("{error}; it was skipped"));
         }
         Ok(lines)
-    }
-
-    /// The archive of a version as it is.
-    fn archive(
-        &self,
-        route: &Route,
-        release: &Release,
-        work: &Work,
-    ) -> Result<Vec<u8>, CommandError> {
-        let mut archive = Vec::new();
-        self.provider.copy_archive(&route.location, release, &mut archive, work)?;
-        Ok(archive)
     }
 
     /// Updates what can change of versions that are `there` to what it is `here`; returns the versions, and

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, Reading, helm, kudo};
 use mu_provider::{ArchiveDigest, Release};
-use mu_provider_hub::archive::ArchiveLayout;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek as _, Write};
 use std::path::Path;
 
+use mu_archive::{ArchiveLayout, ArchiveWriter, EARLY, unpack_from};
 use mu_provider::{ArchiveDigest, Tree};
-use mu_provider_hub::archive::{ArchiveLayout, ArchiveWriter, EARLY, unpack_from};
 use sha2::{Digest as _, Sha256};
 
 use crate::contents::{Content, PackageItem};

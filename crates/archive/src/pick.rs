@@ -9,8 +9,8 @@ use std::io::{self, Read};
 use flate2::bufread::GzDecoder;
 use mu_provider::TreeError;
 
-use crate::archive::tar::{self, Sink};
-use crate::archive::{ArchiveError, ArchiveLayout, is_gzip};
+use crate::tar::{self, Sink};
+use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip};
 
 /// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths; a `/` before these means the root of an
 /// image, as nothing is written. At most `most` bytes

@@ -7,16 +7,16 @@
 use std::borrow::Cow;
 
 /// The size of a header, to which everything in a tar is padded.
-pub(super) const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 512;
 
 /// A header with a valid checksum.
-pub(super) struct TarHeader<'block> {
+pub(crate) struct TarHeader<'block> {
     block: &'block [u8; BLOCK],
 }
 
 impl<'block> TarHeader<'block> {
     /// The header in `block`, if its checksum is right.
-    pub(super) fn new(block: &'block [u8; BLOCK]) -> Result<Self, &'static str> {
+    pub(crate) fn new(block: &'block [u8; BLOCK]) -> Result<Self, &'static str> {
         // The checksum covers the header with spaces in place of the checksum.
         let sum = |bytes: &[u8]| bytes.iter().copied().map(u32::from).sum::<u32>();
         let actual = sum(block) - sum(&block[148..156]) + 8 * u32::from(b' ');
@@ -27,22 +27,22 @@ impl<'block> TarHeader<'block> {
     }
 
     /// The letter for the kind of entry.
-    pub(super) fn kind(&self) -> u8 {
+    pub(crate) fn kind(&self) -> u8 {
         self.block[156]
     }
 
     /// Bytes of content.
-    pub(super) fn size(&self) -> Result<u64, &'static str> {
+    pub(crate) fn size(&self) -> Result<u64, &'static str> {
         number(&self.block[124..136]).ok_or("its size is not a number")
     }
 
     /// Permission bits.
-    pub(super) fn mode(&self) -> Result<u64, &'static str> {
+    pub(crate) fn mode(&self) -> Result<u64, &'static str> {
         number(&self.block[100..108]).ok_or("its mode is not a number")
     }
 
     /// The path.
-    pub(super) fn path(&self) -> Cow<'block, [u8]> {
+    pub(crate) fn path(&self) -> Cow<'block, [u8]> {
         let name = text(&self.block[..100]);
         // In old GNU headers, the field for the beginning of a long path has other content.
         let is_posix = &self.block[257..263] == b"ustar\0";
@@ -51,7 +51,7 @@ impl<'block> TarHeader<'block> {
     }
 
     /// Where a link leads.
-    pub(super) fn target(&self) -> &'block [u8] {
+    pub(crate) fn target(&self) -> &'block [u8] {
         text(&self.block[157..257])
     }
 }
@@ -77,23 +77,23 @@ fn number(field: &[u8]) -> Option<u64> {
 
 /// The records of extended headers about the next entry.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Extension {
+pub(crate) struct Extension {
     /// Its path.
-    pub(super) path: Option<Vec<u8>>,
+    pub(crate) path: Option<Vec<u8>>,
     /// The target, if it is a link.
-    pub(super) target: Option<Vec<u8>>,
+    pub(crate) target: Option<Vec<u8>>,
     /// How long it is.
-    pub(super) size: Option<u64>,
+    pub(crate) size: Option<u64>,
 }
 
 impl Extension {
     /// Whether nothing was said.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Adds the records of a header for the next entry.
-    pub(super) fn read(&mut self, records: &[u8]) -> Result<(), &'static str> {
+    pub(crate) fn read(&mut self, records: &[u8]) -> Result<(), &'static str> {
         for_each(records, |key, value| match key {
             b"path" => set(&mut self.path, value.to_vec()),
             b"linkpath" => set(&mut self.target, value.to_vec()),
@@ -108,18 +108,18 @@ impl Extension {
     }
 
     /// Sets the path, for which GNU uses a separate entry.
-    pub(super) fn set_path(&mut self, content: &[u8]) -> Result<(), &'static str> {
+    pub(crate) fn set_path(&mut self, content: &[u8]) -> Result<(), &'static str> {
         set(&mut self.path, without_end(content))
     }
 
     /// Sets the target, for which GNU uses a separate entry.
-    pub(super) fn set_target(&mut self, content: &[u8]) -> Result<(), &'static str> {
+    pub(crate) fn set_target(&mut self, content: &[u8]) -> Result<(), &'static str> {
         set(&mut self.target, without_end(content))
     }
 }
 
 /// Checks a header for all entries. It may contain comments, but must not rename or resize entries.
-pub(super) fn check_global(records: &[u8]) -> Result<(), &'static str> {
+pub(crate) fn check_global(records: &[u8]) -> Result<(), &'static str> {
     for_each(records, |key, _| match key {
         b"path" | b"linkpath" | b"size" => Err("a global header names a path or a size"),
         _ if is_sparse(key) => Err("it is a sparse file"),

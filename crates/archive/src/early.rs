@@ -6,8 +6,8 @@ use std::io::{self, BufReader, Read};
 use flate2::bufread::GzDecoder;
 use mu_provider::{Limits, TreeError};
 
-use super::tar::{self, Sink};
-use super::{ArchiveError, ArchiveLayout};
+use crate::tar::{self, Sink};
+use crate::unpack::{ArchiveError, ArchiveLayout};
 
 /// Among how many of its first entries the manifest of a package is.
 pub const EARLY: usize = 1_000;
@@ -85,8 +85,8 @@ impl Sink for Look<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ArchiveWriter;
     use super::*;
+    use crate::ArchiveWriter;
 
     /// An archive of this many files, then a manifest.
     fn archive(before: usize) -> Vec<u8> {

@@ -13,44 +13,74 @@ use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::threads::lock;
 use mu_provider::{
     FileDigest, Found, Listing, Location, ProviderError, Release, SafeUrl, fs, json_lines,
+    read_json_lines,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The indexes of a run. Each is read once: a second caller waits for the first. After a failure, it is read again.
+/// What was asked of places in a run, by their URLs. Each is asked once: a second caller waits for the first. After a failure, it is
+/// asked again.
 #[derive(Debug)]
-pub struct Indexes<Of>(Mutex<HashMap<SafeUrl, Arc<Slot<Of>>>>);
+pub struct AskedOnce<Answer>(Mutex<HashMap<SafeUrl, Arc<Slot<Answer>>>>);
 
-/// The index at a URL, once it was looked for.
-type Slot<Of> = Mutex<Option<Option<Arc<Remembered<Of>>>>>;
+/// The answer for a URL, once it was asked.
+type Slot<Answer> = Mutex<Option<Option<Arc<Answer>>>>;
 
-impl<Of> Default for Indexes<Of> {
+impl<Answer> Default for AskedOnce<Answer> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<Of> Indexes<Of> {
-    /// The index at `url`, which `read` reads; `None` if there is none.
+impl<Answer> AskedOnce<Answer> {
+    /// What is at `url`, which `ask` asks; `None` if there is nothing.
     ///
     /// # Errors
     ///
-    /// Those of `read`.
-    pub fn get(
+    /// Those of `ask`.
+    pub fn get<E>(
         &self,
         url: &SafeUrl,
-        read: impl FnOnce() -> Result<Option<Remembered<Of>>, ProviderError>,
-    ) -> Result<Option<Arc<Remembered<Of>>>, ProviderError> {
+        ask: impl FnOnce() -> Result<Option<Answer>, E>,
+    ) -> Result<Option<Arc<Answer>>, E> {
         let slot = Arc::clone(lock(&self.0).entry(url.clone()).or_default());
         let mut slot = lock(&slot);
         if let Some(known) = &*slot {
             return Ok(known.clone());
         }
-        let index = read()?.map(Arc::new);
-        *slot = Some(index.clone());
-        Ok(index)
+        let answer = ask()?.map(Arc::new);
+        *slot = Some(answer.clone());
+        Ok(answer)
     }
+
+    /// What is at `url`, if that was asked.
+    pub fn known(&self, url: &SafeUrl) -> Option<Arc<Answer>> {
+        let slot = Arc::clone(lock(&self.0).get(url)?);
+        let known = lock(&slot).clone();
+        known.flatten()
+    }
+}
+
+/// What a place says of its index, to one who may remember it.
+#[derive(Debug)]
+pub enum IndexAnswer<Of> {
+    /// There is none.
+    Absent,
+    /// It is what is remembered.
+    Unchanged {
+        /// For how many seconds it need not be requested again.
+        max_age: Option<u32>,
+    },
+    /// It was read.
+    Read {
+        /// The index; `None` if it has the same content as the one that is remembered.
+        index: Option<Remembered<Of>>,
+        /// What to hand back to ask whether it has changed.
+        validator: Option<String>,
+        /// For how many seconds it need not be requested again.
+        max_age: Option<u32>,
+    },
 }
 
 /// An index, split by package.
@@ -90,8 +120,7 @@ pub struct Part<'index> {
 impl<'index> Part<'index> {
     /// The releases in its lines, as far as they can be read.
     pub fn releases(self) -> impl Iterator<Item = Release> + use<'index> {
-        let lines = self.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        lines.filter_map(|line| serde_json::from_slice(line).ok())
+        read_json_lines(self.lines).flatten()
     }
 }
 
@@ -115,14 +144,36 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
         Self { format, url, validator, max_age, of, packages, lines }
     }
 
+    /// The index at `url`, as it is now: `ask` says so, and gets what `file` remembers of it. What is new is remembered in turn.
+    ///
+    /// # Errors
+    ///
+    /// Those of `ask`.
+    pub fn refreshed(
+        file: &Path,
+        format: u32,
+        url: &str,
+        ask: impl FnOnce(Option<&Self>) -> Result<IndexAnswer<Of>, ProviderError>,
+    ) -> Result<Option<Self>, ProviderError> {
+        let remembered = Self::read(file, format, url);
+        Ok(match ask(remembered.as_ref())? {
+            IndexAnswer::Absent => None,
+            IndexAnswer::Unchanged { max_age } => remembered.map(|known| known.fresh_for(max_age)),
+            IndexAnswer::Read { index, validator, max_age } => {
+                let index = index.or(remembered);
+                let index = index.map(|index| Self { validator, max_age, ..index });
+                index.inspect(|index| index.write(file))
+            }
+        })
+    }
+
     /// This index, which need not be requested again for so many seconds.
-    #[must_use]
-    pub fn fresh_for(self, max_age: Option<u32>) -> Self {
+    fn fresh_for(self, max_age: Option<u32>) -> Self {
         Self { max_age, ..self }
     }
 
     /// Reads what `file` remembers of the index at `url`; `None` if there is nothing that can be read.
-    pub fn read(file: &Path, format: u32, url: &str) -> Option<Self> {
+    fn read(file: &Path, format: u32, url: &str) -> Option<Self> {
         let bytes = fs::read(file).ok()?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         let (head, lines) = bytes.split_at_checked(end + 1)?;
@@ -132,7 +183,7 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
     }
 
     /// Writes it into `file`, whose folder is made if it is not there. If that fails, the next run reads the index again.
-    pub fn write(&self, file: &Path) {
+    fn write(&self, file: &Path) {
         let mut bytes = serde_json::to_vec(self).expect("texts and numbers can be printed");
         bytes.push(b'\n');
         bytes.extend(&self.lines);

@@ -16,9 +16,11 @@ use mu_provider::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::archive::{self, ArchiveError, ArchiveLayout, Layers, Scratch};
 use crate::document::{Validator, file_path};
+use crate::inflate::Scratch;
+use crate::layers::Layers;
 use crate::partial::Partial;
+use crate::unpack::{self, ArchiveError, ArchiveLayout};
 use crate::zip::Source;
 
 /// Archives up to this size are held in memory. The download of a larger one can resume.
@@ -29,7 +31,7 @@ const SMALL_FILE: u64 = 8 << 20;
 
 /// What is known about an archive before the download.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ExpectedArchive {
+pub struct ExpectedArchive {
     pub(crate) digest: Option<ArchiveDigest>,
     pub(crate) size: Option<u64>,
     /// The largest that is accepted.
@@ -39,7 +41,11 @@ pub(crate) struct ExpectedArchive {
 }
 
 /// An archive with the expected bytes.
-pub(crate) enum Archive {
+#[derive(Debug)]
+pub struct Archive(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
     Memory(Vec<u8>),
     /// Through a file of ours, which is removed with this.
     Partial(Partial),
@@ -49,29 +55,33 @@ pub(crate) enum Archive {
 
 impl Archive {
     /// Writes it into `into`, as it is.
-    pub(crate) fn copy(self, into: &mut dyn io::Write) -> io::Result<()> {
-        match self {
-            Self::Memory(bytes) => into.write_all(&bytes),
-            Self::Partial(mut partial) => io::copy(&mut partial.reader()?, into).map(drop),
-            Self::File(mut file, _) => io::copy(&mut file, into).map(drop),
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or `into` cannot be written.
+    pub fn copy(self, into: &mut dyn io::Write) -> io::Result<()> {
+        match self.0 {
+            Bytes::Memory(bytes) => into.write_all(&bytes),
+            Bytes::Partial(mut partial) => io::copy(&mut partial.reader()?, into).map(drop),
+            Bytes::File(mut file, _) => io::copy(&mut file, into).map(drop),
         }
     }
 
     /// Its size in bytes.
     pub(crate) fn size(&self) -> u64 {
-        match self {
-            Self::Memory(bytes) => bytes.len() as u64,
-            Self::Partial(partial) => partial.length(),
-            Self::File(_, size) => *size,
+        match &self.0 {
+            Bytes::Memory(bytes) => bytes.len() as u64,
+            Bytes::Partial(partial) => partial.length(),
+            Bytes::File(_, size) => *size,
         }
     }
 
     /// Its digest.
     pub(crate) fn digest(&self) -> io::Result<ArchiveDigest> {
-        Ok(match self {
-            Self::Memory(bytes) => ArchiveDigest::from_bytes(Sha256::digest(bytes).into()),
-            Self::Partial(partial) => partial.digest(),
-            Self::File(file, _) => {
+        Ok(match &self.0 {
+            Bytes::Memory(bytes) => ArchiveDigest::from_bytes(Sha256::digest(bytes).into()),
+            Bytes::Partial(partial) => partial.digest(),
+            Bytes::File(file, _) => {
                 let mut file = file;
                 io::Seek::rewind(&mut file)?;
                 ArchiveDigest::from_bytes(hash(file)?)
@@ -84,10 +94,10 @@ impl Archive {
         &mut self,
         work: impl FnOnce(&mut dyn Source) -> Result<T, ArchiveError>,
     ) -> Result<T, ArchiveError> {
-        match self {
-            Self::Memory(bytes) => work(&mut io::Cursor::new(&*bytes)),
-            Self::Partial(partial) => work(&mut partial.reader().map_err(ArchiveError::Io)?),
-            Self::File(file, _) => work(file),
+        match &mut self.0 {
+            Bytes::Memory(bytes) => work(&mut io::Cursor::new(&*bytes)),
+            Bytes::Partial(partial) => work(&mut partial.reader().map_err(ArchiveError::Io)?),
+            Bytes::File(file, _) => work(file),
         }
     }
 
@@ -97,13 +107,13 @@ impl Archive {
         layers: &mut Layers,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
-        if let Self::Memory(bytes) = &self {
-            return archive::unpack_layer(&**bytes, bytes.len() as u64, layers, tree);
+        if let Bytes::Memory(bytes) = &self.0 {
+            return unpack::unpack_layer(&**bytes, bytes.len() as u64, layers, tree);
         }
         let size = self.size();
         self.read(|file| {
             let file = BufReader::with_capacity(256 << 10, file);
-            archive::unpack_layer(file, size, layers, tree)
+            unpack::unpack_layer(file, size, layers, tree)
         })
     }
 
@@ -114,13 +124,13 @@ impl Archive {
         layout: ArchiveLayout,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
-        if let Self::Memory(bytes) = &self {
-            return archive::unpack_with(scratch, bytes, layout, tree);
+        if let Bytes::Memory(bytes) = &self.0 {
+            return unpack::unpack_with(scratch, bytes, layout, tree);
         }
         let size = self.size();
         self.read(|file| {
             let file = BufReader::with_capacity(256 << 10, file);
-            archive::unpack_from(file, size, layout, tree)
+            unpack::unpack_from(file, size, layout, tree)
         })
     }
 }
@@ -227,10 +237,10 @@ impl Download<'_> {
         })?;
         if let Some(bytes) = whole {
             wanted.check(url, bytes.len() as u64, || Sha256::digest(&bytes).into())?;
-            return Ok(Archive::Memory(bytes));
+            return Ok(Archive(Bytes::Memory(bytes)));
         }
         let partial = done(partial.expect("a large archive is in a file"));
-        let Archive::Partial(held) = &partial else { return Ok(partial) };
+        let Bytes::Partial(held) = &partial.0 else { return Ok(partial) };
         wanted.check(url, held.length(), || *held.digest().as_bytes())?;
         Ok(partial)
     }
@@ -420,12 +430,12 @@ fn read_file(url: &SafeUrl, wanted: ExpectedArchive) -> Result<Archive, Provider
         let mut bytes = Vec::with_capacity(usize::try_from(size).expect("8 MiB fit") + 1);
         (&mut file).take(SMALL_FILE + 1).read_to_end(&mut bytes).at("read", &path)?;
         wanted.check(url, bytes.len() as u64, || Sha256::digest(&bytes).into())?;
-        return Ok(Archive::Memory(bytes));
+        return Ok(Archive(Bytes::Memory(bytes)));
     }
     let digest = hash(&file).at("read", &path)?;
     wanted.check(url, size, || digest)?;
     io::Seek::rewind(&mut file).at("read", &path)?;
-    Ok(Archive::File(file, size))
+    Ok(Archive(Bytes::File(file, size)))
 }
 
 #[expect(clippy::indexing_slicing, reason = "a file reads no more than there is room for")]
@@ -448,7 +458,7 @@ fn start(partial: &Option<Partial>) -> u64 {
 /// A complete download, which is used now and never again.
 fn done(mut partial: Partial) -> Archive {
     partial.give_up();
-    Archive::Partial(partial)
+    Archive(Bytes::Partial(partial))
 }
 
 /// The name of a partial download.

@@ -39,17 +39,17 @@ impl Layers {
     }
 
     /// Begins a layer of `size` bytes.
-    pub(super) fn begin_layer(&mut self, size: u64) {
+    pub(crate) fn begin_layer(&mut self, size: u64) {
         self.left_of_layer = Limits::default().most_from(size);
     }
 
     /// Ends a layer: what it has hides what is in the next one, which comes before it in the image.
-    pub(super) fn end_layer(&mut self) {
+    pub(crate) fn end_layer(&mut self) {
         self.hidden.extend(self.now.drain());
     }
 
     /// The path of an entry inside of the image, if it is wanted; takes note of what it hides.
-    pub(super) fn wanted<'path>(&mut self, path: &'path [u8]) -> Option<&'path [u8]> {
+    pub(crate) fn wanted<'path>(&mut self, path: &'path [u8]) -> Option<&'path [u8]> {
         let path = path.strip_prefix(b"./").unwrap_or(path);
         let path = path.strip_prefix(b"/").unwrap_or(path);
         let is_in = |folder: &String| path.starts_with(folder.as_bytes());
@@ -77,7 +77,7 @@ impl Layers {
     }
 
     /// Accounts for content that is passed over; `false` if it is too much.
-    pub(super) fn may_pass_over(&mut self, size: u64) -> bool {
+    pub(crate) fn may_pass_over(&mut self, size: u64) -> bool {
         let left = self.left.min(self.left_of_layer).checked_sub(size);
         self.left = self.left.saturating_sub(size);
         self.left_of_layer = self.left_of_layer.saturating_sub(size);

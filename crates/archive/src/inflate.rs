@@ -16,14 +16,14 @@ use libdeflater::{Decompressor, crc32};
 use memchr::memmem;
 use mu_provider::threads::lock;
 
-use super::ArchiveError;
+use crate::unpack::ArchiveError;
 
 /// The window of gzip, as a power of two.
 const MAX_WINDOW: u8 = 15;
 
 /// Inflates one archive after the other, into memory that is warm then.
 #[derive(Default)]
-pub(super) struct Inflate {
+pub(crate) struct Inflate {
     decompressor: Decompressor,
     memory: Vec<u8>,
 }
@@ -34,7 +34,7 @@ impl Inflate {
         clippy::indexing_slicing,
         reason = "the memory was made long enough, and no more of it is written"
     )]
-    pub(super) fn whole(&mut self, archive: &[u8], size: usize) -> Result<&[u8], ArchiveError> {
+    pub(crate) fn whole(&mut self, archive: &[u8], size: usize) -> Result<&[u8], ArchiveError> {
         // One more byte, to notice if the content is longer.
         if self.memory.len() <= size {
             self.memory.resize(size + 1, 0);
@@ -48,7 +48,7 @@ impl Inflate {
     }
 
     /// How many bytes of memory it holds.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.memory.capacity()
     }
 }
@@ -98,7 +98,7 @@ pub struct Scratch(Mutex<Vec<Inflate>>);
 
 impl Scratch {
     /// Calls `work` with what inflates one archive.
-    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Inflate) -> T) -> T {
+    pub(crate) fn lend<T>(&self, work: impl FnOnce(&mut Inflate) -> T) -> T {
         let mut inflate = lock(&self.0).pop().unwrap_or_default();
         let result = work(&mut inflate);
         if inflate.capacity() <= LARGEST {

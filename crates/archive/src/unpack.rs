@@ -6,24 +6,15 @@
 //! name for each entry, and a marker at the end. The bytes were compared with their digest before; this
 //! module hashes nothing and uses no network.
 
-mod early;
-mod header;
-mod inflate;
-mod layers;
-pub(crate) mod tar;
-mod write;
-
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, TreeError, TreeWriter};
 use sha2::{Digest as _, Sha256};
 
-pub use self::early::{EARLY, lacks_early};
-pub use self::inflate::Scratch;
-pub use self::layers::Layers;
-pub use self::tar::Sink;
-pub use self::write::ArchiveWriter;
+use crate::inflate::Scratch;
+use crate::layers::Layers;
+use crate::tar::{self, Sink};
 
 /// An archive of up to this size is decompressed as a whole, which is faster than piece by piece.
 const WHOLE: usize = 4 << 20;

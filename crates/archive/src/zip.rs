@@ -14,8 +14,8 @@ use flate2::bufread::DeflateDecoder;
 
 use mu_provider::shown_path;
 
-use crate::archive::ArchiveError;
-use crate::archive::tar::Sink;
+use crate::tar::Sink;
+use crate::unpack::ArchiveError;
 
 /// The record at the end of an archive, without its comment.
 const END: usize = 22;

@@ -10,8 +10,8 @@ use std::io::{self, BufRead as _, BufReader, Read, SeekFrom};
 use flate2::bufread::GzDecoder;
 use mu_provider::{Limits, TreeError, TreeWriter};
 
-use crate::archive::tar::{self, Sink};
-use crate::archive::{ArchiveError, ArchiveLayout, is_gzip};
+use crate::tar::{self, Sink};
+use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip};
 use crate::zip::{self, Source};
 
 /// The most bytes of the files that are read before an archive is unpacked.
@@ -90,7 +90,7 @@ pub(crate) fn survey(
 ///
 /// # Errors
 ///
-/// As [`crate::archive::unpack`].
+/// As [`crate::unpack()`].
 pub(crate) fn unpack(
     archive: &mut dyn Source,
     length: u64,
@@ -106,7 +106,7 @@ pub(crate) fn unpack(
 ///
 /// # Errors
 ///
-/// As [`crate::archive::unpack`].
+/// As [`crate::unpack()`].
 pub fn unpack_anyones(
     archive: &[u8],
     packing: Packing,

@@ -3,33 +3,25 @@
 //! The registry's own provider finds the archive. This downloads it, compares it with its digest, and unpacks
 //! it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::http::{Guard, Http};
+use mu_provider::http::Http;
 use mu_provider::{
     ArchiveDigest, ErrorKind, Folder, Location, Progress, ProviderError, Release, SafeUrl,
     TreeWriter,
 };
 
-use crate::archive::{ArchiveError, ArchiveLayout, Layers, Scratch, is_gzip, unpack_with};
 use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
-use crate::root::below;
+use crate::inflate::Scratch;
+use crate::layers::Layers;
+use crate::place::{Place, below};
 use crate::survey::{self, Packing, Survey, survey};
-
-/// The URL of an archive, and how to request it.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// Its URL.
-    pub url: SafeUrl,
-    /// Whether plain http to another machine was allowed.
-    pub insecure: bool,
-    /// Provides credentials, if not the stored token should be used.
-    pub guard: Option<Arc<dyn Guard>>,
-}
+use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip, unpack_with};
 
 /// What is at the URL of an archive.
 #[derive(Debug)]
@@ -107,11 +99,13 @@ impl fmt::Debug for Held {
 /// Downloads archives for providers that know their URLs.
 #[derive(Debug)]
 pub struct Archives {
-    pub(crate) http: Arc<Http>,
-    pub(crate) downloads: PathBuf,
+    /// The client that downloads them.
+    pub http: Arc<Http>,
+    /// The folder for incomplete downloads.
+    pub downloads: PathBuf,
     largest: u64,
     changed: &'static str,
-    pub(crate) scratch: Scratch,
+    scratch: Scratch,
     /// The folder of downloads, once it was there.
     left: OnceLock<Folder>,
 }
@@ -154,12 +148,16 @@ impl Archives {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let archive = self.get(place, release, None, progress)?;
-        let unpacked = self.unpack_kept(archive, layout, tree);
+        let unpacked = self.unpack_archive(archive, layout, tree);
         unpacked.map_err(|error| error.at(&place.url.to_string()))
     }
 
-    /// Unpacks an archive, and keeps it beside `tree` if that wants those of other tools.
-    pub(crate) fn unpack_kept(
+    /// Unpacks an archive that was downloaded, and keeps it beside `tree` if that wants those of other tools.
+    ///
+    /// # Errors
+    ///
+    /// When it is damaged or hostile, or cannot be written.
+    pub fn unpack_archive(
         &self,
         archive: Archive,
         layout: ArchiveLayout,
@@ -246,12 +244,15 @@ impl Archives {
     ) -> Result<Archive, ProviderError> {
         let unreadable = || format!("the digest of the archive `{}` cannot be read", place.url);
         let wanted = self.expected(release, unreadable)?;
-        let download = self.download(place.insecure, place.guard.clone(), progress);
-        Download { unless, ..download }.get(&place.url, wanted)
+        Download { unless, ..self.at(place, progress) }.get(&place.url, wanted)
     }
 
     /// What is known about the archive of a release; `unreadable` is the error if its digest cannot be read.
-    pub(crate) fn expected(
+    ///
+    /// # Errors
+    ///
+    /// When its digest cannot be read.
+    pub fn expected(
         &self,
         release: &Release,
         unreadable: impl FnOnce() -> String,
@@ -264,15 +265,27 @@ impl Archives {
         Ok(ExpectedArchive { digest, size, limit, changed })
     }
 
-    /// How archives are got, whatever was there the last time.
-    pub(crate) fn download<'call>(
-        &'call self,
-        insecure: bool,
-        guard: Option<Arc<dyn Guard>>,
-        progress: &'call dyn Progress,
-    ) -> Download<'call> {
+    /// Downloads the archive at `place`, if it is the `wanted` one. Some servers answer 403 for what is not there: with `hides`,
+    /// that counts as absent, and is noted there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Integrity`] when it is another one.
+    pub fn download(
+        &self,
+        place: &Place,
+        wanted: ExpectedArchive,
+        hides: Option<&Cell<bool>>,
+        progress: &dyn Progress,
+    ) -> Result<Archive, ProviderError> {
+        Download { hides, ..self.at(place, progress) }.get(&place.url, wanted)
+    }
+
+    /// How the archive at `place` is got, whatever was there the last time.
+    fn at<'call>(&'call self, place: &Place, progress: &'call dyn Progress) -> Download<'call> {
         let left = Folder::open_once(&self.left, || self.downloads.clone());
         let (http, folder) = (&*self.http, &*self.downloads);
+        let (insecure, guard) = (place.insecure, place.guard.clone());
         Download { http, insecure, guard, folder, left, progress, hides: None, unless: None }
     }
 }

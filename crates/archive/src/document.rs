@@ -84,7 +84,7 @@ pub struct Document {
 
 impl Document {
     /// The validator to store, if the hub had this generation before.
-    pub(crate) fn validator_at(&self, generation: Option<u64>) -> Option<String> {
+    pub fn validator_at(&self, generation: Option<u64>) -> Option<String> {
         self.validator.clone().at(generation.filter(|_| !self.is_aged)).to_stored_text()
     }
 }
@@ -114,7 +114,7 @@ pub enum DocumentAnswer {
 
 impl DocumentAnswer {
     /// Whether the file is the one of `known`, as far as the server tells.
-    pub(crate) fn is_of(&self, known: &Validator) -> bool {
+    pub fn is_of(&self, known: &Validator) -> bool {
         match self {
             Self::Unchanged { .. } => true,
             Self::Read(document) => document.validator.is_of(known),

@@ -2,7 +2,7 @@
 //!
 //! Owners, times and the order of the file system leave no trace: entries are sorted by the bytes of their
 //! paths (a manifest may come before them), with fixed headers, gzip header and level. Other code decides which files are in a package, and
-//! [`super::unpack`] decides whether an archive is valid.
+//! [`crate::unpack()`] decides whether an archive is valid.
 //!
 //! The compressed bytes are those of the compressor in `Cargo.lock` (flate2 with zlib-rs). A newer one may
 //! produce others from the same files; the content's digest stays the same.
@@ -188,7 +188,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut tree =
             TreeWriter::new(Folder::open(folder.path()).expect("opens"), Limits::default());
-        super::super::unpack(&example(false), &mut tree).expect("is an honest archive");
+        crate::unpack(&example(false), &mut tree).expect("is an honest archive");
         let tree = tree.finish().expect("can be written");
         let entries: Vec<_> =
             tree.entries().iter().map(|entry| (entry.path.len(), entry.mode, entry.size)).collect();

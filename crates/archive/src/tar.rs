@@ -10,11 +10,9 @@ use std::io::{self, BufReader, Read};
 
 use mu_provider::{TreeError, TreeWriter, shown_path};
 
-use super::header::Extension;
-use super::header::{BLOCK, TarHeader};
-use super::layers::Layers;
-use super::{ArchiveError, ArchiveLayout};
-use crate::archive::header;
+use crate::header::{self, BLOCK, Extension, TarHeader};
+use crate::layers::Layers;
+use crate::unpack::{ArchiveError, ArchiveLayout};
 
 /// How many bytes may belong to no file: headers, extended headers, padding. The tree limits the rest.
 const OVERHEAD: u64 = 16 << 20;
@@ -137,7 +135,7 @@ pub(crate) fn unpack(
 }
 
 /// Unpacks what is wanted of a layer that `reader` yields, to its end.
-pub(super) fn unpack_layer(
+pub(crate) fn unpack_layer(
     reader: impl Source,
     layers: &mut Layers,
     tree: &mut TreeWriter,

@@ -1,0 +1,50 @@
+//! What every registry needs that hands out archives, whatever its index looks like: downloads, archives, and files that are
+//! read again only if they have changed.
+//!
+//! [`Archives`] downloads an archive and compares it with its digest: `download.rs` does one download, and `partial.rs` keeps a large
+//! one between attempts. [`unpack()`] and its like read mu's own archives, and layers of images: `tar.rs` reads entries, `header.rs`
+//! their headers, `inflate.rs` decompresses. `survey.rs` and `zip.rs` read archives that anybody may have made, and `pick.rs` a few
+//! files of one. [`ArchiveWriter`] makes archives.
+//!
+//! [`document`] reads one file of a registry if it has changed, [`remembered`] keeps an index package by package, [`Catalog`] answers
+//! for a registry that is one index, and [`below`] says where a registry may lead. Nothing here knows what an index says; that is known to the providers.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+// What is in archives must not lead to an index out of bounds.
+#![deny(clippy::indexing_slicing)]
+
+mod archives;
+mod catalog;
+pub mod document;
+mod download;
+mod early;
+mod header;
+mod inflate;
+mod layers;
+mod partial;
+mod pick;
+mod place;
+pub mod remembered;
+mod survey;
+mod tar;
+mod unpack;
+mod write;
+mod zip;
+
+pub use crate::archives::{Archives, Held, Looked};
+pub use crate::catalog::Catalog;
+pub use crate::download::{Archive, ExpectedArchive};
+pub use crate::early::{EARLY, lacks_early};
+pub use crate::inflate::Scratch;
+pub use crate::layers::Layers;
+pub use crate::pick::{pick, pick_from};
+pub use crate::place::{Place, below};
+pub use crate::survey::{Packing, unpack_anyones};
+pub use crate::tar::Sink;
+pub use crate::unpack::{
+    ArchiveError, ArchiveLayout, digest_of_tar, unpack, unpack_from, unpack_tar, unpack_with,
+};
+pub use crate::write::ArchiveWriter;

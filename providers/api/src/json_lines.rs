@@ -1,0 +1,80 @@
+//! JSON lines: how listings, catalogs and indexes are written, one object a line.
+//!
+//! Blank lines count for nothing. A line that cannot be read spoils no other; the caller says whether it may be passed over.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Writes each value as one line.
+pub fn json_lines<Line: Serialize>(lines: impl IntoIterator<Item = Line>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut bytes, &line).expect("texts and numbers can be printed");
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The lines that are not blank, with their numbers counted from 1.
+pub fn numbered_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(index, line)| (index + 1, line))
+}
+
+/// Reads each line that is not blank. `flatten` the result where lines that cannot be read are passed over.
+pub fn read_json_lines<'bytes, Line: DeserializeOwned>(
+    bytes: &'bytes [u8],
+) -> impl Iterator<Item = Result<Line, JsonLineError<'bytes>>> + use<'bytes, Line> {
+    numbered_lines(bytes).map(|(number, line)| {
+        serde_json::from_slice(line).map_err(|reason| JsonLineError { number, line, reason })
+    })
+}
+
+/// A line that cannot be read.
+#[derive(Debug)]
+pub struct JsonLineError<'bytes> {
+    /// Which one, counted from 1.
+    pub number: usize,
+    /// The line.
+    pub line: &'bytes [u8],
+    /// Why not.
+    pub reason: serde_json::Error,
+}
+
+impl fmt::Display for JsonLineError<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {}: {}", self.number, self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_was_written_reads_back_and_blank_lines_count_for_nothing() {
+        let values = [json!({"name": "a"}), json!({"name": "b\n"})];
+        let text = json_lines(&values);
+        assert_eq!(text, b"{\"name\":\"a\"}\n{\"name\":\"b\\n\"}\n");
+        let spread = [b"\n \r\n", &*text, b"\n"].concat();
+        let read: Result<Vec<Value>, _> = read_json_lines(&spread).collect();
+        assert_eq!(read.expect("can be read"), values);
+        let numbers: Vec<usize> = numbered_lines(&spread).map(|(number, _)| number).collect();
+        assert_eq!(numbers, [3, 4]);
+    }
+
+    #[test]
+    fn a_broken_line_is_named_and_spoils_no_other() {
+        let text = b"{\"a\":1}\nx\n{\"a\":2}";
+        let wrong: Vec<String> = read_json_lines::<Value>(text)
+            .filter_map(Result::err)
+            .map(|error| error.to_string())
+            .collect();
+        assert_eq!(wrong, ["line 2: expected value at line 1 column 1"]);
+        assert_eq!(read_json_lines::<Value>(text).flatten().count(), 2);
+    }
+}
