@@ -12,7 +12,6 @@ mod cache;
 mod caches;
 mod capability;
 mod error;
-pub mod facts;
 mod load;
 mod options;
 mod package;

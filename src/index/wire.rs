@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::cache::{Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines};
-use crate::index::facts::fixed_part;
 use crate::manifest::Capability;
+use crate::manifest::facts::fixed_part;
 use crate::reference::{
     Base, Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec,
 };
 use crate::select::Requirement;
-use crate::select::releases::{Details, Entry, Upgrade, plain};
+use crate::select::releases::{ChosenFacts, Details, Entry, Upgrade, plain};
 
 /// Sorts the lines of a listing, ascending by version; those that are not versions come last.
 ///
@@ -196,9 +196,6 @@ pub(super) fn details_at(id: &PackageId, lines: &ListingLines, line: LineSpan) -
 
 /// The rare details of a line, or of a manifest in the same form.
 pub(crate) fn details(id: &PackageId, release: &Release) -> Details {
-    let defaults = inherited(id);
-    let package =
-        |text: &String| Reference::parse(text).ok().map(|reference| reference.id(&defaults));
     let folder = authors_folder(release).map(|folder| {
         format!("it depends on the folder `{folder}`, which is on its author's machine")
     });
@@ -207,24 +204,58 @@ pub(crate) fn details(id: &PackageId, release: &Release) -> Details {
         broken: release.unusable.clone().or(folder),
         app_version: release.app_version.clone(),
         api_version: release.api_version.clone(),
-        mu_version: release.mu_version.clone(),
         deprecated: release.deprecated.reason(),
         channels: release.channels.clone(),
         default_channel: release.default_channel.clone(),
         tags: release.tags.clone(),
-        constraints: release.constraints.clone(),
-        provides: release.provides.clone(),
-        requires: release.requires.clone(),
-        replaces: release.replaces.iter().filter_map(package).collect(),
-        conflicts: (release.conflicts.iter())
-            .filter_map(|text| Some(conflicting(text, &package(text)?)))
-            .flatten()
-            .collect(),
+        facts: chosen_facts(id, release),
         origin: release.origin.clone(),
         moved_to: moved_to(id, release),
         upgrade: (release.upgrade.iter()).map(|one| upgrade(one, is_composite(release))).collect(),
     }
 }
+
+/// The type of a fact that a line has as `Line`.
+trait LineFact<Line>: Sized {
+    /// The fact; `named` is the package that a text names in the line.
+    fn read(line: &Line, named: &dyn Fn(&str) -> Option<PackageId>) -> Self;
+}
+
+impl<T: Clone> LineFact<T> for T {
+    fn read(line: &T, _named: &dyn Fn(&str) -> Option<PackageId>) -> Self {
+        line.clone()
+    }
+}
+
+impl LineFact<Vec<String>> for Vec<PackageId> {
+    fn read(line: &Vec<String>, named: &dyn Fn(&str) -> Option<PackageId>) -> Self {
+        line.iter().filter_map(|text| named(text)).collect()
+    }
+}
+
+macro_rules! facts_of_lines {
+    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty => $locked:ty,)*) => {
+        /// What a line says of its version that a lock keeps, too.
+        pub(super) fn chosen_facts(id: &PackageId, release: &Release) -> ChosenFacts {
+            let defaults = inherited(id);
+            let named = |text: &str| Some(Reference::parse(text).ok()?.id(&defaults));
+            let facts = ChosenFacts { $($field: LineFact::read(&release.$field, &named),)* };
+            let conflicts = facts.conflicts.iter();
+            let conflicts = conflicts.filter_map(|text| Some(conflicting(text, &named(text)?)));
+            ChosenFacts { conflicts: conflicts.flatten().collect(), ..facts }
+        }
+
+        /// Whether a line says any of these.
+        fn states_facts(release: &Release) -> bool {
+            fn is_stated<Line: Default + PartialEq>(line: &Line) -> bool {
+                *line != Line::default()
+            }
+            $(is_stated(&release.$field))||*
+        }
+    };
+}
+
+mu_select::chosen_facts! { facts_of_lines! {} }
 
 fn upgrade(upgrade: &mu_provider::Upgrade, is_composite: bool) -> Upgrade {
     let range = upgrade.skip_range.as_deref();
@@ -281,14 +312,9 @@ fn has_details(release: &Release) -> bool {
         || (release.app_version.is_some() && !is_composite(release))
         // What the formats of other ecosystems say there is for their readers.
         || (release.api_version.is_some() && release.format.is_none())
-        || release.mu_version.is_some()
+        || states_facts(release)
         || !release.channels.is_empty()
         || (!release.tags.is_empty() && commit_of(release).is_none())
-        || !release.constraints.is_empty()
-        || !release.provides.is_empty()
-        || !release.requires.is_empty()
-        || !release.replaces.is_empty()
-        || !release.conflicts.is_empty()
         || release.moved_to.is_some()
         || release.origin.is_some()
         || release.default_channel.is_some()
@@ -410,7 +436,7 @@ fn seconds(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::facts::{FACTS, Fact};
+    use crate::manifest::facts::{FACTS, Fact};
     use mu_provider::{Lead, Location, SafeUrl};
 
     fn found(lines: &str) -> Found {

@@ -1,6 +1,7 @@
 //! The entry of a package in a lock, as it is written: the one declaration of its keys.
 //!
-//! The known keys, both ways to read them, their schema and their order on disk are derived from it.
+//! The known keys, both ways to read them, their schema and their order on disk are derived from it. The facts of a package among
+//! them are declared in `mu-select`.
 //! `read.rs` and `write.rs` interpret the texts.
 
 use mu_provider::{Commit, CommitError};
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 
 use super::line;
 use crate::manifest::source::{SourceError, Table, Value};
+use crate::select::chosen_facts;
 
 /// The form of a commit, for the schema.
 const COMMIT: &str = "^([0-9a-f]{40}|[0-9a-f]{64})$";
@@ -104,6 +106,17 @@ impl Field for Vec<String> {
 }
 
 macro_rules! entry {
+    (
+        before: { $($(#[$about:meta])* $key:literal $field:ident: $kind:ty $(= $default:ident)?,)* }
+        after: { $($(#[$last_about:meta])* $last_key:literal $last:ident: $last_kind:ty,)* }
+        $($(#[$fact_about:meta])* $fact_key:literal $fact:ident: $chosen:ty => $fact_kind:ty,)*
+    ) => {
+        entry! {
+            $($(#[$about])* $key $field: $kind $(= $default)?,)*
+            $($(#[$fact_about])* $fact_key $fact: $fact_kind = default,)*
+            $($(#[$last_about])* $last_key $last: $last_kind = default,)*
+        }
+    };
     ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty $(= $default:ident)?,)*) => {
         /// One chosen package as it is written.
         #[derive(Debug, Default, PartialEq, JsonSchema)]
@@ -150,65 +163,59 @@ macro_rules! entry {
     };
 }
 
-entry! {
-    /// Base and name.
-    "id" id: String,
-    /// The chosen version.
-    "version" version: String,
-    /// Other versions with the same major that stand beside it: a chart has each of them under an alias.
-    "beside" beside: Vec<String> = default,
-    /// `composite`, if the version consists of app version and revision.
-    "versioning" versioning: Option<String> = default,
-    /// The version of the software that it contains.
-    "appVersion" app_version: Option<String> = default,
-    /// The channel that it was chosen from, if it is in one.
-    "channel" channel: Option<String> = default,
-    /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+` and a place in a packs folder of this machine, or a plugin's
-    /// name and `+URL`.
-    "source" source: String,
-    /// Git: the folder inside the repository.
-    "folder" folder: Option<String> = default,
-    /// Git: the commit, 40 or 64 hexadecimal digits.
-    #[schemars(with = "Option<String>", regex(pattern = COMMIT))]
-    "commit" commit: Option<Commit> = default,
-    /// The requested tag or branch.
-    "ref" reference: Option<String> = default,
-    /// OCI: the digest of the artifact that the requested tag led to.
-    "artifact" artifact: Option<String> = default,
-    /// `h1:` and the digest of the content.
-    "digest" digest: Option<String> = default,
-    /// `h1:` and the digest of the content together with what `mu build` made of it.
-    "built" built: Option<String> = default,
-    /// `sha256:` and the digest of the archive.
-    "archive" archive: Option<String> = default,
-    /// OCI: `sha256:` and the digest of the manifest, or index of manifests, that the tag of the version led to.
-    "manifest" manifest: Option<String> = default,
-    /// `sha256:` and the digest of the patch that is applied to the content.
-    "patch" patch: Option<String> = default,
-    /// `h1:` and the digest of the content with the patch.
-    "patched" patched: Option<String> = default,
-    /// Where the archive is, if it is not in the usual place.
-    "url" url: Option<String> = default,
-    /// Text that its provider needs to find it again.
-    "locator" locator: Option<String> = default,
-    /// `SPEC by REQUIRER`.
-    "requested" requested: Vec<String> = default,
-    /// Ids.
-    "dependencies" dependencies: Vec<String> = default,
-    /// Capabilities that it provides.
-    "provides" provides: Vec<String> = default,
-    /// Capabilities that it requires.
-    "requires" requires: Vec<String> = default,
-    /// Packages and capabilities that must not be used together with it.
-    "conflicts" conflicts: Vec<String> = default,
-    /// What it needs of the runtime: `FACT RANGE`.
-    "constraints" constraints: Vec<String> = default,
-    /// The range of mu versions that can use it.
-    "muVersion" mu_version: Option<String> = default,
-    /// Ids of the packages that it replaces, wherever they are required.
-    "replaces" replaces: Vec<String> = default,
-    /// The id of the package that took its place.
-    "replacedBy" replaced_by: Option<String> = default,
+chosen_facts! {
+    entry! {
+        before: {
+            /// Base and name.
+            "id" id: String,
+            /// The chosen version.
+            "version" version: String,
+            /// Other versions with the same major that stand beside it: a chart has each of them under an alias.
+            "beside" beside: Vec<String> = default,
+            /// `composite`, if the version consists of app version and revision.
+            "versioning" versioning: Option<String> = default,
+            /// The version of the software that it contains.
+            "appVersion" app_version: Option<String> = default,
+            /// The channel that it was chosen from, if it is in one.
+            "channel" channel: Option<String> = default,
+            /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+` and a place in a packs folder of this machine, or a plugin's
+            /// name and `+URL`.
+            "source" source: String,
+            /// Git: the folder inside the repository.
+            "folder" folder: Option<String> = default,
+            /// Git: the commit, 40 or 64 hexadecimal digits.
+            #[schemars(with = "Option<String>", regex(pattern = COMMIT))]
+            "commit" commit: Option<Commit> = default,
+            /// The requested tag or branch.
+            "ref" reference: Option<String> = default,
+            /// OCI: the digest of the artifact that the requested tag led to.
+            "artifact" artifact: Option<String> = default,
+            /// `h1:` and the digest of the content.
+            "digest" digest: Option<String> = default,
+            /// `h1:` and the digest of the content together with what `mu build` made of it.
+            "built" built: Option<String> = default,
+            /// `sha256:` and the digest of the archive.
+            "archive" archive: Option<String> = default,
+            /// OCI: `sha256:` and the digest of the manifest, or index of manifests, that the tag of the version led to.
+            "manifest" manifest: Option<String> = default,
+            /// `sha256:` and the digest of the patch that is applied to the content.
+            "patch" patch: Option<String> = default,
+            /// `h1:` and the digest of the content with the patch.
+            "patched" patched: Option<String> = default,
+            /// Where the archive is, if it is not in the usual place.
+            "url" url: Option<String> = default,
+            /// Text that its provider needs to find it again.
+            "locator" locator: Option<String> = default,
+            /// `SPEC by REQUIRER`.
+            "requested" requested: Vec<String> = default,
+            /// Ids.
+            "dependencies" dependencies: Vec<String> = default,
+        }
+        after: {
+            /// The id of the package that took its place.
+            "replacedBy" replaced_by: Option<String>,
+        }
+    }
 }
 
 impl WirePackage {

@@ -8,6 +8,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod entry;
+mod facts;
 mod line;
 mod merge;
 mod order;
@@ -15,7 +16,6 @@ mod read;
 mod write;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ use serde::Serialize;
 use crate::fs::{self, FileError};
 use crate::manifest::source::SourceError;
 use crate::reference::{ArtifactDigest, PackageId, Version};
+use crate::select::releases::ChosenFacts;
 use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
 pub use crate::lock::merge::Merged;
@@ -127,18 +128,8 @@ pub struct LockedPackage {
     pub requested: Vec<Requested>,
     /// What it depends on.
     pub dependencies: Vec<PackageId>,
-    /// Capabilities that it provides.
-    pub provides: Vec<String>,
-    /// Capabilities that it requires.
-    pub requires: Vec<String>,
-    /// The ids of packages, and the capabilities, that must not be used together with it.
-    pub conflicts: Vec<String>,
-    /// Ranges, or exact words, over facts of the runtime.
-    pub constraints: BTreeMap<String, String>,
-    /// The range of mu versions that can use it, if it states one.
-    pub mu_version: Option<String>,
-    /// Packages that it replaces, wherever they are required.
-    pub replaces: Vec<PackageId>,
+    /// What it says of itself, so that it can be chosen again without its index line.
+    pub facts: ChosenFacts,
 }
 
 /// A package that another one took the place of.
@@ -207,12 +198,7 @@ impl LockedPackage {
             locator: None,
             requested: Vec::new(),
             dependencies: Vec::new(),
-            provides: Vec::new(),
-            requires: Vec::new(),
-            conflicts: Vec::new(),
-            constraints: BTreeMap::new(),
-            mu_version: None,
-            replaces: Vec::new(),
+            facts: ChosenFacts::default(),
         }
     }
 
@@ -529,12 +515,13 @@ mod tests {
                     Requested { spec: "*".into(), by: "hub.mu.com/aws/vpc".into() },
                 ],
                 dependencies: vec![id("hub.mu.com/aws/vpc")],
-                provides: Vec::new(),
-                requires: Vec::new(),
-                conflicts: vec!["hub.mu.com/aws/old".to_owned(), "aws/old".to_owned()],
-                constraints: BTreeMap::from([("kubernetes".to_owned(), ">=1.25, <2".to_owned())]),
-                mu_version: Some(">=0.1".to_owned()),
-                replaces: vec![id("hub.mu.com/old/ec2")],
+                facts: ChosenFacts {
+                    conflicts: vec!["hub.mu.com/aws/old".to_owned(), "aws/old".to_owned()],
+                    constraints: [("kubernetes".to_owned(), ">=1.25, <2".to_owned())].into(),
+                    mu_version: Some(">=0.1".to_owned()),
+                    replaces: vec![id("hub.mu.com/old/ec2")],
+                    ..ChosenFacts::default()
+                },
             }],
             replaced: vec![
                 ReplacedPackage {

@@ -5,6 +5,7 @@
 //! layout of the same YAML, from people and merges, goes through the parser, because its errors point into
 //! the file. Both take the keys from one declaration: of the lock here, of a package in `entry.rs`.
 
+use std::mem::take;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -160,15 +161,15 @@ fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
 }
 
 /// The ids in a lock, each read once: most packages are named again by those that depend on them.
-struct Ids<'lock> {
+pub(super) struct Ids<'lock> {
     /// Where the lock is.
-    folder: &'lock Path,
+    pub(super) folder: &'lock Path,
     known: FxHashMap<String, PackageId>,
 }
 
 impl Ids<'_> {
     /// The id that a text is; the error is the text.
-    fn read(&mut self, text: String) -> Result<PackageId, String> {
+    pub(super) fn read(&mut self, text: String) -> Result<PackageId, String> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
@@ -188,7 +189,7 @@ fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
 }
 
 /// What a package conflicts with, in the lock in `folder`: a package, which may be a folder, or a capability.
-fn read_conflict(folder: &Path, text: String) -> String {
+pub(super) fn read_conflict(folder: &Path, text: String) -> String {
     let folder =
         Source::parse(&text).filter(Source::is_outside_folder).and_then(|_| read_id(folder, &text));
     folder.map_or(text, |id| id.to_string())
@@ -251,13 +252,12 @@ fn format_version(text: &str) -> Option<u32> {
 
 impl WirePackage {
     /// The converted form; the error is the text that is wrong.
-    fn into_domain(self, ids: &mut Ids<'_>) -> Result<LockedPackage, String> {
+    fn into_domain(mut self, ids: &mut Ids<'_>) -> Result<LockedPackage, String> {
         let folder = ids.folder;
-        let mut all = |texts: Vec<String>| -> Result<Vec<PackageId>, String> {
-            texts.into_iter().map(|text| ids.read(text)).collect()
-        };
-        let (dependencies, replaces) = (all(self.dependencies)?, all(self.replaces)?);
+        let dependencies = take(&mut self.dependencies).into_iter().map(|text| ids.read(text));
+        let dependencies = dependencies.collect::<Result<_, _>>()?;
         Ok(LockedPackage {
+            facts: self.take_facts(ids)?,
             id: ids.read(self.id)?,
             version: self.version,
             beside: self.beside,
@@ -285,19 +285,6 @@ impl WirePackage {
                 .map(|text| read_requested(folder, &text).ok_or(text))
                 .collect::<Result<_, _>>()?,
             dependencies,
-            provides: self.provides,
-            requires: self.requires,
-            conflicts: (self.conflicts.into_iter())
-                .map(|text| read_conflict(folder, text))
-                .collect(),
-            constraints: (self.constraints.into_iter())
-                .map(|text| match text.split_once(' ') {
-                    Some((fact, wanted)) => Ok((fact.to_owned(), wanted.to_owned())),
-                    None => Err(text),
-                })
-                .collect::<Result<_, _>>()?,
-            mu_version: self.mu_version,
-            replaces,
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::lock::entry::WirePackage;
 use crate::lock::read::WireLock;
 use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line};
 use crate::manifest::Versioning;
-use crate::reference::{Base, PackageId};
+use crate::reference::Base;
 
 const HEADER: &str = "\
 # Written by mu; do not edit. It holds the version, source and content of every package that this
@@ -53,7 +53,7 @@ impl Lockfile {
 
 /// The names of packages in the file: their id, or, for a folder, their source, which does not depend on
 /// where the workspace is on this machine. A folder that is used instead of a package keeps the package's id.
-struct Names<'lock>(HashMap<&'lock str, String>);
+pub(super) struct Names<'lock>(HashMap<&'lock str, String>);
 
 impl<'lock> Names<'lock> {
     fn of(lock: &'lock Lockfile) -> Self {
@@ -64,19 +64,18 @@ impl<'lock> Names<'lock> {
         Self(folders.map(|package| (package.id.as_str(), package.source.to_string())).collect())
     }
 
-    fn name(&self, text: &str) -> String {
+    pub(super) fn name(&self, text: &str) -> String {
         self.0.get(text).cloned().unwrap_or_else(|| text.to_owned())
     }
 }
 
 /// The entry of a package.
 fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
-    let ids = |ids: &[PackageId]| ids.iter().map(|id| names.name(id.as_str())).collect();
     let requested = |requested: &Requested| {
         let by = names.name(&requested.by).into();
         Requested { by, spec: Arc::clone(&requested.spec) }.to_string()
     };
-    WirePackage {
+    let entry = WirePackage {
         id: names.name(package.id.as_str()),
         version: package.version.clone(),
         beside: package.beside.clone(),
@@ -97,17 +96,10 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         url: package.url.clone(),
         locator: package.locator.clone(),
         requested: package.requested.iter().map(requested).collect(),
-        dependencies: ids(&package.dependencies),
-        provides: package.provides.clone(),
-        requires: package.requires.clone(),
-        conflicts: package.conflicts.iter().map(|text| names.name(text)).collect(),
-        constraints: (package.constraints.iter())
-            .map(|(fact, wanted)| format!("{fact} {wanted}"))
-            .collect(),
-        mu_version: package.mu_version.clone(),
-        replaces: ids(&package.replaces),
-        replaced_by: None,
-    }
+        dependencies: (package.dependencies.iter()).map(|id| names.name(id.as_str())).collect(),
+        ..WirePackage::default()
+    };
+    entry.with_facts(&package.facts, names)
 }
 
 /// The earlier entry of a replaced package; if it never was locked, the replacement's version and source.

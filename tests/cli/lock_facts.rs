@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mu::index::facts::{FACTS, Fact};
+use mu::manifest::facts::{FACTS, Fact};
 use serde_json::json;
 
 use super::support::{Package, Sandbox};

@@ -10,6 +10,7 @@ use std::fmt;
 use mu_provider::{Dependency, Release, Upgrade};
 use serde_json::{Map, Value};
 
+use crate::facts::{Statement, are_alike, statements};
 use crate::reference::{Base, Defaults, Name, PackageId, Reference};
 use crate::rename::Rename;
 use crate::{API_VERSION, Manifest, Versioning};
@@ -65,27 +66,11 @@ pub fn differences(manifest: &Manifest, map: &Map<String, Value>) -> Vec<String>
 ///
 /// Names and versions of the two are not compared here.
 pub fn first_difference(id: &PackageId, line: &Release, manifest: &Manifest) -> Option<Difference> {
+    // As text, nearly all are equal.
     if are_alike(line, &manifest.to_release()) {
         return None;
     }
     compare(line, manifest, Some(&id.base()), &id.name()).next()
-}
-
-/// Whether both are equal as text, as nearly all are.
-fn are_alike(line: &Release, own: &Release) -> bool {
-    line.dependencies.iter().flatten().eq(own.dependencies.iter().flatten())
-        && line.provides == own.provides
-        && line.requires == own.requires
-        && line.replaces == own.replaces
-        && line.conflicts == own.conflicts
-        && line.constraints == own.constraints
-        && line.channels == own.channels
-        && line.default_channel == own.default_channel
-        && line.upgrade == own.upgrade
-        && line.api_version == own.api_version
-        && line.mu_version == own.mu_version
-        && line.app_version == own.app_version
-        && line.versioning == own.versioning
 }
 
 fn compare(
@@ -173,6 +158,26 @@ impl Said {
     }
 }
 
+/// The channel of an `upgrade` entry applies to each of its versions.
+fn said_upgrades(upgrades: &[Upgrade]) -> Vec<(&'static str, Vec<Said>)> {
+    let all = |texts: fn(&Upgrade) -> Vec<&String>| -> Vec<Said> {
+        let in_channel = |upgrade: &Upgrade| match &upgrade.channel {
+            Some(channel) => format!(" in channel {channel}"),
+            None => String::new(),
+        };
+        let all = upgrades.iter().flat_map(|upgrade| {
+            let place = in_channel(upgrade);
+            texts(upgrade).into_iter().map(move |text| Said::text(&format!("{text}{place}")))
+        });
+        all.collect()
+    };
+    vec![
+        ("upgrade.replaces", all(|upgrade| upgrade.replaces.iter().collect())),
+        ("upgrade.skips", all(|upgrade| upgrade.skips.iter().collect())),
+        ("upgrade.skipRange", all(|upgrade| upgrade.skip_range.iter().collect())),
+    ]
+}
+
 /// Reads a line or a manifest, and fills in the missing parts of its references.
 #[derive(Clone)]
 struct Reader {
@@ -185,47 +190,40 @@ struct Reader {
 impl Reader {
     /// All statements that count, by key, in the same order for every release.
     fn said(&self, release: &Release) -> Vec<(&'static str, Vec<Said>)> {
-        let texts = |texts: &[String]| texts.iter().map(|text| Said::text(text)).collect();
-        let one = |text: Option<&str>| text.map(Said::text).into_iter().collect();
-        let usual =
-            |text: &Option<String>, usual: &str| one(text.as_deref().filter(|text| *text != usual));
-        // The channel of an `upgrade` entry applies to each of its versions.
-        let upgrades = |texts: fn(&Upgrade) -> Vec<String>| -> Vec<Said> {
-            let in_channel = |upgrade: &Upgrade| match &upgrade.channel {
-                Some(channel) => format!(" in channel {channel}"),
-                None => String::new(),
-            };
-            let all = release.upgrade.iter().flat_map(|upgrade| {
-                let place = in_channel(upgrade);
-                texts(upgrade).into_iter().map(move |text| Said::text(&format!("{text}{place}")))
-            });
-            all.collect()
+        let all = statements(release).into_iter();
+        all.flat_map(|(key, statement)| self.statement(key, statement)).collect()
+    }
+
+    fn statement(
+        &self,
+        key: &'static str,
+        statement: Statement<'_>,
+    ) -> Vec<(&'static str, Vec<Said>)> {
+        let usual = match key {
+            "apiVersion" => Some(API_VERSION),
+            "versioning" => Some(Versioning::Semver.as_str()),
+            _ => None,
         };
-        // The order of channels counts.
-        let channels = Some(release.channels.join(", ")).filter(|channels| !channels.is_empty());
-        vec![
-            ("dependencies", {
-                let dependencies = release.dependencies.iter().flatten();
-                dependencies.map(|dependency| self.dependency(dependency)).collect()
-            }),
-            ("provides", texts(&release.provides)),
-            ("requires", texts(&release.requires)),
-            ("replaces", release.replaces.iter().map(|text| self.reference(text).0).collect()),
-            ("conflicts", release.conflicts.iter().map(|text| self.reference(text).0).collect()),
-            ("constraints", {
-                let constraints = release.constraints.iter();
-                constraints.map(|(fact, range)| Said::text(&format!("{fact}: {range}"))).collect()
-            }),
-            ("channels", one(channels.as_deref())),
-            ("defaultChannel", one(release.default_channel.as_deref())),
-            ("upgrade.replaces", upgrades(|upgrade| upgrade.replaces.iter().cloned().collect())),
-            ("upgrade.skips", upgrades(|upgrade| upgrade.skips.clone())),
-            ("upgrade.skipRange", upgrades(|upgrade| upgrade.skip_range.iter().cloned().collect())),
-            ("apiVersion", usual(&release.api_version, API_VERSION)),
-            ("muVersion", one(release.mu_version.as_deref())),
-            ("appVersion", one(release.app_version.as_deref())),
-            ("versioning", usual(&release.versioning, Versioning::Semver.as_str())),
-        ]
+        let said = match (key, statement) {
+            (_, Statement::Text(text)) => {
+                text.filter(|text| Some(*text) != usual).map(Said::text).into_iter().collect()
+            }
+            // Their order counts.
+            ("channels", Statement::Texts([])) => Vec::new(),
+            ("channels", Statement::Texts(channels)) => vec![Said::text(&channels.join(", "))],
+            ("replaces" | "conflicts", Statement::Texts(texts)) => {
+                texts.iter().map(|text| self.reference(text).0).collect()
+            }
+            (_, Statement::Texts(texts)) => texts.iter().map(|text| Said::text(text)).collect(),
+            (_, Statement::Named(named)) => {
+                named.iter().map(|(name, text)| Said::text(&format!("{name}: {text}"))).collect()
+            }
+            (_, Statement::Dependencies(dependencies)) => {
+                dependencies.iter().map(|dependency| self.dependency(dependency)).collect()
+            }
+            (_, Statement::Upgrades(upgrades)) => return said_upgrades(upgrades),
+        };
+        vec![(key, said)]
     }
 
     /// A reference, and the name to fall back to if it leaves out its namespace.

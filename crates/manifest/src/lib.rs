@@ -14,6 +14,7 @@
 pub mod agreement;
 mod capability;
 pub mod edit;
+pub mod facts;
 mod glob;
 mod locate;
 mod outline;

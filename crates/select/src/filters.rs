@@ -136,11 +136,11 @@ pub fn incompatibilities<'a>(
     let format = details.api_version.iter();
     let is_known = |text: &str| API_VERSIONS.contains(&text) || kudo::is_api_version(text);
     let format = format.filter(move |format| !is_known(format));
-    let mu = details.mu_version.iter().filter(move |wanted| {
+    let mu = details.facts.mu_version.iter().filter(move |wanted| {
         let accepts = |own| VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true));
         !own.is_none_or(accepts)
     });
-    let unmet = details.constraints.iter().filter_map(|(fact, wanted)| {
+    let unmet = details.facts.constraints.iter().filter_map(|(fact, wanted)| {
         let actual = runtime.get(fact)?;
         (!meets(fact, wanted, actual)).then(|| Rejection::Runtime {
             fact: fact.clone(),

@@ -6,7 +6,7 @@ use mu_manifest::reference::{PackageId, Version, VersionSpec};
 use rustc_hash::FxHashMap;
 
 use crate::node::{Node, RequirementIndex};
-use crate::releases::Position;
+use crate::releases::{ChosenFacts, Position};
 use crate::universe::Unavailable;
 use crate::world::{ChosenPackage, World};
 use crate::{
@@ -19,10 +19,7 @@ struct Draft {
     requested: Vec<Demand>,
     /// Places among the drafts.
     dependencies: Vec<usize>,
-    provides: Vec<String>,
-    requires: Vec<String>,
-    replaces: Vec<PackageId>,
-    conflicts: Vec<String>,
+    facts: ChosenFacts,
 }
 
 /// A requirement, and what has it.
@@ -106,14 +103,9 @@ impl Gathering<'_, '_> {
                 let asker = RootOrPackage::Package(by.clone());
                 dependencies.extend(self.follow_capability(asker, &by, name));
             }
-            // What the settings say besides is not the package's, and not locked.
-            let declared = self.world.packages.declared_capabilities(place, position)?;
-            let replaces = self.world.packages.declared_replaces(place, position)?;
-            let conflicts = self.world.packages.conflicts_of(place, position)?;
+            let facts = self.world.packages.chosen_facts(place, position)?;
             let draft = &mut self.drafts[draft];
-            (draft.provides, draft.requires) = declared;
-            (draft.replaces, draft.conflicts) = (replaces, conflicts);
-            draft.dependencies = dependencies;
+            (draft.facts, draft.dependencies) = (facts, dependencies);
         }
         Ok(())
     }
@@ -199,10 +191,7 @@ impl Gathering<'_, '_> {
             target,
             requested: Vec::new(),
             dependencies: Vec::new(),
-            provides: Vec::new(),
-            requires: Vec::new(),
-            replaces: Vec::new(),
-            conflicts: Vec::new(),
+            facts: ChosenFacts::default(),
         });
         draft
     }
@@ -271,10 +260,7 @@ impl Gathering<'_, '_> {
                 draft.requested.iter().any(|one| matches!(one.by, RootOrPackage::Root(_)));
             chosen.requested = draft.requested;
             chosen.dependencies = dependencies;
-            chosen.provides = draft.provides;
-            chosen.requires = draft.requires;
-            chosen.replaces = draft.replaces;
-            chosen.conflicts = draft.conflicts;
+            chosen.facts = draft.facts;
             packages.push(chosen);
         }
         Selection { packages, replaced, warnings, statistics: world.packages.statistics() }

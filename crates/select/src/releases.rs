@@ -97,6 +97,44 @@ impl From<Version> for Entry {
     }
 }
 
+/// Calls a macro with the facts that selection reads of each chosen version, and that a lock keeps for it: the key in an index line
+/// and in a lock, the field of [`ChosenFacts`] and its type, and the type in a lock. They stand in the order in which a lock has them.
+///
+/// A fact that is added here is read from index lines, kept by selection, written into locks and read from them again.
+#[macro_export]
+macro_rules! chosen_facts {
+    ($callback:ident! { $($before:tt)* }) => {
+        $callback! {
+            $($before)*
+            /// Capabilities that it provides.
+            "provides" provides: Vec<String> => Vec<String>,
+            /// Capabilities that it requires.
+            "requires" requires: Vec<String> => Vec<String>,
+            /// Packages and capabilities that must not be used together with it.
+            "conflicts" conflicts: Vec<String> => Vec<String>,
+            /// What it needs of the runtime: `FACT RANGE`.
+            "constraints" constraints: BTreeMap<String, String> => Vec<String>,
+            /// The range of mu versions that can use it.
+            "muVersion" mu_version: Option<String> => Option<String>,
+            /// Ids of the packages that it replaces, wherever they are required.
+            "replaces" replaces: Vec<PackageId> => Vec<String>,
+        }
+    };
+}
+
+macro_rules! define_chosen_facts {
+    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty => $locked:ty,)*) => {
+        /// What selection reads of each chosen version besides its needs. The lock has it, so that a locked version is chosen again
+        /// without its index line.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct ChosenFacts {
+            $($(#[$about])* pub $field: $kind,)*
+        }
+    };
+}
+
+chosen_facts! { define_chosen_facts! {} }
+
 /// The details that only some versions have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
@@ -108,8 +146,6 @@ pub struct Details {
     pub app_version: Option<String>,
     /// The manifest format it needs.
     pub api_version: Option<String>,
-    /// The range of mu versions that can use it.
-    pub mu_version: Option<String>,
     /// What its authors say, if they no longer look after it; may be empty.
     pub deprecated: Option<String>,
     /// The channels it is in, the best first.
@@ -118,16 +154,8 @@ pub struct Details {
     pub default_channel: Option<String>,
     /// Names that point to it (hub and OCI).
     pub tags: Vec<String>,
-    /// Ranges, or exact words, over facts of the runtime.
-    pub constraints: BTreeMap<String, String>,
-    /// Capabilities that it provides.
-    pub provides: Vec<String>,
-    /// Capabilities that it needs.
-    pub requires: Vec<String>,
-    /// Packages that it supersedes.
-    pub replaces: Vec<PackageId>,
-    /// The package ids and capabilities that it conflicts with.
-    pub conflicts: Vec<String>,
+    /// What a lock keeps of it.
+    pub facts: ChosenFacts,
     /// The name in its archive, if it is a copy of a package with another name.
     pub origin: Option<String>,
     /// The package that took its place.
@@ -149,14 +177,20 @@ pub struct Upgrade {
     pub skip_range: Option<VersionSpec>,
 }
 
+impl From<ChosenFacts> for Details {
+    fn from(facts: ChosenFacts) -> Self {
+        Self { facts, ..Self::default() }
+    }
+}
+
 impl Details {
     /// These details, with the ids that count where an alias of the settings covers those that are named.
     #[must_use]
     pub fn counted(mut self, aliases: &Aliases) -> Self {
-        for id in self.replaces.iter_mut().chain(&mut self.moved_to) {
+        for id in self.facts.replaces.iter_mut().chain(&mut self.moved_to) {
             *id = aliases.counted(id.clone());
         }
-        for conflict in &mut self.conflicts {
+        for conflict in &mut self.facts.conflicts {
             // A capability has no host, so no alias covers it.
             if let Ok(id) = PackageId::parse(conflict) {
                 *conflict = aliases.counted(id).to_string();
@@ -167,7 +201,8 @@ impl Details {
 
     /// Whether other packages are named.
     fn names_packages(&self) -> bool {
-        !self.replaces.is_empty() || !self.conflicts.is_empty() || self.moved_to.is_some()
+        let ChosenFacts { replaces, conflicts, .. } = &self.facts;
+        !replaces.is_empty() || !conflicts.is_empty() || self.moved_to.is_some()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mu_manifest::reference::{PackageId, Version};
 
-use crate::releases::Position;
+use crate::releases::{ChosenFacts, Position};
 use crate::universe::{Candidate, Requirement, Unavailable, Untagged};
 use crate::{Conflict, Statistics, Unfinished};
 
@@ -55,14 +55,8 @@ pub struct Chosen {
     pub copy_of: Option<String>,
     /// The versions to install in between, if its versions say that they follow each other step by step.
     pub way: Vec<Version>,
-    /// Capabilities that it provides.
-    pub provides: Vec<String>,
-    /// Capabilities that it requires.
-    pub requires: Vec<String>,
-    /// Packages that it replaces wherever they are required.
-    pub replaces: Vec<PackageId>,
-    /// Package ids and capabilities that must not be used together with it.
-    pub conflicts: Vec<String>,
+    /// What it says of itself, as a lock keeps it; nothing for the workspace's own.
+    pub facts: ChosenFacts,
     /// Whether a root requires it.
     pub direct: bool,
     /// What requires it, and how; roots first, then packages by id.
@@ -83,10 +77,7 @@ impl Chosen {
             channel: None,
             copy_of: None,
             way: Vec::new(),
-            provides: Vec::new(),
-            requires: Vec::new(),
-            replaces: Vec::new(),
-            conflicts: Vec::new(),
+            facts: ChosenFacts::default(),
             direct: false,
             requested: Vec::new(),
             dependencies: Vec::new(),

@@ -149,7 +149,7 @@ pub(super) fn capability_clash(
 pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -> CapabilityClash {
     let provides = |package: &Candidates, position: Position| {
         let details = package.details(position);
-        details.is_some_and(|details| details.provides.iter().any(|one| one == capability))
+        details.is_some_and(|details| details.facts.provides.iter().any(|one| one == capability))
     };
     let mut rejected = Vec::new();
     for package in world.packages.known.iter().filter(|_| !is_provided) {

@@ -6,8 +6,8 @@ use mu_provider::{LineTrust, Release, Yanked};
 
 use super::Package;
 use crate::index::error::PackageError;
-use crate::index::facts::read_by_selection;
 use crate::index::run::PackageSurroundings;
+use crate::manifest::facts::read_by_selection;
 use crate::select::releases::Position;
 use mu_provider::threads::lock;
 

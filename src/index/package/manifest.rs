@@ -17,7 +17,7 @@ use crate::index::wire;
 use crate::manifest::{Manifest, Outline};
 use crate::reference::{PackageId, Version};
 use crate::select::Candidate;
-use crate::select::releases::Details;
+use crate::select::releases::{ChosenFacts, Details};
 use mu_provider::threads::lock;
 
 /// The data of a release's manifest that selection needs.
@@ -127,7 +127,8 @@ impl Manifests<'_> {
                 let known = is_own.then(|| Outline::parse(&shown, &file.text).ok()).flatten();
                 let details = match known.filter(Outline::is_of_another_mu) {
                     Some(Outline { api_version, mu_version, .. }) => {
-                        Details { api_version, mu_version, ..Details::default() }
+                        let facts = ChosenFacts { mu_version, ..ChosenFacts::default() };
+                        Details { api_version, facts, ..Details::default() }
                     }
                     None => match &error {
                         // What the tools of another ecosystem refuse is one version, not the package.
@@ -154,20 +155,10 @@ impl Manifests<'_> {
 
     /// The data of a manifest that matters to users of the package.
     fn details(&self, manifest: &Manifest) -> Details {
-        let defaults = wire::inherited(self.id);
         Details {
             app_version: manifest.app_version.clone(),
             api_version: manifest.api_version.clone(),
-            mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
-            constraints: (manifest.constraints.iter())
-                .map(|(fact, constraint)| (fact.clone(), constraint.to_string()))
-                .collect(),
-            provides: manifest.provides.iter().map(ToString::to_string).collect(),
-            requires: manifest.requires.iter().map(ToString::to_string).collect(),
-            replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),
-            conflicts: (manifest.conflicts.iter())
-                .flat_map(|one| wire::conflicting(&one.to_string(), &one.id(&defaults)))
-                .collect(),
+            facts: wire::chosen_facts(self.id, &manifest.to_release()),
             ..Details::default()
         }
     }

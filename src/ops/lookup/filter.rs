@@ -107,7 +107,7 @@ impl Sieve<'_> {
             wanted == stated.unwrap_or(API_VERSION)
         });
         let for_mu = self.mu_version.as_ref().is_none_or(|own| {
-            let wanted = details.and_then(|details| details.mu_version.as_deref());
+            let wanted = details.and_then(|details| details.facts.mu_version.as_deref());
             let accepts = |spec: VersionSpec| spec.accepts(own, true);
             wanted.is_none_or(|wanted| VersionSpec::parse(wanted).is_ok_and(accepts))
         });

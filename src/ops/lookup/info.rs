@@ -148,7 +148,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
                 app_version: details.app_version,
                 channels: details.channels,
                 api_version: details.api_version,
-                mu_version: details.mu_version,
+                mu_version: details.facts.mu_version,
                 ..ListedVersion::default()
             }
         }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use mu_provider::Release;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::index::releases::{Details, Position, Releases};
+use crate::index::releases::{ChosenFacts, Details, Position, Releases};
 use crate::index::{Candidate, GraphLevel, Universe as _};
 use crate::manifest::Manifest;
 use crate::ops::explain::failure::unavailable_error;
@@ -238,7 +239,7 @@ impl Listing<'_> {
             published: release.published.clone(),
             commit: release.commit.as_ref().map(ToString::to_string),
             api_version: details.api_version.or_else(|| release.api_version.clone()),
-            mu_version: details.mu_version,
+            mu_version: details.facts.mu_version,
             moved_to: details.moved_to,
             locked,
         })
@@ -247,13 +248,8 @@ impl Listing<'_> {
 
 /// The part of a manifest that an index line would have and that is shown.
 pub(super) fn details_from_manifest(manifest: &Manifest) -> Details {
-    let constraints = manifest.constraints.iter();
-    Details {
-        app_version: manifest.app_version.clone(),
-        api_version: manifest.api_version.clone(),
-        mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
-        channels: manifest.channels.clone(),
-        constraints: constraints.map(|(fact, value)| (fact.clone(), value.to_string())).collect(),
-        ..Details::default()
-    }
+    let Release { app_version, api_version, mu_version, channels, constraints, .. } =
+        manifest.to_release();
+    let facts = ChosenFacts { mu_version, constraints, ..ChosenFacts::default() };
+    Details { app_version, api_version, channels, facts, ..Details::default() }
 }

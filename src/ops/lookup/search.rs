@@ -176,7 +176,7 @@ fn with_newest(
         releases.details(*position).is_some_and(|details| {
             let app_version = releases.app_version(*position);
             details.yanked.is_none()
-                && details.provides.iter().any(|provided| provided == capability)
+                && details.facts.provides.iter().any(|provided| provided == capability)
                 && sieve.passes(&releases.version(*position))
                 && sieve.passes_details(Some(details), app_version, apps)
         })

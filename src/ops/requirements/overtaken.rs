@@ -49,12 +49,12 @@ pub(super) fn unusable(
     lock: &Lockfile,
 ) -> Vec<String> {
     let is_demanding = |package: &&LockedPackage| {
-        package.mu_version.is_some() || !(runtime.is_empty() || package.constraints.is_empty())
+        package.facts.mu_version.is_some()
+            || !(runtime.is_empty() || package.facts.constraints.is_empty())
     };
     let mu = mu_version.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
     let reasons = lock.packages.iter().filter(is_demanding).flat_map(|package| {
-        let (constraints, mu_version) = (package.constraints.clone(), package.mu_version.clone());
-        let details = Details { constraints, mu_version, ..Details::default() };
+        let details = Details::from(package.facts.clone());
         let reasons = incompatibilities(&details, runtime, mu.as_ref());
         let reasons: Vec<String> = reasons.map(|reason| reason.of_one()).collect();
         reasons
@@ -108,7 +108,7 @@ pub(super) fn replacements(
         let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
             || settings.overrides.contains_key(id)
             || session.places.member_of(id).is_some()
-            || lock.find(by).all(|by| !is_own && !by.replaces.contains(id))
+            || lock.find(by).all(|by| !is_own && !by.facts.replaces.contains(id))
                 && !settings.lets_replace(by, id);
         if is_refused || (is_own && !own.contains_key(id)) {
             differences.push(format!("{by} no longer replaces {id}"));
@@ -122,7 +122,7 @@ pub(super) fn replacements(
     }
     for by in &lock.packages {
         let stated = settings.stated_replaces.get(&by.id).into_iter().flatten();
-        for id in by.replaces.iter().chain(stated) {
+        for id in by.facts.replaces.iter().chain(stated) {
             let may = settings.allow_replaces.get(id) == Some(&by.id)
                 || settings.lets_replace(&by.id, id);
             if may && lock.find(id).next().is_some() {
@@ -139,7 +139,7 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
     let is_called = |package: &LockedPackage, name: &String| {
         let stated = stated.get(&package.id);
         package.id.as_str() == name
-            || package.provides.contains(name)
+            || package.facts.provides.contains(name)
             || stated.is_some_and(|stated| stated.contains(name))
     };
     let is_own = |name: &String| {
@@ -163,7 +163,7 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
     // itself that it conflicts with: it means the others.
     for package in others() {
         let LockedPackage { id, version, .. } = package;
-        for name in package.conflicts.iter().filter(|name| !is_called(package, name)) {
+        for name in package.facts.conflicts.iter().filter(|name| !is_called(package, name)) {
             let opponents = others().filter(|other| is_called(other, name));
             let opponents = opponents.map(|other| format!("{} {}", other.id, other.version));
             let in_workspace = is_own(name).then(|| format!("{name} of the workspace"));
@@ -184,7 +184,7 @@ pub(super) fn unfit_stated_capabilities(
     let of = |package: &LockedPackage| settings.provided.get(&package.id).into_iter().flatten();
     let mut providers: BTreeMap<&str, BTreeSet<&PackageId>> = BTreeMap::new();
     for package in &lock.packages {
-        for name in package.provides.iter().chain(of(package)) {
+        for name in package.facts.provides.iter().chain(of(package)) {
             providers.entry(name).or_default().insert(&package.id);
         }
     }
@@ -196,7 +196,7 @@ pub(super) fn unfit_stated_capabilities(
         }
     }
     for package in &lock.packages {
-        for name in &package.requires {
+        for name in &package.facts.requires {
             let is_met = providers.contains_key(&**name)
                 || own.provides.contains_key(name)
                 || settings.runtime_provides.contains(name);

@@ -123,19 +123,14 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
 }
 
 /// What the lock knows about a package in addition to its version. What it does not have is what selection reads only to choose
-/// among versions: [`crate::index::facts`].
+/// among versions: [`crate::manifest::facts`].
 fn details(package: &LockedPackage) -> Details {
     // Without a rest, so that whatever selection learns to read has its place here.
     Details {
         app_version: package.app_version.clone(),
         channels: package.channel.clone().into_iter().collect(),
         tags: package.reference.clone().into_iter().collect(),
-        provides: package.provides.clone(),
-        requires: package.requires.clone(),
-        conflicts: package.conflicts.clone(),
-        constraints: package.constraints.clone(),
-        mu_version: package.mu_version.clone(),
-        replaces: package.replaces.clone(),
+        facts: package.facts.clone(),
         api_version: None,
         broken: None,
         default_channel: None,
@@ -255,8 +250,9 @@ impl Universe for LockedUniverse<'_> {
         let held = self.packages.values().map(|held| held.package);
         // A locked provider is enough. If none is locked, something new is required, and the registry has to list its
         // providers.
-        let mut locked: Vec<&LockedPackage> =
-            held.filter(|package| package.provides.iter().any(|one| one == capability)).collect();
+        let mut locked: Vec<&LockedPackage> = held
+            .filter(|package| package.facts.provides.iter().any(|one| one == capability))
+            .collect();
         if locked.is_empty() {
             return self.index.providing(capability, near);
         }

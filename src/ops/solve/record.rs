@@ -9,7 +9,7 @@ use mu_provider::{DigestError, ErrorKind, PlaceKind, ProviderError, Release, sec
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
-use crate::index::{Candidate, Requirement, Route, Universe as _, moved_to};
+use crate::index::{Candidate, Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable_error;
@@ -23,7 +23,7 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{
-    Chosen, Demand, Demanded, Origin, Replaced, RootOrPackage, Selection, SelectionWarning,
+    Chosen, Demand, Demanded, Replaced, RootOrPackage, Selection, SelectionWarning,
 };
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
@@ -119,10 +119,7 @@ pub(crate) fn lock_from_selection(
         package.reference =
             chosen.requested.iter().find_map(Demand::reference).map(ToOwned::to_owned);
         if !chosen.is_local() {
-            package.provides = chosen.provides.clone();
-            package.requires = chosen.requires.clone();
-            package.replaces = chosen.replaces.clone();
-            package.conflicts = chosen.conflicts.clone();
+            package.facts = chosen.facts.clone();
         }
         // Who requires it is new in every lock, also for entries that are kept.
         package.requested = requests(&chosen.requested, overrides.get(&chosen.id));
@@ -412,7 +409,6 @@ fn new_entry(
         is_pack.then(|| PacksHere::new(session).pack_source(chosen.source(), &version)).flatten();
     let source = pack.unwrap_or_else(|| source_beside(session, &requirements.changed, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version, source);
-    (package.constraints, package.mu_version) = demands(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     // What is no commit is the digest of an artifact or an archive.
     package.commit = chosen.commit.as_deref().and_then(|revision| revision.parse().ok());
@@ -450,29 +446,6 @@ fn new_entry(
         package.manifest = Some(text.parse().map_err(|error| wrong("a manifest's digest", error))?);
     }
     Ok(package)
-}
-
-/// What a chosen version needs of the runtime, and of mu: as its listing says, else its manifest.
-fn demands(
-    session: &Session,
-    chosen: &Chosen,
-    release: &Release,
-) -> Result<(BTreeMap<String, String>, Option<String>), CommandError> {
-    // A listing that says anything of this says all of it.
-    if !release.constraints.is_empty() || release.mu_version.is_some() {
-        return Ok((release.constraints.clone(), release.mu_version.clone()));
-    }
-    let declared = match &chosen.origin {
-        Origin::Local => None,
-        Origin::Revision(revision) => revision.details.clone(),
-        Origin::Release(position) => {
-            let candidate = Candidate::Release(*position);
-            let declared = session.index().declared(chosen.source(), candidate);
-            declared.map_err(|error| unavailable_error(session, error))?
-        }
-    };
-    let demands = declared.map(|details| (details.constraints.clone(), details.mu_version.clone()));
-    Ok(demands.unwrap_or_default())
 }
 
 fn describe(requirements: &Requirements, warning: &SelectionWarning) -> String {

@@ -18,7 +18,7 @@ pub(super) fn with_learned_conflicts(session: &Session, lock: &Lockfile) -> Opti
     let settings = &session.workspace.settings;
     let is_open = |package: &LockedPackage| {
         // The content of what is used instead of a package is not its own.
-        package.conflicts.is_empty()
+        package.facts.conflicts.is_empty()
             && !package.source.is_authored_folder()
             && !settings.overrides.contains_key(&package.id)
     };
@@ -26,7 +26,7 @@ pub(super) fn with_learned_conflicts(session: &Session, lock: &Lockfile) -> Opti
     // The store first: what is installed needs no request.
     for (at, package) in lock.packages.iter().enumerate().filter(|(_, one)| is_open(one)) {
         match in_store(session, package) {
-            Some(details) => found.push((at, details.conflicts)),
+            Some(details) => found.push((at, details.facts.conflicts)),
             None => to_ask.push((at, package)),
         }
     }
@@ -52,7 +52,7 @@ pub(super) fn with_learned_conflicts(session: &Session, lock: &Lockfile) -> Opti
         let mut lock = lock.clone();
         for (at, conflicts) in found {
             if let Some(package) = lock.packages.get_mut(at) {
-                package.conflicts = conflicts;
+                package.facts.conflicts = conflicts;
             }
         }
         lock
@@ -87,7 +87,7 @@ fn in_registry(session: &Session, package: &LockedPackage) -> Result<Vec<String>
     };
     let declared = match (position, commit) {
         (Some(position), _) => match releases.details(position) {
-            Some(known) => return Ok(known.conflicts.clone()),
+            Some(known) => return Ok(known.facts.conflicts.clone()),
             None => index.declared(&package.id, Candidate::Release(position))?,
         },
         (None, Some(commit)) => {
@@ -100,5 +100,5 @@ fn in_registry(session: &Session, package: &LockedPackage) -> Result<Vec<String>
         }
         (None, None) => None,
     };
-    Ok(declared.map(|details| details.conflicts.clone()).unwrap_or_default())
+    Ok(declared.map(|details| details.facts.conflicts.clone()).unwrap_or_default())
 }

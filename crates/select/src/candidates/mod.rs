@@ -437,7 +437,7 @@ impl Listing<'_> {
         let mut provided: BTreeMap<&str, Vec<Position>> = BTreeMap::new();
         let detailed = self.releases.all_details();
         for (position, details) in detailed.filter(|(position, _)| self.allowed.holds(*position)) {
-            for capability in &details.provides {
+            for capability in &details.facts.provides {
                 provided.entry(capability).or_default().push(position);
             }
         }
@@ -463,8 +463,8 @@ impl Listing<'_> {
     pub(crate) fn replaced(&self) -> Vec<(PackageId, PositionSet)> {
         let mut replaced: BTreeMap<&PackageId, Vec<Position>> = BTreeMap::new();
         for (position, details) in self.releases.all_details() {
-            if !details.replaces.is_empty() && self.allowed.holds(position) {
-                for id in &details.replaces {
+            if !details.facts.replaces.is_empty() && self.allowed.holds(position) {
+                for id in &details.facts.replaces {
                     replaced.entry(id).or_default().push(position);
                 }
             }
@@ -475,7 +475,7 @@ impl Listing<'_> {
 
     /// What some versions conflict with: package ids and capabilities.
     pub(crate) fn opponents(&self) -> Vec<String> {
-        let all = self.releases.all_details().flat_map(|(_, details)| &details.conflicts);
+        let all = self.releases.all_details().flat_map(|(_, details)| &details.facts.conflicts);
         all.cloned().collect()
     }
 

@@ -78,7 +78,7 @@ pub(super) fn required(
     let name = world.packages.capabilities.name(capability);
     let asker = list.visits.iter().position(|visit| {
         let details = world.package(visit.place).details(visit.position);
-        details.is_some_and(|details| details.requires.iter().any(|one| one == name))
+        details.is_some_and(|details| details.facts.requires.iter().any(|one| one == name))
     });
     match asker {
         Some(asker) if !world.own_requires.contains_key(name) => {

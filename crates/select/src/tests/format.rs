@@ -9,7 +9,7 @@ use mu_provider::Dependency;
 use serde::Deserialize;
 
 use super::world::{Memory, Package, composite, id, reference, version};
-use crate::releases::{Details, Entry, Upgrade};
+use crate::releases::{ChosenFacts, Details, Entry, Upgrade};
 use crate::universe::{Requirement, Untagged};
 use crate::{
     CandidateOfLock, Exclusion, InstalledVersion, Local, Majors, Override, OwnCapabilities,
@@ -269,11 +269,11 @@ impl Scenario {
 
 impl Commit {
     fn untagged(&self, commit: &str) -> Untagged {
-        let details = Details {
+        let details = Details::from(ChosenFacts {
             provides: self.provides.clone(),
             requires: self.requires.clone(),
-            ..Details::default()
-        };
+            ..ChosenFacts::default()
+        });
         Untagged {
             commit: commit.into(),
             version: self.version.as_deref().map(version),
@@ -392,14 +392,16 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             yanked: full.yanked,
             app_version: full.app_version,
             api_version: full.api_version,
-            mu_version: full.mu_version,
             channels: full.channels,
             tags: full.tags,
-            constraints: full.constraints,
-            provides: full.provides,
-            requires: full.requires,
-            conflicts: full.conflicts.iter().map(|name| opponent(name)).collect(),
-            replaces: full.replaces.iter().map(|name| id(name)).collect(),
+            facts: ChosenFacts {
+                mu_version: full.mu_version,
+                constraints: full.constraints,
+                provides: full.provides,
+                requires: full.requires,
+                conflicts: full.conflicts.iter().map(|name| opponent(name)).collect(),
+                replaces: full.replaces.iter().map(|name| id(name)).collect(),
+            },
             moved_to: full.moved_to.as_deref().map(id),
             default_channel: full.default_channel,
             deprecated: full.deprecated.then(String::new),

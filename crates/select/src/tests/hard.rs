@@ -10,7 +10,7 @@ use mu_manifest::reference::PackageId;
 use pubgrub::{Dependencies, DependencyProvider, Map, PackageResolutionStatistics, Ranges};
 
 use super::world::{Memory, Package, id, requirement, version};
-use crate::releases::{Details, Entry};
+use crate::releases::{ChosenFacts, Details, Entry};
 use crate::strategies::answer;
 use crate::universe::Requirement;
 use crate::world::World;
@@ -310,7 +310,8 @@ fn steps_of_providing(pairs: bool) -> usize {
     let mut add = |name: &str, provided: &[usize], needs: &[&str]| {
         provided.iter().for_each(|&one| listed[one].push(id(name)));
         let provides = provided.iter().map(|&one| capabilities[one].clone()).collect();
-        let details = Some(Arc::new(Details { provides, ..Details::default() }));
+        let details =
+            Some(Arc::new(Details::from(ChosenFacts { provides, ..ChosenFacts::default() })));
         let entry = Entry { details, ..Entry::from(version("1.0.0")) };
         let needs = needs.iter().map(|needed| requirement(needed)).collect();
         memory.add(id(name), Package { versions: vec![(entry, needs)], ..Package::default() });

@@ -8,7 +8,7 @@ use mu_manifest::reference::VersionSpec;
 use super::format::{Scenario, without_base};
 use super::moved;
 use super::world::{Memory, Package, id, requirement, version};
-use crate::releases::{Details, Entry};
+use crate::releases::{ChosenFacts, Details, Entry};
 use crate::{
     Because, Change, Failure, Minimal, Move, RootRequirer, Selection, SelectionRequest, Strategy,
 };
@@ -297,10 +297,12 @@ fn who_does_not_accept_a_lowered_version_goes_lower_too() {
 #[test]
 fn who_requires_what_no_lower_version_provides_goes_lower_too() {
     let (mut memory, mut request) = (Memory::default(), SelectionRequest::default());
-    let provides = |provides: &[&str], requires: &[&str]| Details {
-        provides: provides.iter().map(|&name| name.to_owned()).collect(),
-        requires: requires.iter().map(|&name| name.to_owned()).collect(),
-        ..Details::default()
+    let provides = |provides: &[&str], requires: &[&str]| {
+        Details::from(ChosenFacts {
+            provides: provides.iter().map(|&name| name.to_owned()).collect(),
+            requires: requires.iter().map(|&name| name.to_owned()).collect(),
+            ..ChosenFacts::default()
+        })
     };
     let entry = |number: &str, details: Details| {
         let details = Some(Arc::new(details));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::many;
 use super::ways_out::lead_out;
 use super::world::{Memory, Package, id, requirement, version};
-use crate::releases::{Details, Entry};
+use crate::releases::{ChosenFacts, Details, Entry};
 use crate::universe::Requirement;
 use crate::{
     Fact, Failure, Highest, Minimal, Requirer, RootRequirer, Selection, SelectionRequest,
@@ -78,7 +78,10 @@ impl Case {
             let is_replaced = self.packages.iter().flatten().any(|one| one.1.contains(&name));
             let versions = VERSIONS.iter().zip(releases).map(|(number, (needs, replaced))| {
                 let details = Details {
-                    replaces: replaced.iter().map(|&name| id(NAMES[name])).collect(),
+                    facts: ChosenFacts {
+                        replaces: replaced.iter().map(|&name| id(NAMES[name])).collect(),
+                        ..ChosenFacts::default()
+                    },
                     moved_to: (self.tells && is_replaced).then(|| id("elsewhere")),
                     ..Details::default()
                 };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::many;
 use super::ways_out::lead_out;
 use super::world::{Memory, Package, id, requirement, version};
-use crate::releases::{Details, Entry};
+use crate::releases::{ChosenFacts, Details, Entry};
 use crate::universe::Requirement;
 use crate::{
     Exclusion, Fact, Failure, Highest, Minimal, OwnCapabilities, Requirer, RootRequirer, Selection,
@@ -128,9 +128,12 @@ impl Case {
                 let channels =
                     if release.in_channel { vec![CHANNEL.to_owned()] } else { Vec::new() };
                 let details = Details {
-                    provides: capabilities(&release.provides),
-                    requires: capabilities(&release.requires),
-                    conflicts: opponents(&release.conflicts),
+                    facts: ChosenFacts {
+                        provides: capabilities(&release.provides),
+                        requires: capabilities(&release.requires),
+                        conflicts: opponents(&release.conflicts),
+                        ..ChosenFacts::default()
+                    },
                     channels,
                     ..Details::default()
                 };

@@ -210,7 +210,7 @@ fn nothing_is_suggested_that_does_not_help() {
 
 /// Capabilities of which each is provided by packages that cannot be used beside each other's.
 fn clashing(capabilities: usize, providers: usize, patience: usize) -> (Memory, SelectionRequest) {
-    use crate::releases::{Details, Entry};
+    use crate::releases::{ChosenFacts, Details, Entry};
     use crate::tests::world::{Package, version};
     let mut memory = at_hand();
     let package = |details: Details, needs: Vec<Requirement>| {
@@ -224,7 +224,10 @@ fn clashing(capabilities: usize, providers: usize, patience: usize) -> (Memory, 
         let mut listed = Vec::new();
         for provider in 0..providers {
             let own = id(&format!("c{capability}p{provider}"));
-            let provides = Details { provides: vec![name.clone()], ..Details::default() };
+            let provides = Details::from(ChosenFacts {
+                provides: vec![name.clone()],
+                ..ChosenFacts::default()
+            });
             // Only the provider of the last capability is broken, so all others are tried in vain, in every
             // combination.
             let is_last = capability + 1 == capabilities;
@@ -235,7 +238,7 @@ fn clashing(capabilities: usize, providers: usize, patience: usize) -> (Memory, 
         memory.list(&name, listed);
         required.push(name);
     }
-    let requires = Details { requires: required, ..Details::default() };
+    let requires = Details::from(ChosenFacts { requires: required, ..ChosenFacts::default() });
     memory.add(id("app"), package(requires, Vec::new()));
     (memory, request(["app".to_owned()], patience))
 }

@@ -299,7 +299,7 @@ impl Packages<'_> {
         let mut required = versions.flat_map(|(place, versions)| {
             let package = self.get(place);
             let required =
-                |position| package.details(position).map_or(&[][..], |one| &one.requires);
+                |position| package.details(position).map_or(&[][..], |one| &one.facts.requires);
             versions.iter().map(required)
         });
         let mut common: Vec<&String> = required.next().into_iter().flatten().collect();

@@ -17,7 +17,7 @@ use super::replacements::Replacements;
 use crate::candidates::{Candidates, Inquiry, Known};
 use crate::node::{PackageIndex, RequirementIndex};
 use crate::positions::PositionSet;
-use crate::releases::{Details, Position};
+use crate::releases::{ChosenFacts, Details, Position};
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::{Bundled, CandidateOfLock, SelectionRequest, Statistics};
 
@@ -389,7 +389,8 @@ impl<'a> Packages<'a> {
                 continue;
             }
             let details = self.known[index].details(position);
-            let provides = details.map(|details| details.provides.clone()).unwrap_or_default();
+            let provides =
+                details.map(|details| details.facts.provides.clone()).unwrap_or_default();
             self.note_all_provided(&provides, place, position);
         }
     }
@@ -422,12 +423,13 @@ impl<'a> Packages<'a> {
     ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
         let package = self.get(place);
         if let Some(details) = package.details(position) {
-            return Ok((details.provides.clone(), details.requires.clone()));
+            return Ok((details.facts.provides.clone(), details.facts.requires.clone()));
         }
         let declared = self.declared(place, position)?;
         let Some(declared) = declared else { return Ok((Vec::new(), Vec::new())) };
-        self.note_all_provided(&declared.provides, place, position);
-        Ok((declared.provides.clone(), declared.requires.clone()))
+        let ChosenFacts { provides, requires, .. } = &declared.facts;
+        self.note_all_provided(provides, place, position);
+        Ok((provides.clone(), requires.clone()))
     }
 
     fn note_all_provided(&mut self, provides: &[String], place: PackageIndex, position: Position) {
@@ -444,28 +446,31 @@ impl<'a> Packages<'a> {
         }
     }
 
-    /// What `read` finds in the details of a version, or in its manifest, where the listing does not say everything.
-    fn said<T>(
+    /// What `read` finds in the facts of a version, or in its manifest, where the listing does not say everything.
+    fn said<T: Default>(
         &self,
         place: PackageIndex,
         position: Position,
-        read: impl Fn(&Details) -> Vec<T>,
-    ) -> Result<Vec<T>, Unavailable> {
+        read: impl Fn(&ChosenFacts) -> T,
+    ) -> Result<T, Unavailable> {
         let package = self.get(place);
         if let Some(details) = package.details(position) {
-            return Ok(read(details));
+            return Ok(read(&details.facts));
         }
         let declared = self.declared(place, position)?;
-        Ok(declared.map(|declared| read(&declared)).unwrap_or_default())
+        Ok(declared.map(|declared| read(&declared.facts)).unwrap_or_default())
     }
 
-    /// The packages that a version says it replaces.
-    pub(crate) fn declared_replaces(
-        &self,
+    /// What a version says of itself, as a lock keeps it. What the settings say besides is not the package's, and not in it.
+    pub(crate) fn chosen_facts(
+        &mut self,
         place: PackageIndex,
         position: Position,
-    ) -> Result<Vec<PackageId>, Unavailable> {
-        self.said(place, position, |details| details.replaces.clone())
+    ) -> Result<ChosenFacts, Unavailable> {
+        // It notes what is provided, which nobody may have asked about before.
+        self.declared_capabilities(place, position)?;
+        let facts = self.said(place, position, ChosenFacts::clone)?;
+        Ok(ChosenFacts { conflicts: self.conflicts_of(place, position)?, ..facts })
     }
 
     /// The packages that a version replaces: those that it says, and those that the settings say.
@@ -475,7 +480,7 @@ impl<'a> Packages<'a> {
         position: Position,
     ) -> Result<Vec<PackageId>, Unavailable> {
         let by = &self.get(place).id;
-        let mut replaced = self.declared_replaces(place, position)?;
+        let mut replaced = self.said(place, position, |facts| facts.replaces.clone())?;
         for id in self.request.settings.stated_replaces(by) {
             if !replaced.contains(id) {
                 replaced.push(id.clone());
@@ -508,9 +513,9 @@ impl<'a> Packages<'a> {
         // Packages that provide `c/v1/N` and conflict with it mean all others that provide it: a usual way to be the
         // only one.
         let own = self.get(place).id.as_str();
-        self.said(place, position, |details| {
-            let mut others = details.conflicts.clone();
-            others.retain(|name| name != own && !details.provides.contains(name));
+        self.said(place, position, |facts| {
+            let mut others = facts.conflicts.clone();
+            others.retain(|name| name != own && !facts.provides.contains(name));
             others
         })
     }
