@@ -12,6 +12,7 @@ use crate::packs::folders::Folders;
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::is_for_git;
 use crate::packs::wanted::WantedPack;
+use crate::workspace::Link;
 
 impl PacksFolder {
     /// Whether every pack in `wanted` is here as the state says, and nothing else is.
@@ -79,6 +80,8 @@ impl PacksFolder {
         let record = self.record()?;
         let places: Vec<&str> = locked.iter().map(|pack| &*pack.place).collect();
         let mut folders = Folders::around_packs(self);
+        // Whether all that is found is a link to the store, and something is.
+        let mut are_links = None;
         for pack in &locked {
             let kind = folders.kind(&pack.place)?;
             if state.pending.contains(&pack.place) {
@@ -99,10 +102,14 @@ impl PacksFolder {
                 is_there.then(|| Pack { digest, ..Pack::new(pack, omitted) })
             });
             if let Some(found) = found {
+                are_links = Some(kind == Some(Kind::Symlink) && are_links.unwrap_or(true));
                 state.packs.insert(pack.place.clone(), found);
             } else if state.packs.get(&pack.place).is_some_and(|one| pack.accepts(&one.digest)) {
                 state.packs.remove(&pack.place);
             }
+        }
+        if are_links == Some(true) {
+            state.link.get_or_insert(Link::Symlink);
         }
         let is_news = state.packs != before;
         Ok((state, is_news))

@@ -86,9 +86,10 @@ struct PackLine<'text> {
 }
 
 impl State {
-    /// Whether the packs were installed with this `link`.
+    /// Whether the packs were installed with this `link`. Where no record says it, they were recognized by their content, and are
+    /// folders, not links to the store.
     pub fn is_linked_by(&self, link: Link) -> bool {
-        self.link.is_none_or(|known| known == link)
+        self.link.map_or(link != Link::Symlink, |known| known == link)
     }
 
     /// Reads the text of a state file; nothing if it is damaged, or of an older or a newer format: then packs are hashed.

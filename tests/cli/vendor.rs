@@ -107,6 +107,23 @@ fn what_is_vendored_stays_so() {
     sandbox.mu(&["vendor", "--undo"]).ok().says(&["nothing to do"]);
 }
 
+/// The cache, which has the record of how packs were made, may be a new one.
+#[test]
+fn packs_that_are_no_longer_vendored_are_links_again_where_the_settings_want_links() {
+    let sandbox = workspace();
+    sandbox.write(".mu/workspace.yaml", "link: symlink\n");
+    sandbox.mu(&["vendor"]).ok();
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/lib");
+    let is_link = || pack.symlink_metadata().expect("is there").is_symlink();
+    assert!(!is_link());
+    sandbox.mu(&["cache", "clean"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["vendor", "--undo"]).ok();
+    sandbox.mu(&["get"]).ok();
+    assert!(is_link());
+    sandbox.mu(&["get"]).ok().says(&["up to date"]);
+}
+
 #[test]
 fn what_a_person_changed_is_noticed() {
     let mut sandbox = workspace();
