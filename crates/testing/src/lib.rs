@@ -8,74 +8,73 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
-#[cfg(unix)]
-mod artifacts;
-mod azurite;
 mod browser;
+mod buckets;
 #[cfg(unix)]
 mod charts;
 #[cfg(unix)]
 mod files;
 #[cfg(unix)]
 pub mod git;
-mod google;
-mod helm;
 pub mod http;
 #[cfg(unix)]
 mod hub;
-#[cfg(unix)]
-mod keyring;
-#[cfg(unix)]
-mod kudo;
 mod listener;
 mod nginx;
 #[cfg(unix)]
 pub mod oci;
 #[cfg(unix)]
 mod operators;
-mod registry;
-mod reserved_port;
 #[cfg(unix)]
-mod signer;
+mod programs;
+#[cfg(unix)]
+mod registry;
 #[cfg(unix)]
 mod ssh;
 #[cfg(unix)]
 pub mod team;
-mod temporary;
-mod zip;
 
-#[cfg(unix)]
-pub use self::artifacts::{Artifact, pull, push_blob, push_manifest};
-pub use self::azurite::Azurite;
+use tempfile::{Builder, TempDir};
+
 pub use self::browser::{Browser, Told};
+pub use self::buckets::{Azurite, GoogleServer};
 #[cfg(unix)]
 pub use self::charts::{Chart, Charts};
 #[cfg(unix)]
-pub use self::files::{Files, digest_of, gzip, hex, tar, tar_gz, tree, write};
-pub use self::google::GoogleServer;
-pub use self::helm::Helm;
+pub use self::files::{Files, ZipEntry, digest_of, gzip, hex, tar, tar_gz, tree, write, zip};
 #[cfg(unix)]
 pub use self::hub::{Hub, Package};
-#[cfg(unix)]
-pub use self::keyring::Keyring;
-#[cfg(unix)]
-pub use self::kudo::{KudoOperator, KudoRepository};
-pub use self::listener::Listener;
+pub use self::listener::{Listener, ReservedPort};
 pub use self::nginx::{AUTHORITY, Identity, LOCALHOST, Nginx};
 #[cfg(unix)]
 pub use self::oci::OciServer;
 #[cfg(unix)]
-pub use self::operators::{Bundle, Operators, push_image};
-pub use self::registry::DockerRegistry;
-pub use self::reserved_port::ReservedPort;
+pub use self::operators::{Bundle, KudoOperator, KudoRepository, Operators, push_image};
 #[cfg(unix)]
-pub use self::signer::Signer;
+pub use self::programs::{Helm, Keyring, Signer};
+#[cfg(unix)]
+pub use self::registry::{Artifact, DockerRegistry, pull, push_blob, push_manifest};
 #[cfg(unix)]
 pub use self::ssh::SshServer;
-pub use self::temporary::temporary_folder;
-pub use self::zip::{ZipEntry, zip};
 
 /// A file of this crate for another program to read, such as a certificate.
 pub fn file(path: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// How many bytes the path of a temporary folder has: one length, so that tables and sizes are the same wherever temporary
+/// files are.
+const LENGTH: usize = 64;
+
+/// A new folder, whose path has 64 bytes unless the folder of temporary files has a longer one.
+///
+/// # Panics
+///
+/// When it cannot be made.
+#[must_use]
+pub fn temporary_folder() -> TempDir {
+    let around = std::env::temp_dir();
+    let random = LENGTH.saturating_sub(around.as_os_str().len() + "/.tmp".len());
+    let folder = Builder::new().rand_bytes(random.max(6)).tempdir_in(around);
+    folder.expect("a temporary folder can be made")
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::reserved_port::ReservedPort;
+use super::listener::ReservedPort;
 
 /// A path that only [`Nginx::log`] requests.
 const LAST: &str = "/last-request";

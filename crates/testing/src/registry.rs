@@ -1,5 +1,9 @@
-//! Docker's own registry, Debian's `docker-registry`: it stores OCI images, and has no referrers API.
+//! Docker's own registry, Debian's `docker-registry`, which stores OCI images and has no referrers API; and artifacts like those
+//! of other ecosystems' tools, which are pushed into any OCI registry.
+//!
+//! `oci` has a registry that misbehaves on command.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,9 +11,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::reserved_port::ReservedPort;
+use super::charts::Chart;
+use super::files::{gzip, hex, tar};
+use super::listener::ReservedPort;
 
 /// A running registry, empty at first; it stops when it is dropped.
 #[derive(Debug)]
@@ -115,4 +122,171 @@ fn find() -> PathBuf {
         .map(|folder| folder.join("docker-registry"))
         .find(|file| file.is_file())
         .expect("these tests need docker-registry: install it, on Debian with `apt-get install docker-registry`")
+}
+
+/// An artifact to push.
+#[derive(Debug, Clone)]
+pub struct Artifact {
+    config: (String, Vec<u8>),
+    layers: Vec<(String, Vec<u8>, Map<String, Value>)>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl Artifact {
+    /// With this config, and nothing else yet.
+    pub fn new(config_type: &str, config: &[u8]) -> Self {
+        let config = (config_type.to_owned(), config.to_vec());
+        Self { config, layers: Vec::new(), annotations: BTreeMap::new() }
+    }
+
+    /// A chart, as `helm push` has it.
+    pub fn chart(chart: &Chart) -> Self {
+        let config: Value = serde_yaml::from_str(&chart.manifest()).expect("is YAML");
+        Self::new("application/vnd.cncf.helm.config.v1+json", config.to_string().as_bytes()).layer(
+            "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+            &chart.archive(),
+            &[],
+        )
+    }
+
+    /// A KCL module with these files, like that of `kcl mod push`, compressed or not.
+    pub fn module(name: &str, version: &str, files: &[(&str, &str)], compressed: bool) -> Self {
+        let layer = tar(files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), ('f', text.as_bytes().to_vec()))));
+        let (kind, layer) = match compressed {
+            true => ("application/vnd.oci.image.layer.v1.tar+gzip", gzip(&layer)),
+            false => ("application/vnd.oci.image.layer.v1.tar", layer),
+        };
+        Self::new("application/vnd.oci.image.config.v1+json", b"{}")
+            .layer(kind, &layer, &[])
+            .says("org.kcllang.package.name", name)
+            .says("org.kcllang.package.version", version)
+    }
+
+    /// A package of Crossplane with this `package.yaml`, as `crossplane xpkg push` has it, beside the layer of its runtime.
+    pub fn package(text: &str) -> Self {
+        let file = |path: &str, text: &str| (path.to_owned(), ('f', text.as_bytes().to_vec()));
+        let runtime = gzip(&tar([file("usr/bin/provider", text)]));
+        let base = gzip(&tar([file("package.yaml", text)]));
+        let kind = "application/vnd.oci.image.layer.v1.tar+gzip";
+        Self::new("application/vnd.oci.image.config.v1+json", b"{\"os\":\"linux\"}")
+            .layer(kind, &runtime, &[])
+            .layer(kind, &base, &[("io.crossplane.xpkg", "base")])
+    }
+
+    /// Adds a layer with annotations.
+    pub fn layer(mut self, media_type: &str, bytes: &[u8], said: &[(&str, &str)]) -> Self {
+        let said = said.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        self.layers.push((media_type.to_owned(), bytes.to_vec(), said));
+        self
+    }
+
+    /// Adds an annotation.
+    pub fn says(mut self, key: &str, value: &str) -> Self {
+        self.annotations.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Its manifest.
+    pub fn manifest(&self) -> Value {
+        let descriptor = |media_type: &str, bytes: &[u8]| json!({"mediaType": media_type, "digest": format!("sha256:{}", hex(bytes)), "size": bytes.len()});
+        let layers = self.layers.iter().map(|(media_type, bytes, said)| {
+            let mut layer = descriptor(media_type, bytes);
+            if !said.is_empty() {
+                layer["annotations"] = Value::Object(said.clone());
+            }
+            layer
+        });
+        let mut manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": descriptor(&self.config.0, &self.config.1),
+            "layers": layers.collect::<Vec<_>>(),
+        });
+        if !self.annotations.is_empty() {
+            manifest["annotations"] = json!(self.annotations);
+        }
+        manifest
+    }
+
+    /// Pushes it; returns the digest of its manifest.
+    pub fn push(&self, host: &str, repository: &str, tag: &str) -> String {
+        let layers = self.layers.iter().map(|(_, bytes, _)| bytes);
+        for blob in layers.chain([&self.config.1]) {
+            push_blob(host, repository, blob);
+        }
+        push_manifest(host, repository, tag, &self.manifest())
+    }
+}
+
+/// Pushes a blob; returns its digest.
+pub fn push_blob(host: &str, repository: &str, bytes: &[u8]) -> String {
+    let digest = format!("sha256:{}", hex(bytes));
+    let (status, head, _) =
+        request(host, "POST", &format!("/v2/{repository}/blobs/uploads/"), "", b"");
+    assert_eq!(status, 202, "{head}");
+    let place = header(&head, "location").expect("a registry says where a blob goes");
+    let path =
+        place.split_once("://").map_or(place, |(_, rest)| &rest[rest.find('/').unwrap_or(0)..]);
+    let and = if path.contains('?') { '&' } else { '?' };
+    let path = format!("{path}{and}digest={}", digest.replace(':', "%3A"));
+    let (status, head, _) = request(host, "PUT", &path, "application/octet-stream", bytes);
+    assert_eq!(status, 201, "{head}");
+    digest
+}
+
+/// Pushes a manifest; returns its digest.
+pub fn push_manifest(host: &str, repository: &str, tag: &str, manifest: &Value) -> String {
+    let bytes = manifest.to_string().into_bytes();
+    let media_type = manifest["mediaType"].as_str().unwrap_or_default();
+    let path = format!("/v2/{repository}/manifests/{tag}");
+    let (status, head, _) = request(host, "PUT", &path, media_type, &bytes);
+    assert_eq!(status, 201, "{head}");
+    format!("sha256:{}", hex(&bytes))
+}
+
+/// A client's answer for a path below `/v2/`, with the digest that the registry states; `None` if it does not
+/// exist.
+pub fn pull(host: &str, path: &str) -> Option<Vec<u8>> {
+    let (status, _, body) = request(host, "GET", &format!("/v2/{path}"), "", b"");
+    (status == 200).then_some(body)
+}
+
+fn request(
+    host: &str,
+    method: &str,
+    path: &str,
+    kind: &str,
+    body: &[u8],
+) -> (u16, String, Vec<u8>) {
+    let mut stream = TcpStream::connect(host).expect("the registry listens");
+    let accept =
+        "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, */*";
+    let head = format!(
+        "{method} {path} HTTP/1.0\r\nhost: {host}\r\naccept: {accept}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("takes a request");
+    stream.write_all(body).expect("takes a request");
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while reader.read_line(&mut head).expect("answers") > 2 {}
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+    let mut answer = Vec::new();
+    match header(&head, "content-length").and_then(|text| text.parse().ok()) {
+        Some(length) => {
+            answer.resize(length, 0);
+            reader.read_exact(&mut answer).expect("answers");
+        }
+        None => drop(reader.read_to_end(&mut answer).expect("answers")),
+    }
+    (status, head, answer)
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::artifacts::Artifact;
 use super::files::{hex, tar_gz, tree, write};
+use super::registry::Artifact;
 
 /// The registry that the files of the demo name.
 pub const REGISTRY: &str = "localhost:5000";
