@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::patience::{Crowd, Patient};
+use super::limits::{Crowd, Patient};
 use super::routes;
 use super::server::Server;
 use mu_hub::HubError;

@@ -1,21 +1,14 @@
 //! A hub's server: static files for everyone, and changes for those who have a token.
 //!
-//! It keeps no important state between requests: all state is in the place, so any number of servers can
-//! share one. `connection.rs` has sockets, TLS and their limits, `patience.rs` deals with slow clients,
-//! `host.rs` checks the host of a request, `routes.rs` dispatches requests and writes the access log, and
-//! `server.rs` has what requests share, and `data.rs` what all of them read. `answers.rs` has common answers, `readers.rs` decides who may read,
-//! `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the catalog, and `page/`
-//! has the web pages. `unbound.rs` is the server without a socket, `uploads.rs` limits the memory for
-//! archives, `limits.rs` and `metrics.rs` do what their names say, and `problem.rs` has the errors.
+//! It keeps no important state between requests: all state is in the place, so any number of servers can share one.
+//! `connection.rs` has sockets and TLS, `limits.rs` what one client gets at most, and `uploads.rs` the memory for archives.
+//! `routes.rs` dispatches requests and writes the access log, and `server.rs` has what requests share, and counts them.
+//! `readers.rs` decides who may read, `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the
+//! catalog, and `page/` has the web pages. `problem.rs` has the errors, and `unbound.rs` is the server without a socket.
 
-mod answers;
 mod connection;
-mod data;
-mod host;
 mod limits;
-mod metrics;
 mod page;
-mod patience;
 mod problem;
 mod readers;
 mod reading;

@@ -13,8 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_provider::threads::lock;
 
-use super::answers::Asker;
 use super::problem::Problem;
+use super::reading::Asker;
 use super::server::Server;
 use mu_hub::HubError;
 use mu_hub::files::Files;

@@ -1,25 +1,32 @@
-//! Serves the static files: whole, in part, or only if they have changed.
+//! Answers from what the server reads: the hub's files, and its catalog, which is kept in memory. It serves the static files:
+//! whole, in part, or only if they have changed; and it has the answers that other parts of the server share: JSON, and common
+//! refusals.
 //!
 //! It serves only files of the hub, and no others in the same folder: no tokens, and no markers of writers.
 
 use std::io;
+use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
+use mu_hub::HubError;
+use mu_hub::archive::hex;
+use mu_hub::file::{CATALOG_FILE, FileAnswer, FileMeta, FileRequest, HUB_FILE};
+use mu_hub::files::Files;
+use mu_hub::folder::SMALL;
+use mu_hub::root::Root;
+use mu_provider::threads::lock;
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::data::Data;
 use super::problem::Problem;
-
-use mu_hub::archive::hex;
-use mu_hub::file::{FileAnswer, FileMeta, FileRequest};
-use mu_hub::folder::SMALL;
-use mu_hub::paths::HUB_FILE;
 
 /// What never changes, as an archive: nobody needs to request it twice.
 pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
@@ -211,4 +218,98 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 
 fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// The client: the name of the token, for the log.
+#[derive(Debug, Clone)]
+pub(super) struct Asker(pub(super) String);
+
+/// Answers with a file of the hub.
+pub(super) async fn answer_file(
+    State(data): State<Arc<Data>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (method, path) = (request.method(), request.uri().path());
+    if method != Method::GET && method != Method::HEAD {
+        return Err(only_read().await);
+    }
+    let path = decoded(path).ok_or_else(Problem::not_found)?;
+    file(&data, method, request.headers(), path.trim_start_matches('/')).await
+}
+
+/// The answer to attempts to change something here.
+pub(super) async fn only_read() -> Problem {
+    let detail = "this path is read-only; changes go to `api/v1/packages/NAME/VERSION`";
+    Problem::method("GET, HEAD", detail)
+}
+
+/// An answer in JSON.
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    let kind = HeaderValue::from_static("application/json");
+    (status, [(header::CONTENT_TYPE, kind)], format!("{text}\n")).into_response()
+}
+
+/// A path with its `%XX` decoded; `None` if the result is not UTF-8, or if a `%` is not followed by two
+/// digits.
+pub(super) fn decoded(path: &str) -> Option<String> {
+    let is_whole = |rest: &str| {
+        rest.as_bytes()
+            .first_chunk::<2>()
+            .is_some_and(|both| both.iter().all(u8::is_ascii_hexdigit))
+    };
+    let text = percent_decode_str(path).decode_utf8().ok()?;
+    path.split('%').skip(1).all(is_whole).then(|| text.into_owned())
+}
+
+/// The answer to a client with too many requests.
+pub(super) fn too_many(wait: std::time::Duration) -> Problem {
+    let detail = "this address sends too many requests";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(wait.as_secs() + 1)
+}
+
+/// What every request may read.
+pub(crate) struct Data {
+    pub(crate) files: Files,
+    /// The hub's folders, which never change.
+    pub(crate) root: Root,
+    /// The catalog as it was last read, with its ETag.
+    catalog: Mutex<Option<(String, Bytes)>>,
+    /// What references to the hub's packages begin with, if it is known.
+    pub(crate) base: Option<String>,
+    /// Whether this server itself uses TLS.
+    pub(crate) is_https: bool,
+}
+
+impl Data {
+    /// The data of the hub with these files, of which nothing was read yet but its root.
+    pub(crate) fn new(files: Files, root: Root, base: Option<String>, is_https: bool) -> Self {
+        Self { files, root, catalog: Mutex::default(), base, is_https }
+    }
+
+    /// The catalog as it is now; empty if there is none. What is in memory is used if it has not changed.
+    pub(crate) async fn read_catalog(&self) -> Result<Bytes, HubError> {
+        let known = lock(&self.catalog).clone();
+        let e_tag = known.as_ref().map(|(e_tag, _)| e_tag.as_str());
+        let Some(read) = self.files.read_if_changed(CATALOG_FILE, e_tag).await? else {
+            return Ok(known.map(|(_, bytes)| bytes).unwrap_or_default());
+        };
+        let Some(read) = read else { return Ok(Bytes::new()) };
+        *lock(&self.catalog) = read.mark.e_tag.map(|e_tag| (e_tag, read.bytes.clone()));
+        Ok(read.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn percent_signs_are_decoded_or_refused() {
+        assert_eq!(decoded("/a/1.0.0%2Bx").as_deref(), Some("/a/1.0.0+x"));
+        assert_eq!(decoded("/%2e%2E/x").as_deref(), Some("/../x"));
+        for wrong in ["/%", "/%2", "/%zz", "/%+f", "/%ff"] {
+            assert_eq!(decoded(wrong), None, "{wrong}");
+        }
+    }
 }

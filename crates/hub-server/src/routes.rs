@@ -1,4 +1,6 @@
-//! Dispatches requests, and writes a line in the access log for each.
+//! Dispatches requests that name one host, as HTTP requires, and writes a line in the access log for each.
+//!
+//! Source of the rules for hosts: RFC 9112, 3.2. `page/address.rs` decides what comes before the names of packages.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,18 +9,17 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use serde_json::{Map, Value};
 
-use super::answers::{Asker, answer_file, json, only_read, too_many};
 use super::connection::Peer;
-use super::metrics::count;
 use super::problem::Problem;
-use super::server::{Server, Shared};
-use super::{host, page, readers, search, writing};
+use super::reading::{Asker, answer_file, json, only_read, too_many};
+use super::server::{Server, Shared, count};
+use super::{page, readers, search, writing};
 
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
@@ -43,7 +44,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
 
 /// Whether the server can read the hub.
 async fn healthy(State(server): State<Arc<Server>>) -> Result<&'static str, Problem> {
-    match server.data.files.head(mu_hub::paths::HUB_FILE).await? {
+    match server.data.files.head(mu_hub::file::HUB_FILE).await? {
         Some(_) => Ok("ok\n"),
         None => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the hub is gone")),
     }
@@ -87,7 +88,7 @@ async fn observe(
     let person = page::PageRequest::of_person(&server.data, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
     let shown = readers::Shown::of(&server, &request);
-    let refused = host::check(&request).err().or_else(|| limited(&server, peer.address));
+    let refused = check_host(&request).err().or_else(|| limited(&server, peer.address));
     let mut response = match refused {
         Some(problem) => problem.into_response(),
         None => match readers::check(&server, shown).await {
@@ -155,11 +156,44 @@ fn printed(value: &Value) -> String {
     printed
 }
 
+/// Checks that a request names one host. If it does not, a proxy in front may have read it differently.
+fn check_host(request: &Request) -> Result<(), Problem> {
+    let refuse = |detail: &str| Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    let mut named = request.headers().get_all(header::HOST).iter();
+    match (named.next(), named.next()) {
+        (_, Some(_)) => refuse("the request has more than one `Host`"),
+        (None, None) if request.version() == Version::HTTP_11 => {
+            refuse("the request has no `Host`, which HTTP/1.1 requires")
+        }
+        (Some(host), None) if !is_host(host.as_bytes()) => {
+            refuse("the `Host` of the request is not a host with or without a port")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a text is a host, with or without a port. It may be empty.
+fn is_host(host: &[u8]) -> bool {
+    let (name, port) = match host.iter().rposition(|byte| *byte == b':') {
+        Some(colon) if !host[colon..].contains(&b']') => (&host[..colon], &host[colon + 1..]),
+        _ => (host, &[][..]),
+    };
+    let inside = name.strip_prefix(b"[").map(|rest| rest.strip_suffix(b"]"));
+    let is_name = match inside {
+        None => name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(byte)),
+        Some(Some(address)) => {
+            address.iter().all(|byte| byte.is_ascii_alphanumeric() || b":.".contains(byte))
+        }
+        Some(None) => false,
+    };
+    is_name && port.iter().all(u8::is_ascii_digit)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::printed;
+    use super::{is_host, printed};
 
     #[test]
     fn logs_hold_no_control_characters() {
@@ -167,5 +201,18 @@ mod tests {
         let line = printed(&value);
         assert_eq!(line, "{\"path\":\"/a\\u009b31m\\u007f\\u0085\\n\\u001bä\"}");
         assert_eq!(serde_json::from_str::<Value>(&line).expect("is JSON"), value);
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+        for fine in ["", "hub.acme.co", "HUB:8080", "my_hub:80", "10.0.0.1:1", "[::1]", "[::1]:80"]
+        {
+            assert!(is_host(fine.as_bytes()), "{fine}");
+        }
+        for wrong in
+            ["a b", "a, b", "a/b", "x\"><script>", "u@h", "a:b", "::1", "[::1", "a]", "\u{e4}"]
+        {
+            assert!(!is_host(wrong.as_bytes()), "{wrong}");
+        }
     }
 }

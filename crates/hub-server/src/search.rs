@@ -2,8 +2,8 @@
 
 use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 
-use super::data::Data;
 use super::problem::Problem;
+use super::reading::Data;
 
 /// How many packages an answer has by default.
 const USUAL: usize = 50;

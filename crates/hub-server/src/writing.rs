@@ -23,13 +23,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
-use super::answers::{Asker, decoded, json, too_many};
 use super::connection::Peer;
-use super::metrics::count;
 use super::problem::Problem;
 use super::readers::known;
-use super::reading::e_tags;
-use super::server::Server;
+use super::reading::{Asker, decoded, e_tags, json, too_many};
+use super::server::{Server, count};
 use super::uploads::{Room, patience};
 use mu_hub::archive::{self, Unpacked};
 use mu_hub::lines::PublishedLine;

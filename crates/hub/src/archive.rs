@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::HubError;
 use crate::lines::PublishedLine;
 use crate::names::refused;
-use crate::staging::Staging;
+use crate::private::Staging;
 
 /// The usual names of a readme, if the manifest names none.
 const USUAL_READMES: [&str; 4] = ["README.md", "README.markdown", "README.txt", "README"];

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
+use crate::file::CATALOG_FILE;
 use crate::files::Files;
 use crate::lines::Lines;
 use crate::log;
 use crate::names;
-use crate::paths::CATALOG_FILE;
 use crate::root::{DerivedFileProgress, Root};
 use mu_provider::threads::lock;
 

@@ -8,7 +8,7 @@ use mu_archive::ArchiveError;
 use mu_bucket::CredentialsNotProvided;
 use mu_provider::fs::FileError;
 
-use crate::paths::{HUB_FILE, LINK};
+use crate::file::{HUB_FILE, LINK};
 
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]

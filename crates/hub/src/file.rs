@@ -1,4 +1,5 @@
-//! One file of a hub, as it is asked for and answered: in a folder and in a bucket alike.
+//! One file of a hub: the paths of those that several modules need, and how a file is asked for and answered, in a folder and in
+//! a bucket alike.
 //!
 //! Nothing here reads or writes; `files.rs` does.
 
@@ -7,6 +8,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, TryStreamExt as _};
+use mu_provider_hub::wire::closure_path;
 
 use crate::error::StoreError;
 
@@ -107,4 +109,18 @@ impl FileContent {
             pieces => pieces.concat().into(),
         })
     }
+}
+
+/// The root file of a hub.
+pub const HUB_FILE: &str = "hub.json";
+
+/// The file with a line for each package.
+pub const CATALOG_FILE: &str = "catalog.jsonl";
+
+/// The problem with a link.
+pub(crate) const LINK: &str = "it is a link, and links in a hub's folder are not followed, because they may lead to any file on the machine";
+
+/// The path of a package's closure, in a hub that keeps closures in `folder`.
+pub(crate) fn closure_file(folder: &str, name: &str) -> String {
+    format!("{folder}{}", closure_path(name))
 }

@@ -17,12 +17,10 @@ use crate::HubError;
 #[cfg(feature = "buckets")]
 use crate::bucket::BucketFiles;
 use crate::error::StoreError;
-use crate::file::{FileAnswer, FileMeta, FileRequest, Read, Seen};
+use crate::file::{FileAnswer, FileMeta, FileRequest, LINK, Read, Seen};
 use crate::folder;
-use crate::paths::LINK;
 use crate::place::{Kind, Place};
-use crate::private;
-use crate::staging::Staging;
+use crate::private::{self, Staging};
 
 /// The file that the writers of a folder lock.
 const LOCK_FILE: &str = "hub.lock";

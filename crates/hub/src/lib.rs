@@ -1,13 +1,12 @@
 //! Hubs from their owner's side: publishing into one, and checking one.
 //!
-//! A hub is a tree of files in a folder or a bucket. These files are its only state: any number of processes,
-//! on any number of machines, may write to one at the same time. [`Hub`] is the entry point. `writer.rs` has
-//! the order of writes that makes this safe, `files.rs` the conditional writes, and `folder.rs` how the files
-//! of a folder are read. `lines.rs` handles an index file; `derived.rs`, `closures.rs`, `snapshot.rs` and
-//! `log.rs` handle the files that are derived from the index. `pending.rs` completes interrupted writes,
-//! `staging.rs` says where archives are unpacked, and `check/` finds problems. `tokens.rs` knows who may change
-//! a hub, `private.rs` protects private files. `serving.rs` says how a hub is served, which the crate `mu-hub-server`
-//! does. `mu_provider_hub::wire` defines what the files look like to readers.
+//! A hub is a tree of files in a folder or a bucket. These files are its only state: any number of processes, on any number of
+//! machines, may write to one at the same time. [`Hub`] is the entry point. `writer.rs` has the order of writes that makes this
+//! safe, `files.rs` the conditional writes, and `folder.rs` how the files of a folder are read. `lines.rs` handles an index file;
+//! `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` handle the files that are derived from the index, and `log.rs` also
+//! what is left of interrupted writes. `check/` finds problems. `tokens.rs` knows who may change a hub, and `private.rs` has what
+//! only its owner may open. `place.rs` says where a hub is, and how it is served, which the crate `mu-hub-server` does.
+//! `mu_provider_hub::wire` defines what the files look like to readers.
 
 #![cfg_attr(
     test,
@@ -27,14 +26,10 @@ pub mod folder;
 pub mod lines;
 pub mod log;
 pub mod names;
-pub mod paths;
-mod pending;
 mod place;
 mod private;
 pub mod root;
-mod serving;
 pub mod snapshot;
-pub mod staging;
 pub mod tokens;
 pub mod writer;
 
@@ -49,10 +44,9 @@ pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 use crate::lines::{Lines, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
-pub use crate::place::{Place, UploadReporter};
+pub use crate::place::{Place, Serving, UploadReporter, WriteLog};
+pub use crate::private::Staging;
 use crate::root::Root;
-pub use crate::serving::{Serving, WriteLog};
-use crate::staging::Staging;
 pub use crate::tokens::{Can, NewToken, Token};
 use crate::writer::{Change, Writer};
 pub use crate::writer::{Published, Tags};

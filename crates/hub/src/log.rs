@@ -1,12 +1,15 @@
-//! The log: it records which package's index each change concerned.
+//! What is written down of each change: before it, a marker, so that the next write completes an interrupted one, and after it a
+//! line of the log, which says which package's index it concerned.
 //!
-//! The line of a change is appended after its index file is written. Then `hub.json` gets the line's number
-//! as the generation. So a reader that reads a generation, and index files after it, has seen every change up
-//! to that line of the log.
+//! A marker names the package whose index is about to change. It is written before the index changes, and removed once all
+//! derived files are written.
+//!
+//! The line of a change is appended after its index file is written. Then `hub.json` gets the line's number as the generation. So
+//! a reader that reads a generation, and index files after it, has seen every change up to that line of the log.
 
-use crate::HubError;
 use crate::files::Files;
 use crate::root::Root;
+use crate::{HubError, files};
 
 /// Lines of a file of the log.
 const LINES: u64 = 1_000;
@@ -128,4 +131,87 @@ pub async fn newest(files: &Files, root: &Root, count: usize) -> Result<Vec<Stri
 
 fn path(root: &Root, file: u64) -> String {
     format!("{}{file:06}.txt", root.log_folder())
+}
+
+/// The folder of the markers.
+pub(crate) const FOLDER: &str = "pending/";
+
+/// The marker of one write.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    pub(crate) path: String,
+}
+
+/// The markers that other writers left.
+#[derive(Debug, Default)]
+pub(crate) struct BrokenOff {
+    /// The packages whose changes were not completed.
+    pub(crate) names: Vec<String>,
+    markers: Vec<String>,
+}
+
+impl Marker {
+    /// Records that the index of `name` is about to change.
+    pub(crate) async fn set(files: &Files, name: &str) -> Result<Self, HubError> {
+        let path = format!("{FOLDER}{:016x}{:016x}.txt", files::random(), files::random());
+        files.write(&path, format!("{name}\n").into()).await?;
+        Ok(Self { path })
+    }
+
+    /// Records that everything is written.
+    pub(crate) async fn clear(self, files: &Files) -> Result<(), HubError> {
+        files.remove(&self.path).await
+    }
+
+    /// Finds interrupted writes of others.
+    pub(crate) async fn find_interrupted_writes(
+        &self,
+        files: &Files,
+    ) -> Result<BrokenOff, HubError> {
+        let found = files.list(FOLDER).await?;
+        // Both times come from the store, so the clocks of writers need not agree.
+        let own = found.iter().find(|file| file.path == self.path);
+        let Some(now) = own.map(|file| file.modified) else { return Ok(BrokenOff::default()) };
+        let mut broken_off = BrokenOff::default();
+        for file in &found {
+            let age = now.duration_since(file.modified).unwrap_or_default();
+            if file.path != self.path && age >= files.broken_off_after {
+                broken_off.add(files, &file.path).await?;
+            }
+        }
+        Ok(broken_off)
+    }
+}
+
+impl BrokenOff {
+    /// All writes that are in progress or interrupted.
+    pub(crate) async fn all(files: &Files) -> Result<Self, HubError> {
+        let mut all = Self::default();
+        for file in files.list(FOLDER).await? {
+            all.add(files, &file.path).await?;
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.markers.is_empty()
+    }
+
+    /// Records that these changes are complete now.
+    pub(crate) async fn clear(self, files: &Files) -> Result<(), HubError> {
+        for path in self.markers {
+            files.remove(&path).await?;
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, files: &Files, path: &str) -> Result<(), HubError> {
+        // If the marker has gone meanwhile, somebody else completed the change.
+        if let Some(read) = files.read(path).await? {
+            let text = String::from_utf8_lossy(&read.bytes);
+            self.names.extend(text.lines().map(str::to_owned));
+            self.markers.push(path.to_owned());
+        }
+        Ok(())
+    }
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::HubError;
+pub(crate) use crate::file::HUB_FILE;
+use crate::file::{CATALOG_FILE, closure_file};
 use crate::files::Files;
-pub(crate) use crate::paths::HUB_FILE;
-use crate::paths::{CATALOG_FILE, closure_file};
 
 /// The folder of the log in a hub that names none.
 const LOG: &str = "log/";

@@ -19,9 +19,8 @@ use crate::derived;
 use crate::file::Read;
 use crate::files::Files;
 use crate::lines::{Lines, PublishedLine};
-use crate::log;
+use crate::log::{self, BrokenOff, Marker};
 use crate::names;
-use crate::pending::{BrokenOff, Marker};
 use crate::root::{DerivedFileProgress, HUB_FILE, Root};
 use crate::snapshot;
 

@@ -1,16 +1,19 @@
-//! What pages need from a request, and the frame around their content.
+//! What pages need from a request, the frame around their content, and the style, script and icon that the frame names. Each of
+//! these has the digest of its content in its name, so it may be cached for ever.
+
+use std::sync::{Arc, LazyLock};
 
 use askama::Template;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::address::Address;
 use super::answer;
-use super::assets::Assets;
 use super::content::escaped;
-use crate::data::Data;
+use super::pages::Pages;
 use crate::problem::Problem;
+use crate::reading::{Data, FOREVER, answer_file};
 use mu_hub::names;
 
 /// The path of the pages of packages.
@@ -157,4 +160,45 @@ impl Frame<'_> {
 fn takes_html(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|one| one.to_str().ok());
     accepted.any(|one| one.contains("text/html"))
+}
+
+const STYLE: &str = include_str!("../../assets/page.css");
+const SCRIPT: &str = include_str!("../../assets/page.js");
+const ICON: &str = include_str!("../../assets/icon.svg");
+
+/// The names of the files.
+#[derive(Debug)]
+pub(super) struct Assets {
+    pub(super) style: String,
+    pub(super) script: String,
+    pub(super) icon: String,
+}
+
+static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
+    let name =
+        |text: &str, ending: &str| format!("page-{}.{ending}", answer::digest(text.as_bytes()));
+    Assets { style: name(STYLE, "css"), script: name(SCRIPT, "js"), icon: name(ICON, "svg") }
+});
+
+impl Assets {
+    pub(super) fn shared() -> &'static Self {
+        &ASSETS
+    }
+}
+
+/// Answers with one of the files.
+pub(super) async fn asset(
+    State(pages): State<Arc<Pages>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let assets = Assets::shared();
+    let name = request.uri().path().rsplit('/').next().unwrap_or_default();
+    let (kind, text) = match () {
+        () if name == assets.style => ("text/css; charset=utf-8", STYLE),
+        () if name == assets.script => ("text/javascript; charset=utf-8", SCRIPT),
+        () if name == assets.icon => ("image/svg+xml", ICON),
+        // A file of another server's version, or of a hub with a folder of this name.
+        () => return answer_file(State(Arc::clone(&pages.data)), request).await,
+    };
+    Ok(answer::send(request.headers(), StatusCode::OK, FOREVER, kind, text.as_bytes()))
 }

@@ -1,34 +1,26 @@
 //! The web pages of a hub, which the server renders completely.
 //!
-//! `frame.rs` has the frame of every page, and `pages.rs` what is remembered between requests. `home.rs` has
-//! the first page and the search, and `recent.rs` its list of packages. `package.rs` has the page of a
-//! package, `version.rs` those of a version and of its files, `about.rs` what both show, and `notices.rs`
-//! what to know before you depend on one. `browse.rs` has the pages of namespaces and capabilities,
-//! `found.rs` the packages in lists, and `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows
-//! dependents, and `graph.rs` draws them. `assets.rs` has style and script, `answer.rs` how pages are sent,
-//! `address.rs` and `target.rs` handle references, and `words.rs` formats times and sizes. The templates are
-//! in `templates/`. Nothing here changes a hub.
+//! `frame.rs` has the frame of every page, with style and script, and `pages.rs` what is remembered between requests. `home.rs`
+//! has the first page, the search, and the pages of namespaces and capabilities. `package.rs` has the page of a package, and
+//! those of its versions and of their files, and `about.rs` what both show, and what to know before you depend on one. `found.rs`
+//! has the packages in lists, and `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows dependents and where
+//! references lead, and `graph.rs` draws them. `answer.rs` says how pages are sent, `address.rs` what is before the names in
+//! references, and `words.rs` formats times and sizes. The templates are in `templates/`. Nothing here changes a hub.
 //!
 //! All links are relative, so the pages work at any path of a proxy.
 
 mod about;
 mod address;
 mod answer;
-mod assets;
-mod browse;
 mod content;
 mod feed;
 mod found;
 mod frame;
 mod graph;
 mod home;
-mod notices;
 mod package;
 mod pages;
-mod recent;
 mod relations;
-mod target;
-mod version;
 mod words;
 
 use std::sync::Arc;
@@ -43,9 +35,8 @@ pub(super) use self::frame::PageRequest;
 pub(super) use self::pages::Pages;
 
 use self::frame::Frame;
-use super::data::Data;
 use super::problem::Problem;
-use super::reading::NEVER;
+use super::reading::{Data, NEVER};
 
 /// The pages, and what belongs to them.
 pub(super) fn routes<State>() -> Router<State>
@@ -58,11 +49,11 @@ where
         .route("/", get(home::first))
         .route("/search", get(home::search))
         .route("/packages/{*name}", get(package::answer))
-        .route("/namespaces/{*name}", get(browse::namespace))
-        .route("/capabilities/{*name}", get(browse::capability))
+        .route("/namespaces/{*name}", get(home::namespace))
+        .route("/capabilities/{*name}", get(home::capability))
         .route("/feed.atom", get(feed::hub))
         .route("/feeds/{*name}", get(feed::package))
-        .route("/assets/{name}", get(assets::answer))
+        .route("/assets/{name}", get(frame::asset))
 }
 
 /// Shows a problem to people.

@@ -1,11 +1,19 @@
-//! What the pages know: the hub's data, and what they remember between requests.
+//! What the pages know: the hub's data, and what they remember between requests, such as the packages that changed most recently,
+//! for the first page.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use futures_util::StreamExt as _;
+use mu_hub::files::Files;
+use mu_hub::root::Root;
+use mu_hub::{HubError, derived, log};
+use mu_provider::threads::lock;
 
 use super::content::Contents;
-use super::recent::Recent;
+use super::found::Found;
 use super::relations::Relations;
-use crate::data::Data;
+use super::words::published;
+use crate::reading::Data;
 
 /// What the pages know, which is all that they see of the server.
 pub(crate) struct Pages {
@@ -20,5 +28,38 @@ impl Pages {
     pub(crate) fn new(data: Arc<Data>) -> Self {
         let (relations, contents, recent) = Default::default();
         Self { data, relations, contents, recent }
+    }
+}
+
+/// How many packages the first page names.
+const NEWEST: usize = 12;
+
+/// The packages that changed last, as of a generation.
+#[derive(Debug, Default)]
+pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Found>>)>>);
+
+impl Recent {
+    pub(super) async fn read(
+        &self,
+        files: &Files,
+        root: &Root,
+    ) -> Result<Arc<Vec<Found>>, HubError> {
+        let known = lock(&self.0).clone();
+        if let Some((generation, changed)) = known
+            && generation == root.generation()
+        {
+            return Ok(changed);
+        }
+        let names = log::newest(files, root, NEWEST).await?;
+        let reading = futures_util::stream::iter(names).map(|name| async move {
+            let lines = derived::index(files, root, &name).await.ok()?;
+            let line = serde_json::from_str(&derived::catalog_line_text(&lines)?).ok()?;
+            Some(Found { line, published: published(lines.latest()?) })
+        });
+        let changed: Vec<Option<Found>> = reading.buffered(NEWEST).collect().await;
+        let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
+        let mut known = lock(&self.0);
+        *known = Some((root.generation(), Arc::clone(&changed)));
+        Ok(changed)
     }
 }

@@ -10,10 +10,8 @@ use super::{Check, Finding};
 use crate::HubError;
 use crate::closures;
 use crate::derived;
-use crate::file::FileMeta;
-use crate::log;
-use crate::paths::{CATALOG_FILE, closure_file};
-use crate::pending::{BrokenOff, Marker};
+use crate::file::{CATALOG_FILE, FileMeta, closure_file};
+use crate::log::{self, BrokenOff, Marker};
 use crate::root::Root;
 
 /// How old an archive without a line has to be, in a bucket, before nobody can be about to publish it.

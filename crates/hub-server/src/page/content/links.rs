@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use super::kind;
+use super::highlight;
 use super::markdown::PREFIX;
 
 /// Characters that must be escaped in the path of a URL.
@@ -54,7 +54,7 @@ impl Links {
             false => format!("{}{}", self.repository.as_deref()?, escaped(&path)),
         };
         if let Some(id) = id {
-            let is_shown = self.paths.contains(&path) && kind::is_markdown(&path);
+            let is_shown = self.paths.contains(&path) && highlight::is_markdown(&path);
             found.push('#');
             found.push_str(if is_shown { PREFIX } else { "" });
             found.push_str(&escaped(id));
@@ -65,7 +65,7 @@ impl Links {
     /// The picture of the package that a relative URL leads to.
     pub(super) fn picture(&self, url: &str) -> Option<String> {
         let path = self.path(url)?;
-        (self.paths.contains(&path) && kind::picture(&path).is_some()).then_some(path)
+        (self.paths.contains(&path) && highlight::picture(&path).is_some()).then_some(path)
     }
 
     /// The path in the package that a relative URL means; `None` if it leads out of the package.

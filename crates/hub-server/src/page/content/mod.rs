@@ -1,34 +1,30 @@
 //! What pages show from a package's archive: its readme, its list of files, and each file.
 //!
-//! Archives are hostile, so they are unpacked with the same reader as everywhere, within narrow limits, and
-//! only a few at a time. The result is cached (`kept.rs`), because an archive never changes. `markdown.rs`
-//! converts Markdown to HTML, with links from `links.rs`; `highlight.rs` marks code; `kind.rs` recognizes
-//! files by their names.
+//! Archives are hostile, so they are unpacked with the same reader as everywhere, within narrow limits, and only a few at a time.
+//! The result is cached in memory, up to a limit, because an archive never changes; the oldest is removed first. `markdown.rs`
+//! converts Markdown to HTML, with links from `links.rs`; `highlight.rs` recognizes files by their names, and marks code.
 
 mod highlight;
-mod kept;
-mod kind;
 mod links;
 mod markdown;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use mu_provider::{Limits, Mode};
 use tokio::sync::Semaphore;
 
-pub(super) use self::kind::picture;
+pub(super) use self::highlight::picture;
 pub(super) use self::links::{escaped, repository_files};
 
-use self::kept::{ValueCache, Weight};
 use self::links::Links;
-use mu_hub::HubError;
 use mu_hub::archive::{self, Unpacked};
 use mu_hub::files::Files;
 use mu_hub::lines::PublishedLine;
 use mu_hub::root::Root;
-use mu_hub::staging::Staging;
+use mu_hub::{HubError, Staging};
+use mu_provider::threads::lock;
 
 /// The largest archive that is unpacked for a page, in bytes.
 const LARGEST_ARCHIVE: u64 = 32 << 20;
@@ -299,7 +295,7 @@ fn show(unpacked: &Unpacked, line: &PublishedLine, path: &str) -> Shown {
         Text::Markdown(html, _) => Shown::Html(html),
         Text::Plain(text) => {
             let mut html = String::with_capacity(text.len() * 2);
-            highlight::write(&mut html, kind::language(path), &text)
+            highlight::write(&mut html, highlight::language(path), &text)
                 .expect("a text takes what is written");
             Shown::Code(html)
         }
@@ -325,7 +321,7 @@ fn show_text(unpacked: &Unpacked, line: &PublishedLine, path: &str, before: &str
         Err(_) => None,
     };
     let Some(text) = text else { return Text::Binary };
-    if !kind::is_markdown(path) || text.trim().is_empty() {
+    if !highlight::is_markdown(path) || text.trim().is_empty() {
         return Text::Plain(text);
     }
     let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
@@ -339,5 +335,84 @@ fn show_text(unpacked: &Unpacked, line: &PublishedLine, path: &str, before: &str
     match markdown::markdown(&text, links) {
         Some((html, pictures)) => Text::Markdown(html, pictures),
         None => Text::Plain(text),
+    }
+}
+
+/// How much memory a cached value takes.
+trait Weight {
+    /// In bytes, without its key.
+    fn weight(&self) -> usize;
+}
+
+/// Values by key.
+#[derive(Debug)]
+struct ValueCache<T> {
+    most: usize,
+    inner: Mutex<Inner<T>>,
+}
+
+#[derive(Debug)]
+struct Inner<T> {
+    by_key: HashMap<String, Arc<T>>,
+    /// The oldest first.
+    order: VecDeque<String>,
+    bytes: usize,
+}
+
+impl<T: Weight> ValueCache<T> {
+    /// Keeps at most so many bytes.
+    fn new(most: usize) -> Self {
+        let inner = Inner { by_key: HashMap::new(), order: VecDeque::new(), bytes: 0 };
+        Self { most, inner: Mutex::new(inner) }
+    }
+
+    fn find(&self, key: &str) -> Option<Arc<T>> {
+        lock(&self.inner).by_key.get(key).cloned()
+    }
+
+    fn keep(&self, key: String, value: &Arc<T>) {
+        let mut inner = lock(&self.inner);
+        if inner.by_key.contains_key(&key) {
+            return;
+        }
+        inner.bytes += weight(&key, &**value);
+        inner.by_key.insert(key.clone(), Arc::clone(value));
+        inner.order.push_back(key);
+        while inner.bytes > self.most {
+            let Some(oldest) = inner.order.pop_front() else { break };
+            if let Some(value) = inner.by_key.remove(&oldest) {
+                inner.bytes -= weight(&oldest, &*value);
+            }
+        }
+    }
+}
+
+fn weight(key: &str, value: &impl Weight) -> usize {
+    value.weight() + 2 * key.len() + 128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Weight for String {
+        fn weight(&self) -> usize {
+            self.len()
+        }
+    }
+
+    #[test]
+    fn what_is_kept_has_an_end() {
+        const MOST: usize = 4_000;
+        let kept = ValueCache::new(MOST);
+        let large = Arc::new("x".repeat(MOST / 4));
+        for number in 0..10 {
+            kept.keep(format!("{number}"), &large);
+            kept.keep(format!("{number}"), &Arc::clone(&large));
+        }
+        assert!(kept.find("9").is_some() && kept.find("0").is_none());
+        let inner = kept.inner.lock().expect("is whole");
+        assert!(inner.bytes <= MOST, "{}", inner.bytes);
+        assert_eq!(inner.by_key.len(), inner.order.len());
     }
 }
