@@ -17,16 +17,13 @@
 #![deny(clippy::indexing_slicing)]
 
 mod archives;
-mod catalog;
 pub mod document;
 mod download;
-mod early;
 mod header;
 mod inflate;
 mod layers;
 mod partial;
 mod pick;
-mod place;
 pub mod remembered;
 mod survey;
 mod tar;
@@ -34,14 +31,12 @@ mod unpack;
 mod write;
 mod zip;
 
-pub use crate::archives::{Archives, Held, Looked};
-pub use crate::catalog::Catalog;
+pub use crate::archives::{Archives, Held, Looked, Place, below};
 pub use crate::download::{Archive, ExpectedArchive};
-pub use crate::early::{EARLY, lacks_early};
 pub use crate::inflate::Scratch;
 pub use crate::layers::Layers;
-pub use crate::pick::{pick, pick_from};
-pub use crate::place::{Place, below};
+pub use crate::pick::{EARLY, lacks_early, pick, pick_from};
+pub use crate::remembered::Catalog;
 pub use crate::survey::{Packing, unpack_anyones};
 pub use crate::tar::Sink;
 pub use crate::unpack::{

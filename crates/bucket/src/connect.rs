@@ -1,13 +1,20 @@
-//! How buckets are connected to: how long to wait for the metadata service of a cloud, and who learns what is sent.
+//! How buckets are connected to: with which keys, how long to wait for the metadata service of a cloud, and who learns what is
+//! sent.
 //!
-//! If no credentials are set, a machine in a cloud gets those of its role from a service with a local
-//! address. Elsewhere, nobody answers there. A client that retries as often as for a bucket would make people
-//! wait for half a minute before it says that credentials are missing.
+//! The tools of AWS store credentials in `~/.aws/credentials` and `~/.aws/config`. Of one profile, this reads keys, region and
+//! endpoint, as variables of the environment that are not set. What a profile gets from elsewhere (single sign-on, a role, a
+//! program) is not asked for.
 //!
-//! [`Sending`] says how much of a large file is on its way to a bucket. The client of the object stores sends a body piece by piece, and drops each when the connection has taken it. That is what
-//! is counted. Files that are sent in a moment are not worth a word.
+//! If no credentials are set, a machine in a cloud gets those of its role from a service with a local address. Elsewhere, nobody
+//! answers there. A client that retries as often as for a bucket would make people wait for half a minute before it says that
+//! credentials are missing.
+//!
+//! [`Sending`] says how much of a large file is on its way to a bucket. The client of the object stores sends a body piece by
+//! piece, and drops each when the connection has taken it. That is what is counted. Files that are sent in a moment are not worth
+//! a word.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -182,4 +189,159 @@ async fn watched(body: HttpRequestBody, sending: &Sending) -> Result<HttpRequest
         pieces.push(Bytes::from_owner(Piece { bytes, done, total, sending }));
     }
     Ok(pieces.into_iter().collect::<PutPayload>().into())
+}
+
+/// Variables that say where credentials come from, or that there are none.
+const DECIDED: [&str; 5] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_SKIP_SIGNATURE",
+];
+
+/// The keys of a profile, the variables that they stand for, and other variables with the same meaning.
+const KEYS: [(&str, &str, &[&str]); 5] = [
+    ("aws_access_key_id", "AWS_ACCESS_KEY_ID", &[]),
+    ("aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", &[]),
+    ("aws_session_token", "AWS_SESSION_TOKEN", &["AWS_TOKEN"]),
+    ("region", "AWS_REGION", &["AWS_DEFAULT_REGION"]),
+    ("endpoint_url", "AWS_ENDPOINT_URL", &["AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"]),
+];
+
+/// Adds what the files say to the variables. `home` is the user's folder, and `read` reads a file, if it is there.
+///
+/// # Errors
+///
+/// When a file cannot be read, or the profile that `AWS_PROFILE` names has no keys.
+pub(crate) fn complete(
+    variables: &mut Vec<(String, String)>,
+    home: Option<&str>,
+    read: &dyn Fn(&Path) -> Result<Option<String>, String>,
+) -> Result<(), String> {
+    let get = |name: &str| {
+        let found = variables.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    };
+    if DECIDED.iter().any(|name| get(name).is_some()) {
+        return Ok(());
+    }
+    let named = get("AWS_PROFILE");
+    let profile = named.as_deref().unwrap_or("default");
+    let file = |variable: &str, usual: &str| {
+        let usual = || home.map(|home| PathBuf::from(home).join(".aws").join(usual));
+        get(variable).map(PathBuf::from).or_else(usual)
+    };
+    let places = [
+        (file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), profile.to_owned()),
+        (
+            file("AWS_CONFIG_FILE", "config"),
+            if profile == "default" { profile.to_owned() } else { format!("profile {profile}") },
+        ),
+    ];
+    let mut said: Vec<(String, String)> = Vec::new();
+    for (path, section) in &places {
+        let Some(path) = path else { continue };
+        said.extend(keys(&read(path)?.unwrap_or_default(), section));
+    }
+    let value = |key: &str| {
+        let found = said.iter().find(|(known, value)| known == key && !value.is_empty());
+        found.map(|(_, value)| value.clone())
+    };
+    if let Some(profile) = named
+        && value("aws_access_key_id").is_none()
+    {
+        let shown = |(path, section): &(Option<PathBuf>, String)| {
+            Some(format!("`[{section}]` in `{}`", path.as_ref()?.display()))
+        };
+        let looked: Vec<String> = places.iter().filter_map(shown).collect();
+        return Err(format!(
+            "AWS_PROFILE names the profile `{profile}`, and neither {} has an `aws_access_key_id`; mu does not sign in or take roles: \
+             `aws configure export-credentials --profile {profile} --format env` prints variables that mu reads",
+            looked.join(" nor ")
+        ));
+    }
+    let is_missing = |names: &[&str]| names.iter().all(|name| get(name).is_none());
+    let found = KEYS.iter().filter(|(_, name, others)| is_missing(&[name]) && is_missing(others));
+    let found = found.filter_map(|(key, name, _)| Some(((*name).to_owned(), value(key)?)));
+    let found: Vec<_> = found.collect();
+    variables.extend(found);
+    Ok(())
+}
+
+/// The keys of a section. What is indented belongs to the key before it, and counts for other tools.
+fn keys(text: &str, section: &str) -> Vec<(String, String)> {
+    let mut is_inside = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.trim_end().strip_prefix('[') {
+            is_inside = name
+                .strip_suffix(']')
+                .is_some_and(|name| name.split_whitespace().eq(section.split_whitespace()));
+            continue;
+        }
+        let is_read = is_inside && !line.starts_with(['#', ';', ' ', '\t']);
+        if let Some((key, value)) = line.split_once('=').filter(|_| is_read) {
+            found.push((key.trim().to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(
+        set: &[(&str, &str)],
+        credentials: &str,
+        config: &str,
+    ) -> Result<Vec<String>, String> {
+        let read = |path: &Path| {
+            let files = [("credentials", credentials), ("config", config)];
+            let is_it = |name: &str| path == Path::new("/home/ada/.aws").join(name);
+            let found = files.into_iter().find(|(name, _)| is_it(name));
+            Ok(found.map(|(_, text)| text.to_owned()))
+        };
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let mut variables: Vec<_> = set.collect();
+        let given = variables.len();
+        complete(&mut variables, Some("/home/ada"), &read)?;
+        let added = variables.split_off(given).into_iter();
+        Ok(added.map(|(name, value)| format!("{name}={value}")).collect())
+    }
+
+    const CREDENTIALS: &str = "# ours\n[default]\naws_access_key_id = one\naws_secret_access_key=a=b\n[work]\naws_access_key_id = two\naws_secret_access_key = c\naws_session_token = d\n";
+    const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  region = none\n[profile work]\nregion = us-east-2\nendpoint_url = https://s3.acme.example\n[profile sso]\nsso_session = acme\n[work]\nregion = wrong\n";
+
+    #[test]
+    fn a_profile_says_what_no_variable_does() {
+        let complete = |set: &[(&str, &str)]| completed(set, CREDENTIALS, CONFIG);
+        let default =
+            ["AWS_ACCESS_KEY_ID=one", "AWS_SECRET_ACCESS_KEY=a=b", "AWS_REGION=eu-west-1"];
+        assert_eq!(complete(&[]).expect("is there"), default);
+        assert_eq!(complete(&[("AWS_DEFAULT_REGION", "x")]).expect("is there"), default[..2]);
+        assert_eq!(
+            complete(&[("AWS_PROFILE", "work")]).expect("is there"),
+            [
+                "AWS_ACCESS_KEY_ID=two",
+                "AWS_SECRET_ACCESS_KEY=c",
+                "AWS_SESSION_TOKEN=d",
+                "AWS_REGION=us-east-2",
+                "AWS_ENDPOINT_URL=https://s3.acme.example"
+            ]
+        );
+        for (name, value) in [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SKIP_SIGNATURE", "true")] {
+            let said = complete(&[(name, value), ("AWS_PROFILE", "work")]);
+            assert_eq!(said.expect("is decided"), <[&str; 0]>::default());
+        }
+        // The machine may provide them.
+        assert_eq!(completed(&[], "", "").expect("is empty"), <[&str; 0]>::default());
+        for profile in ["sso", "absent"] {
+            let error = complete(&[("AWS_PROFILE", profile)]).expect_err("has no keys");
+            for part in [profile, "`[profile ", ".aws/credentials`", "export-credentials"] {
+                assert!(error.contains(part), "{error}");
+            }
+        }
+    }
 }

@@ -18,8 +18,8 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::bucket::{Bucket, credentials_hint};
 use crate::connect::CredentialsNotProvided;
+use crate::{Bucket, credentials_hint};
 
 /// The buckets of a run, each of which is opened when it is first needed.
 pub struct Buckets {
