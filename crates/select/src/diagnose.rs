@@ -16,7 +16,6 @@ use crate::node::{Edge, Node, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::search::{self, Proof, STEPS_WITHOUT_PROGRESS, Verdict};
-use crate::supply;
 use crate::universe::{Requirement, Unavailable};
 use crate::world::World;
 use crate::world::stand_ins;
@@ -48,7 +47,7 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
     conflict.add_facts(overridden(world, &nodes));
     for node in nodes {
         conflict.replacements.extend(stand_ins::replacement_clash(world, node, &groups));
-        conflict.capabilities.extend(supply::capability_clash(
+        conflict.capabilities.extend(clash::capability_clash(
             world,
             node,
             &left_over(node, &groups),
@@ -203,7 +202,7 @@ fn tell(
     if let Some(facts) = stand_ins::fact_of_replacement(world, group) {
         return Ok(facts);
     }
-    if let Some(facts) = supply::fact_of_supply(world, group) {
+    if let Some(facts) = clash::fact_of_supply(world, group) {
         return Ok(facts);
     }
     let GraphLink { from, to, .. } = group[0];

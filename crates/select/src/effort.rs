@@ -1,14 +1,15 @@
-//! Counts the cost of searching, in steps that are the same on every machine, so that a search can be
-//! stopped.
+//! Counts the cost of searching, in steps that are the same on every machine, so that a search can be stopped; and what is said
+//! of a search that was stopped before its end.
 //!
-//! A step is a version that is chosen for a trial. The more a search has learned from conflicts, the more it
-//! looks at before each choice, so a choice then counts for more. This follows the real time of searches,
-//! short ones and endless ones alike, within a small factor. All searches of one world share one
-//! number of steps. Stopping is not done here.
+//! A step is a version that is chosen for a trial. The more a search has learned from conflicts, the more it looks at before each
+//! choice, so a choice then counts for more. This follows the real time of searches, short ones and endless ones alike, within a
+//! small factor. All searches of one world share one number of steps. Stopping is not done here.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
 
+use mu_manifest::reference::{Base, PackageId};
 use rustc_hash::FxHashMap;
 
 use crate::node::{Node, PackageIndex};
@@ -142,5 +143,37 @@ impl Budget {
             *counts.entry(place).or_default() += count;
         }
         counts.into_iter().map(|(place, count)| (Reverse(count), place)).collect()
+    }
+}
+
+/// More packages than this are not named.
+pub(super) const NAMED: usize = 5;
+
+/// What is known about a search that exceeded its steps: whether versions fit together is unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// How many steps it was allowed.
+    pub steps: usize,
+    /// The packages that it came back to most often, those first.
+    pub packages: Vec<PackageId>,
+    /// How many others it came back to.
+    pub others: usize,
+    /// The default base, which names leave out where they can.
+    pub base: Base,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.packages.iter().map(|id| id.short(&self.base).to_owned());
+        let mut names: Vec<String> = names.collect();
+        if self.others > 0 {
+            names.push(format!("{} other packages", self.others));
+        }
+        if !names.is_empty() {
+            let last = names.pop().unwrap_or_default();
+            let and = if names.is_empty() { "" } else { " and " };
+            writeln!(formatter, "most conflicts were about {}{and}{last}", names.join(", "))?;
+        }
+        formatter.write_str("whether any versions fit together is not known")
     }
 }

@@ -22,9 +22,9 @@ mod core;
 mod diagnose;
 mod effort;
 mod explain;
-mod fewest;
 mod filters;
 mod fold;
+mod improve;
 mod minimal;
 mod namers;
 mod newer;
@@ -32,24 +32,21 @@ mod node;
 mod outcome;
 mod plan;
 mod positions;
-mod raise;
 pub mod releases;
 mod request;
 mod search;
 mod selection;
 mod strategies;
-mod strategy;
-mod supply;
 mod trial;
-mod unfinished;
 mod universe;
 mod upgrades;
-mod way_out;
 mod ways_out;
 mod world;
 
-pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
-pub use effort::{STEPS, Statistics};
+pub use conflict::{
+    Ask, CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer, WayOut,
+};
+pub use effort::{STEPS, Statistics, Unfinished};
 pub use filters::{Passed, Rejection, incompatibilities};
 pub use fold::{FoldedVersions, VersionRun};
 pub use newer::{Ceiling, Newer, Obstacle, RequirementByRequirer};
@@ -61,11 +58,8 @@ pub use request::{
 pub use selection::{
     Chosen, Demand, Demanded, Failure, Origin, Replaced, RootOrPackage, Selection, SelectionWarning,
 };
-pub use strategies::{Highest, Minimal, Resolution, strategy_named};
-pub use strategy::Strategy;
-pub use unfinished::Unfinished;
+pub use strategies::{Highest, Minimal, Resolution, Strategy, strategy_named};
 pub use universe::{Candidate, GraphLevel, Requirement, Revision, Unavailable, Universe, Untagged};
-pub use way_out::{Ask, WayOut};
 
 #[cfg(test)]
 mod tests;

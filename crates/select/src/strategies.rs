@@ -1,8 +1,9 @@
-//! The strategies, and which of them the settings name.
+//! The strategies: the interface of all, the two that there are, and which of them the settings name. Commands know only
+//! [`Strategy`], and no strategy behind it.
 //!
-//! The default one is [`Highest`]: the newest versions that fit together, found by a complete search. Its state is the lock: a locked version stays as long as it fits, so no move changes a manifest. Without a
-//! lock, direct dependencies are raised after the search (`raise`), because the search first decides whatever
-//! conflicts most, direct or not.
+//! The default one is [`Highest`]: the newest versions that fit together, found by a complete search. Its state is the lock: a
+//! locked version stays as long as it fits, so no move changes a manifest. Without a lock, direct dependencies are raised after
+//! the search (`improve`), because the search first decides whatever conflicts most, direct or not.
 //!
 //! [`Minimal`] is described where its parts are, in `minimal`.
 
@@ -13,12 +14,11 @@ use crate::minimal::{moves, select};
 use crate::node::NodeKind;
 use crate::plan::spec_beginning_at;
 use crate::search::Verdict;
-use crate::strategy::Strategy;
 use crate::universe::{Requirement, Universe};
 use crate::world::{World, explore, look_ahead, unfinished};
 use crate::{
-    Change, Failure, Move, Selection, SelectionRequest, WayOut, core, diagnose, fewest, outcome,
-    raise, search, ways_out,
+    Change, Failure, Move, Selection, SelectionRequest, WayOut, core, diagnose, improve, outcome,
+    search, ways_out,
 };
 
 choice! {
@@ -87,8 +87,8 @@ pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
 
 /// The result of a search, after direct dependencies were raised and unneeded providers left out.
 fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
-    let chosen = raise::raise(world, chosen)?;
-    let chosen = fewest::fewest(world, chosen)?;
+    let chosen = improve::raise(world, chosen)?;
+    let chosen = improve::fewest(world, chosen)?;
     let packages = chosen.iter().filter_map(|(&node, &position)| {
         let is_package = matches!(world.kind(node), NodeKind::Versions(_));
         is_package.then_some((world.place(node)?, position))
@@ -148,4 +148,75 @@ impl Strategy for Minimal {
     ) -> Vec<WayOut> {
         ways_out::of_minimal(universe, request, failure)
     }
+}
+
+/// A way to choose versions, and to move them afterwards.
+pub trait Strategy {
+    /// Chooses versions so that every requirement is met.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to
+    /// tell could not be looked up, [`Failure::Unfinished`] when telling takes more steps than the settings
+    /// allow.
+    fn select(
+        &self,
+        universe: &dyn Universe,
+        request: &SelectionRequest,
+    ) -> Result<Selection, Failure>;
+
+    /// The requirements to write so that versions move; `None` if they stay the same, because the lock alone
+    /// says which versions are chosen.
+    ///
+    /// # Errors
+    ///
+    /// When the requirements cannot be met, when bounds forbid the move, or when something could not be
+    /// looked up.
+    fn plan(
+        &self,
+        _universe: &dyn Universe,
+        _request: &SelectionRequest,
+        _to: Move<'_>,
+    ) -> Result<Option<Change>, Failure> {
+        Ok(None)
+    }
+
+    /// What was selected for `change`, if its requirements are those of `request`, however they are listed.
+    fn planned(&self, _change: &Change, _request: &SelectionRequest) -> Option<Selection> {
+        None
+    }
+
+    /// The version that a new requirement without a version should start at; `None` if it can stay open, or
+    /// if no release meets it.
+    ///
+    /// # Errors
+    ///
+    /// When nothing meets it together with the other requirements, or when something could not be looked up.
+    fn beginning(
+        &self,
+        _universe: &dyn Universe,
+        _request: &SelectionRequest,
+        _wish: &Requirement,
+    ) -> Result<Option<VersionSpec>, Failure> {
+        Ok(None)
+    }
+
+    /// What to require after a pin is removed; `before` is the requirement before the pin.
+    fn unpinned(&self, before: Option<VersionSpec>, _pinned: &Version) -> Option<VersionSpec> {
+        before
+    }
+
+    /// Whether a lock that fits the requirements decides which versions are chosen. Otherwise only the
+    /// requirements do: then they also list indirect dependencies, and nothing ever moves to a newer version
+    /// by itself.
+    fn follows_lock(&self) -> bool;
+
+    /// What the user can do about a failure of `request`, the least invasive first, at most three. Each was
+    /// tried by selecting again. If that takes long, or something cannot be looked up, there are fewer.
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &SelectionRequest,
+        failure: &Failure,
+    ) -> Vec<WayOut>;
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diagnose;
 use crate::minimal::build::BuildList;
-use crate::minimal::{check, providers, replaced, smallest};
+use crate::minimal::{check, providers, replaced, select};
 use crate::node::{MajorLine, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
@@ -212,7 +212,7 @@ impl<'a> Trial<'a> {
         if self.is_minimal {
             return match self.build(roots)?.1 {
                 Some(conflict) if self.steps > 0 => {
-                    smallest::smallest_conflict(&mut self.world, conflict).map(Some)
+                    select::smallest_conflict(&mut self.world, conflict).map(Some)
                 }
                 _ => Ok(None),
             };

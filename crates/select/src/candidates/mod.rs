@@ -7,7 +7,6 @@
 
 mod channels;
 mod matching;
-mod named;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

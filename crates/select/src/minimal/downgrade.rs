@@ -13,10 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::build::{BuildList, By, Pick, is_higher};
-use crate::minimal::change::{Idle, draft, selected};
 use crate::minimal::check::{self, Flaw};
+use crate::minimal::moves::{Idle, draft, selected};
 use crate::minimal::requirements::required;
-use crate::minimal::{apart, providers, replaced};
+use crate::minimal::{facts, providers, replaced};
 use crate::node::MajorLine;
 use crate::releases::Position;
 use crate::universe::{Unavailable, Universe};
@@ -249,7 +249,7 @@ impl<'l> Downgrade<'l> {
         conflict: &Conflict,
     ) -> bool {
         let [clash, ..] = &conflict.capabilities[..] else {
-            let involved = apart::involved(conflict);
+            let involved = facts::involved(conflict);
             let because = |id: &PackageId| {
                 let other = involved.iter().find(|other| *other != id).unwrap_or(id);
                 Because::Conflicts(other.clone())

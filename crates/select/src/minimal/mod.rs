@@ -5,16 +5,12 @@
 //! Upper bounds choose nothing; they are checked at the end. Requirements are the only state, so a move is a
 //! change of requirements (`moves`).
 
-mod apart;
 pub(super) mod build;
-mod change;
 pub(super) mod check;
 mod downgrade;
 mod facts;
 pub(super) mod moves;
 pub(super) mod providers;
-mod provision;
 pub(super) mod replaced;
 pub(super) mod requirements;
 pub(super) mod select;
-pub(super) mod smallest;

@@ -12,8 +12,8 @@ use pubgrub::VersionSet as _;
 use crate::Failure;
 use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::build::{Addition, BuildList, By, Pick, Visit, is_higher};
-use crate::minimal::provision::{self, Missing};
-use crate::minimal::{apart, check, replaced};
+use crate::minimal::facts::Missing;
+use crate::minimal::{check, facts, replaced};
 use crate::node::{CapabilityIndex, MajorLine, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
@@ -83,7 +83,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
         let place = world.packages.place(id);
         place.is_some_and(|place| world.packages.capabilities.is_provider(place))
     };
-    let opposed = apart::involved(conflict).into_iter();
+    let opposed = facts::involved(conflict).into_iter();
     let mut listed: Vec<PackageId> = opposed.filter(|id| is_listed(id) && provides(id)).collect();
     for doubled in conflict.capabilities.iter().filter(|clash| clash.is_provided) {
         let provides = |id: &PackageId| {
@@ -164,7 +164,7 @@ fn within(
     }
     let Some(missing) = missing(world, &list)? else {
         let is_fine =
-            provision::doubled(world, &list)?.is_none() && apart::conflict(world, &list)?.is_none();
+            facts::doubled(world, &list)?.is_none() && facts::conflict(world, &list)?.is_none();
         return Ok(is_fine.then_some(list));
     };
     // Something is missing, and no further provider may be added.
@@ -185,9 +185,9 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
         return Err(Failure::Conflict(Box::new(conflict)));
     }
     let Some(missing) = missing(world, &list)? else {
-        return match provision::doubled(world, &list)? {
+        return match facts::doubled(world, &list)? {
             Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
-            None => match apart::conflict(world, &list)? {
+            None => match facts::conflict(world, &list)? {
                 Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
                 None => Ok(list),
             },
@@ -210,8 +210,8 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
             return Err(Failure::Unfinished(Box::new(unfinished(world))));
         }
     }
-    let mut all = all.unwrap_or_else(|| Box::new(provision::unprovided(world, &list, &missing)));
-    provision::add_passed(world, &list, missing.capability, &candidates, &mut all);
+    let mut all = all.unwrap_or_else(|| Box::new(facts::unprovided(world, &list, &missing)));
+    facts::add_passed(world, &list, missing.capability, &candidates, &mut all);
     Err(Failure::Conflict(all))
 }
 

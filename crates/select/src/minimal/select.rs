@@ -1,15 +1,21 @@
-//! Turns a build list into a selection.
+//! Turns a build list into a selection, or else into the smallest conflict: leaves out the requirements of roots, one after the
+//! other, as long as the rest still fails.
+
+use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::build::{self, BuildList};
-use crate::minimal::{providers, smallest};
+use crate::minimal::providers;
 use crate::node::{Node, NodeKind, RequirementIndex};
 use crate::outcome::{self, Claim};
 use crate::releases::Position;
 use crate::universe::{Unavailable, Universe};
-use crate::world::World;
-use crate::{Failure, InstalledVersion, Majors, RootOrPackage, Selection, SelectionRequest};
+use crate::world::{OwnRequires, World};
+use crate::{
+    Failure, InstalledVersion, Majors, RootOrPackage, RootRequirer, Selection, SelectionRequest,
+};
 
 /// The lowest versions that meet everything reachable; fails with the smallest conflict.
 pub(crate) fn select_lowest(
@@ -20,7 +26,7 @@ pub(crate) fn select_lowest(
     let mut world = World::new(universe, &request).without_narrowing_upgrades();
     let list = match providers::complete_providers(&mut world, &[]) {
         Err(Failure::Conflict(conflict)) => {
-            let smallest = smallest::smallest_conflict(&mut world, *conflict)?;
+            let smallest = smallest_conflict(&mut world, *conflict)?;
             return Err(Failure::Conflict(Box::new(smallest)));
         }
         result => result?,
@@ -95,4 +101,62 @@ fn choices(
         }
     }
     Ok(choices)
+}
+
+/// The conflict `conflict`, or another one, from fewer requirements of the roots: without any one of them,
+/// the rest could be met.
+pub(crate) fn smallest_conflict(
+    world: &mut World<'_>,
+    conflict: Conflict,
+) -> Result<Conflict, Unavailable> {
+    let mut smallest = conflict;
+    let mut needed: usize = 0;
+    loop {
+        let mut roots = named(world, &smallest);
+        let mut required = named_capabilities(world, &smallest);
+        if let Some(capability) = needed.checked_sub(roots.len()) {
+            let Some(name) = required.keys().nth(capability).cloned() else { return Ok(smallest) };
+            required.remove(&name);
+        } else {
+            roots.remove(needed);
+        }
+        world.ask(roots);
+        world.own_requires = Cow::Owned(required);
+        match providers::complete_providers(world, &[]) {
+            Err(Failure::Conflict(smaller)) => (smallest, needed) = (*smaller, 0),
+            // If a trial takes too long, the requirement counts as needed.
+            Ok(_) | Err(Failure::Unfinished(_)) => needed += 1,
+            Err(Failure::Unavailable(error)) => return Err(error),
+        }
+    }
+}
+
+/// The capabilities in a conflict that the workspace's own packages require.
+fn named_capabilities(world: &World<'_>, conflict: &Conflict) -> OwnRequires {
+    let mut required = world.request().own.requires.clone();
+    required.retain(|name, _| {
+        conflict.facts.iter().any(|fact| {
+            matches!(fact, Fact::RequiresCapability { by: Requirer::Roots(_), capability } if capability == name)
+        })
+    });
+    required
+}
+
+/// The requirements of roots that a conflict names, each alone.
+fn named(world: &World<'_>, conflict: &Conflict) -> Vec<RootRequirer> {
+    let mut named: Vec<RootRequirer> = Vec::new();
+    for fact in &conflict.facts {
+        let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+        let roots = world.request().roots.iter().filter(|root| names.contains(&root.by));
+        for (by, requirement) in
+            roots.flat_map(|root| root.requirements.iter().map(|one| (&root.by, one)))
+        {
+            let alone = RootRequirer { by: by.clone(), requirements: vec![requirement.clone()] };
+            let is_named = requirement.id == *id && asked.contains(&requirement.to_string());
+            if is_named && !named.contains(&alone) {
+                named.push(alone);
+            }
+        }
+    }
+    named
 }

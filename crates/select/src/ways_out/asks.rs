@@ -4,11 +4,11 @@ use mu_manifest::reference::VersionSpec;
 use pubgrub::VersionSet as _;
 
 use crate::clash::three_numbers;
+use crate::conflict::Ask;
 use crate::minimal::requirements::{compatible, spec_with_minimum};
 use crate::node::PackageIndex;
 use crate::releases::Position;
 use crate::universe::{Requirement, Unavailable};
-use crate::way_out::Ask;
 use crate::world::World;
 use crate::{RootRequirer, SelectionRequest};
 

@@ -5,7 +5,7 @@ use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet as _;
 
 use crate::SelectionRequest;
-use crate::conflict::{Conflict, Fact, Requirer};
+use crate::conflict::{Ask, Conflict, Fact, Requirer, WayOut};
 use crate::minimal::build::{BuildList, lowest_candidate};
 use crate::minimal::requirements::spec_with_minimum;
 use crate::node::PackageIndex;
@@ -14,7 +14,6 @@ use crate::releases::Position;
 use crate::search::Verdict;
 use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable};
-use crate::way_out::{Ask, WayOut};
 use crate::ways_out::asks::Goal;
 use crate::ways_out::{Finder, wishes};
 

@@ -7,7 +7,6 @@
 
 mod asks;
 mod minimal;
-mod provision;
 mod reach;
 mod rules;
 mod unfinished;
@@ -19,7 +18,7 @@ use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet;
 
 use crate::candidates::Candidates;
-use crate::conflict::{Conflict, Fact, Requirer};
+use crate::conflict::{Ask, Conflict, Fact, Requirer, WayOut};
 use crate::minimal::select::without_lock;
 use crate::node::PackageIndex;
 use crate::positions::PositionSet;
@@ -27,7 +26,6 @@ use crate::releases::Position;
 use crate::search::Verdict;
 use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable, Universe};
-use crate::way_out::{Ask, WayOut};
 use crate::{Failure, RootRequirer, SelectionRequest, clash};
 
 use self::asks::{Goal, with};

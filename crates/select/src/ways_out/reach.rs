@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet as _;
 
+use crate::conflict::Ask;
 use crate::node::{Node, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::search::{Proof, Verdict};
 use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable};
-use crate::way_out::Ask;
 use crate::ways_out::asks::Goal;
 use crate::ways_out::{WISHES, others};
 use crate::world::World;

@@ -1,14 +1,17 @@
-//! Ways out that change no requirement: settings that could be dropped, and versions that could be forced;
-//! and two steps if one is not enough, of which the first drops such a rule.
+//! Ways out that change no requirement: settings that could be dropped, and versions that could be forced; and two steps if one
+//! is not enough, of which the first drops such a rule. And ways out of conflicts about capabilities, and of packages that
+//! conflict: require a package that provides what is missing, or drop one of those that conflict, that provide the same, or that
+//! require what nothing provides.
 
 use std::collections::BTreeSet;
 
 use mu_manifest::reference::{PackageId, Version, VersionSpec};
 
-use crate::conflict::{Clash, Conflict, Fact, ReplacementClash, Requirer};
+use crate::conflict::{Ask, Clash, Conflict, Fact, ReplacementClash, Requirer, WayOut};
 use crate::filters::Rejection;
+use crate::minimal::requirements::compatible;
+use crate::search::Verdict;
 use crate::universe::{Requirement, Unavailable};
-use crate::way_out::{Ask, WayOut};
 use crate::ways_out::asks::with;
 use crate::ways_out::{Finder, MOST, fewest_first, others};
 use crate::world::World;
@@ -243,7 +246,7 @@ impl Finder<'_> {
     }
 
     /// Adds a way out, if it works.
-    pub(super) fn try_step(&mut self, way_out: Option<WayOut>) -> Result<(), Unavailable> {
+    fn try_step(&mut self, way_out: Option<WayOut>) -> Result<(), Unavailable> {
         if let Some(way_out) = way_out
             && !self.is_done()
             && self.holds(&taking(self.request, &way_out))?
@@ -352,4 +355,55 @@ pub(super) fn taking(request: &SelectionRequest, way_out: &WayOut) -> SelectionR
         WayOut::Highest | WayOut::Minimal => {}
     }
     request
+}
+
+impl Finder<'_> {
+    /// Tries to require packages that provide something, and that count only if they are required.
+    pub(super) fn provide(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        let requirer = conflict.facts.iter().find_map(|fact| match fact {
+            Fact::RequiresCapability { by: Requirer::Roots(names), .. }
+            | Fact::Requires { by: Requirer::Roots(names), .. } => names.first(),
+            _ => None,
+        });
+        let Some(by) = requirer else { return Ok(()) };
+        for fact in &conflict.facts {
+            let Fact::OnlyWhereAsked { id } = fact else { continue };
+            if self.is_done() {
+                return Ok(());
+            }
+            let any = Requirement::new(id.clone(), VersionSpec::Latest);
+            let ask =
+                |to: Requirement, version: String| Ask { by: by.clone(), from: None, to, version };
+            let roots = with(self.request, &[ask(any.clone(), String::new())]);
+            let Verdict::Chosen(choices) = self.trial.search(roots, &[])? else { continue };
+            let Some((place, position)) = self.trial.chosen(&choices, &any)? else { continue };
+            let package = self.trial.world.package(place);
+            let to = Requirement::new(id.clone(), compatible(package, position));
+            let asks = vec![ask(to, package.candidate_label(position))];
+            self.try_step(Some(WayOut::Ask(asks)))?;
+        }
+        Ok(())
+    }
+
+    /// Tries to drop each of the packages that `wishes` are about.
+    pub(super) fn try_dropping(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        let is_about_presence = |fact: &Fact| {
+            matches!(
+                fact,
+                Fact::RequiresCapability { .. } | Fact::Provides { .. } | Fact::Conflicts { .. }
+            )
+        };
+        if !conflict.facts.iter().any(is_about_presence) {
+            return Ok(());
+        }
+        let mut tried: BTreeSet<&PackageId> = BTreeSet::new();
+        for wish in wishes {
+            if tried.insert(&wish.id) {
+                self.try_step(Some(WayOut::GiveUp(wish.id.clone())))?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -5,13 +5,13 @@ use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet as _;
 
 use crate::SelectionRequest;
+use crate::conflict::{Ask, WayOut};
+use crate::effort::Unfinished;
 use crate::minimal::build::BuildList;
 use crate::minimal::select::without_lock;
 use crate::search::Verdict;
 use crate::trial::Trial;
-use crate::unfinished::Unfinished;
 use crate::universe::{Requirement, Unavailable, Universe};
-use crate::way_out::{Ask, WayOut};
 use crate::ways_out::asks::with;
 
 /// All trials together may take this fraction (1/n) of the steps of the search.

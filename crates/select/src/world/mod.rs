@@ -1,19 +1,17 @@
 //! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become.
 //!
-//! It grows on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that
-//! are not packages (the root, one major of a package, the choice among majors, a capability) turn every rule
-//! into an edge from a candidate to a set of candidates, so strategies need to know no rules. What is known
-//! of packages is [`Packages`].
+//! It grows on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that are not packages (the
+//! root, one major of a package, the choice among majors, a capability) turn every rule into an edge from a candidate to a set of
+//! candidates, so strategies need to know no rules. The root has the requirements from outside; a search can be limited to some
+//! of them, or to something else. What is known of packages is [`Packages`].
 
 mod capabilities;
 mod explore;
-mod needs;
 mod nodes;
 mod packages;
 mod presence;
 mod providing;
 mod replacements;
-mod root;
 pub(super) mod stand_ins;
 
 use std::borrow::Cow;
@@ -26,19 +24,18 @@ use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
-use crate::effort::STEPS;
+use crate::effort::{NAMED, STEPS, Unfinished};
 use crate::namers::{Namer, Namers, Topic};
 use crate::node::{Edge, MajorLine, Node, NodeKind, PackageIndex, RequirementIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
-use crate::unfinished::{NAMED, Unfinished};
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::{Majors, RootRequirer, SelectionRequest};
 
 pub(super) use self::capabilities::{CapabilityProvider, ChosenPackage};
 pub(super) use self::explore::{explore, look_ahead};
-pub(super) use self::needs::RequirementSet;
 use self::nodes::Nodes;
+pub(super) use self::nodes::RequirementSet;
 pub(super) use self::packages::Packages;
 use self::presence::Presence;
 pub(super) use self::presence::is_opponent;
@@ -422,4 +419,81 @@ pub(super) fn unfinished(world: &World<'_>) -> Unfinished {
     let packages = packages.into_iter().take(NAMED).map(|(_, id)| id.clone()).collect();
     let base = world.request().settings.base.clone();
     Unfinished { steps: world.budget.most, packages, others, base }
+}
+
+impl World<'_> {
+    /// Changes the requirements from outside; everything that was read stays.
+    pub(crate) fn ask(&mut self, roots: Vec<RootRequirer>) {
+        // If the old roots named a revision, edges say that it needs no other namer. That may be wrong now.
+        if self.namers.forget(Node::GRAPH_ROOT) {
+            self.edges.clear();
+        }
+        self.roots = Cow::Owned(roots);
+        self.narrowed_root = None;
+        self.raised.clear();
+    }
+
+    /// Whether something outside the graph requires the package of `node`.
+    pub(crate) fn is_directly_required(&self, node: Node) -> bool {
+        self.place(node).is_some_and(|place| self.direct.contains(&self.package(place).id))
+    }
+
+    /// What the root needs, narrowed or not.
+    fn edges_of_root(&mut self) -> Result<Vec<Edge>, Unavailable> {
+        if let Some(edges) = self.narrowed_root.clone() {
+            // Nothing else has to require what the root was narrowed to.
+            for edge in &edges {
+                if self.notes_askers
+                    && let Some(place) = self.place(edge.node)
+                {
+                    self.note_namer(Topic::Package(place), Namer::by_name(Node::GRAPH_ROOT), 0);
+                }
+            }
+            return Ok(edges);
+        }
+        let roots = self.roots.clone();
+        let required = roots.iter().flat_map(|root| &root.requirements);
+        // First requirements, then capabilities, then conflicts, each sorted: the order in which members are read
+        // changes nothing.
+        let required = required.map(|requirement| self.packages.need_for(requirement)).collect();
+        let mut edges = self.edges_of(required, Node::GRAPH_ROOT, 0)?;
+        edges.extend(self.edges_of_own()?);
+        edges.extend(self.presence().edges_apart_of_own());
+        Ok(edges)
+    }
+
+    /// Everything that the root needs; forgets what it was narrowed to.
+    pub(crate) fn root_edges(&mut self) -> Result<Vec<Edge>, Unavailable> {
+        self.narrowed_root = None;
+        self.edges_of_root()
+    }
+
+    /// Makes the root need some of what it needs, and nothing else.
+    pub(crate) fn narrow_root(&mut self, edges: Vec<Edge>) {
+        // A package that the root no longer leads to is not required by it, so it may be needed only for what it
+        // provides. Revisions that the root named stay named: a narrowed root chooses among what the whole root allows.
+        let places = edges.iter().filter_map(|edge| self.place(edge.node)).collect();
+        if self.namers.forget_packages_but(Node::GRAPH_ROOT, &places) {
+            self.edges.clear();
+        }
+        self.narrowed_root = Some(edges);
+    }
+
+    /// Makes the root need one of several edges, in addition to what it was narrowed to.
+    pub(crate) fn demand_one_of(&mut self, edges: Vec<Edge>) {
+        let set = PositionSet::position_range(0, edges.len() as Position);
+        let node = self.node(NodeKind::EdgeChoice);
+        // What was narrowed, and one of these: `Root` → `EdgeChoice {0, 1}`, whose candidate 0 → the first edge, 1 →
+        // the second. The search decides these nodes first (`Turn::Raised`): otherwise it would build a whole answer
+        // before it notices that nothing is raised in it.
+        self.raised = edges.iter().map(|edge| (edge.node, edge.set.clone())).collect();
+        self.one_of = edges;
+        self.narrowed_root.get_or_insert_default().push(Edge { node, set });
+    }
+
+    /// Whether `set` is what one of the edges that the root needs leaves of `node`, or the choice among them.
+    pub(crate) fn is_raised(&self, node: Node, set: &PositionSet) -> bool {
+        *self.kind(node) == NodeKind::EdgeChoice
+            || self.raised.get(&node).is_some_and(|raised| set.subset_of(raised))
+    }
 }

@@ -12,7 +12,7 @@ use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::capabilities::Capabilities;
-use super::needs::{KnownRequirements, RequirementMeaning};
+use super::nodes::{KnownRequirements, RequirementMeaning};
 use super::replacements::Replacements;
 use crate::candidates::{Candidates, Inquiry, Known};
 use crate::node::{PackageIndex, RequirementIndex};
