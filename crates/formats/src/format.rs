@@ -1,7 +1,11 @@
-//! What every format has in common: its reader, the reader's input, and its answer. Of some manifests (`Unedited`), mu reads the dependencies
-//! and does not edit them.
+//! What every format has in common: its reader, the reader's input (the files of a package, wherever they are: a folder's, a Git
+//! tree's, an archive's), its answer, and how a package of the format is stored in an OCI registry. Of some manifests
+//! (`Unedited`), mu reads the dependencies and does not edit them.
+//!
+//! Registries do not know formats: media types and annotations show which format an artifact has, and where its files and its
+//! manifest are. The provider requests them from the registry.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,11 +15,9 @@ use mu_manifest::reference::Name;
 use mu_manifest::source::{New, SourceError, TextProblem};
 use mu_provider::{Dependency, Release};
 
-use crate::aliases::HelmRepositoryAliases;
-use crate::artifact::Artifact;
-use crate::error::FormatError;
-use crate::files::Texts;
+use crate::error::{Fault, FormatError};
 use crate::manifest::manifest;
+use crate::user_files::HelmRepositoryAliases;
 
 /// The `format` in a hub's index for a package that was copied from a Git commit or another place, if that gives the
 /// name and version instead of a manifest in it.
@@ -218,4 +220,114 @@ impl Unedited {
             None => "change it there".to_owned(),
         })
     }
+}
+
+/// Files that are in memory, by their names.
+#[derive(Debug, Clone, Default)]
+pub struct Texts(pub BTreeMap<String, String>);
+
+impl Texts {
+    /// The text of a file at the package's top; `None` if it is not there.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The text of a file at the package's top that makes it a package.
+    pub(crate) fn manifest(&self, name: &str) -> Result<&str, FormatError> {
+        let missing = || Fault::new(0..0, format!("there is no `{name}`"));
+        self.text(name).ok_or_else(|| FormatError::new(name, "", missing()))
+    }
+
+    /// What `read` makes of a file at the package's top that makes it a package.
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Result<T, FormatError> {
+        let text = self.manifest(name)?;
+        read(text).map_err(|fault| FormatError::new(name, text, fault))
+    }
+}
+
+/// How packages of a format lie in OCI registries.
+#[derive(Debug, Clone, Copy)]
+pub struct Artifact {
+    /// Finds the package in a registry's manifest; `None` if it does not have this format. Otherwise returns
+    /// which layer has the files, counted from 0, or why none has.
+    pub find: fn(&ArtifactManifest<'_>) -> Option<Result<usize, String>>,
+    /// The label in an image's config that marks its layer, by the part before the layer's digest, and its value: builders of
+    /// images drop the annotations of layers, and keep labels. If there is no label either, the last layer with a manifest counts.
+    pub label: Option<(&'static str, &'static str)>,
+    /// Whether the config is the package's manifest, as JSON; otherwise it is a file in the layer.
+    pub in_config: bool,
+    /// Whether the files are in one folder with any name.
+    pub in_folder: bool,
+    /// The media type of the layer with the signed statement of its author about the archive, if its tool keeps one there.
+    pub provenance: Option<&'static str>,
+    /// Which of its files `pushed` looks into.
+    pub looks_into: fn(&str) -> bool,
+    /// What its tool makes of an archive when it pushes that.
+    pub pushed: fn(&Archived<'_>) -> Result<Pushed, FormatError>,
+}
+
+/// An archive that the tool of a format has made, and what is known of its package.
+#[derive(Debug, Clone, Copy)]
+pub struct Archived<'a> {
+    /// The last segment of its name.
+    pub name: &'a str,
+    /// Its version, as it is listed.
+    pub version: &'a str,
+    /// When it was made, if that is known.
+    pub created: Option<&'a str>,
+    /// Its digest, and that of the tar in it.
+    pub digests: [&'a str; 2],
+    /// Whether it is compressed.
+    pub is_compressed: bool,
+    /// Those of its files that [`Artifact::looks_into`].
+    pub files: &'a BTreeMap<String, Vec<u8>>,
+}
+
+impl Archived<'_> {
+    /// Its files as texts.
+    pub(crate) fn texts(&self) -> Texts {
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        Texts(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
+    }
+}
+
+/// An archive as an artifact in a registry: what there is beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pushed {
+    /// The version that is its tag.
+    pub version: String,
+    /// The type of the artifact, if it is said.
+    pub artifact_type: Option<&'static str>,
+    /// The media type of its config, and the config.
+    pub config: (&'static str, Vec<u8>),
+    /// The media type of its archive, and what is said of that.
+    pub layer: (&'static str, BTreeMap<String, String>),
+    /// The annotations of its manifest.
+    pub annotations: BTreeMap<String, String>,
+    /// What the artifact of its author may have had that is not in the archive.
+    pub lacks: Option<&'static str>,
+}
+
+/// A registry's manifest, as far as formats look at it.
+#[derive(Debug, Clone, Default)]
+pub struct ArtifactManifest<'a> {
+    /// The media type of its config.
+    pub config: &'a str,
+    /// Its annotations.
+    pub annotations: BTreeMap<&'a str, &'a str>,
+    /// Its layers.
+    pub layers: Vec<Layer<'a>>,
+}
+
+/// A layer of an image.
+#[derive(Debug, Clone, Default)]
+pub struct Layer<'a> {
+    /// Its media type.
+    pub media_type: &'a str,
+    /// Its annotations.
+    pub annotations: BTreeMap<&'a str, &'a str>,
 }

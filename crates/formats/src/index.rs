@@ -18,8 +18,7 @@ use crate::error::{Fault, FormatError};
 use crate::manifest::version_of;
 use crate::node::Node;
 use crate::reader::{Key, Reader, is_nothing};
-use crate::shape::{Shape, grouped};
-use crate::unknown::Unknown;
+use crate::shape::{Shape, Unknown, grouped};
 
 /// The key of an index with what it lists.
 const ENTRIES: &str = "entries";

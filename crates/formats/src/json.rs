@@ -9,8 +9,7 @@ use serde_json::Number;
 
 use crate::error::Fault;
 use crate::node::{Entry, Kind, MapEntries, Node};
-use crate::shape::{Shape, Under, Values};
-use crate::unknown::Unknown;
+use crate::shape::{Shape, Under, Unknown, Values};
 
 /// A value of JSON.
 pub(crate) struct JsonValue<'t> {

@@ -11,11 +11,8 @@
 // Text that others wrote must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
-mod aliases;
-mod artifact;
 pub mod crossplane;
 mod error;
-mod files;
 mod format;
 pub mod helm;
 mod index;
@@ -29,24 +26,21 @@ mod made_files;
 mod manifest;
 mod node;
 pub mod olm;
-mod passwords;
-#[cfg(test)]
-mod published_keys;
 mod range;
 mod reader;
 mod repeat;
 mod shape;
-mod unknown;
+mod user_files;
 
-pub use self::aliases::{Guarded, HelmRepositoryAliases, check_repositories};
-pub use self::artifact::{Archived, Artifact, ArtifactManifest, Layer, Pushed};
 pub use self::error::FormatError;
-pub use self::files::Texts;
-pub use self::format::{Format, GIT, Package, Place, Reading};
+pub use self::format::{
+    Archived, Artifact, ArtifactManifest, Format, GIT, Layer, Package, Place, Pushed, Reading,
+    Texts,
+};
 pub use self::index::Index;
 pub use self::manifest::{as_listed, manifest, same_version, version_of};
-pub use self::passwords::check_passwords;
 pub use self::range::{Rewritten, rewritten};
+pub use self::user_files::{Guarded, HelmRepositoryAliases, check_passwords, check_repositories};
 pub use crate::index::catalog_line;
 
 /// The formats, in order of precedence of their manifests.

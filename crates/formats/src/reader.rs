@@ -11,8 +11,7 @@ use serde_yaml::granit_parser::{self as yaml, Event, Parser, ScalarStyle, Span, 
 use crate::error::Fault;
 use crate::node::{self, Entry, Kind, MapEntries, Node};
 use crate::repeat::{Found, Repeats};
-use crate::shape::{Shape, Under, Values};
-use crate::unknown::Unknown;
+use crate::shape::{Shape, Under, Unknown, Values};
 
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;

@@ -9,7 +9,6 @@
 //! `add_kinds` says which kinds a package brings with it: those of its custom resources, and of the composite ones that it defines.
 
 mod dependency;
-mod edit;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,16 +17,16 @@ use mu_manifest::{Capability, unversioned};
 use mu_provider::{Maintainer, Release};
 use serde_json::json;
 
-use crate::artifact::{Archived, Artifact, ArtifactManifest, Pushed};
 use crate::error::{Fault, FormatError};
-use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading, Seen, once};
+use crate::format::{
+    Archived, Artifact, ArtifactManifest, Format, Package, Place, Pushed, Reading, Seen, Texts,
+    once,
+};
 use crate::node::{NOTHING, Node};
 use crate::range::rewritten;
 use crate::reader::Reader;
 use crate::shape::Shape::{self, List, Map, Open, Shown, Text, Unused};
-use crate::shape::TEXTS;
-use crate::unknown::Unknown;
+use crate::shape::{TEXTS, Unknown};
 
 /// The format of packages as their authors write them.
 pub const FORMAT: Format = Format {
@@ -39,7 +38,7 @@ pub const FORMAT: Format = Format {
     folder: None,
     is_named: false,
     is_one: Some(is_authored),
-    dialect: |_| Arc::new(edit::Packages),
+    dialect: |_| Arc::new(dependency::Packages),
     place_of_word: None,
     packed_by: "`crossplane xpkg build` makes its package, and `crossplane xpkg push` publishes it",
     artifact: None,

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::chart::{self, CHART, REQUIREMENTS};
 
 use super::lock;
-use crate::artifact::{Archived, Artifact, ArtifactManifest, Pushed};
 use crate::error::{Fault, FormatError};
+use crate::format::{Archived, Artifact, ArtifactManifest, Pushed};
 use crate::node::Node;
 use crate::reader;
 use crate::shape::Shape::All;
@@ -174,7 +174,7 @@ fn find(image: &ArtifactManifest<'_>) -> Option<Result<usize, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Texts;
+    use crate::format::Texts;
 
     fn of(files: &[(&str, &str)]) -> Pushed {
         let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));

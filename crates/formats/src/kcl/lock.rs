@@ -15,10 +15,9 @@ use sha2::{Digest as _, Sha256};
 use super::dependency::{self, Entry, VersionKey};
 use super::{MODULE, REGISTRY, parse};
 use crate::error::FormatError;
-use crate::files::Texts;
-use crate::format::Reading;
+use crate::format::{Reading, Texts};
 use crate::shape::Shape::{self, Each, Map, Text, Unused};
-use crate::unknown::Unknown;
+use crate::shape::Unknown;
 
 /// The file.
 pub const LOCK: &str = "kcl.mod.lock";

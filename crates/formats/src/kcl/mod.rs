@@ -19,14 +19,13 @@ use toml_edit::{Document, Item};
 pub use self::lock::{
     LOCK, Locked, ModuleRequirement, Origin, folders, is_summed, lock, locked, needs, sum,
 };
-use crate::artifact::{Archived, Artifact, ArtifactManifest, Pushed};
 
 use crate::error::{Fault, FormatError};
-use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading};
-use crate::shape::SHOWN;
+use crate::format::{
+    Archived, Artifact, ArtifactManifest, Format, Package, Place, Pushed, Reading, Texts,
+};
 use crate::shape::Shape::{self, Each, Map, Text, Unused};
-use crate::unknown::Unknown;
+use crate::shape::{SHOWN, Unknown};
 
 /// The format of KCL's modules.
 pub const FORMAT: Format = Format {

@@ -10,9 +10,8 @@ use mu_manifest::reference::{Reference, Version, VersionSpec};
 use mu_provider::{Dependency, DetailedDependency, Release};
 
 use crate::error::{Fault, FormatError};
-use crate::files::Texts;
-use crate::format::Unedited;
 use crate::format::{Format, Package, Place, Reading, Seen, check_name_segment};
+use crate::format::{Texts, Unedited};
 use crate::node::{Node, PEOPLE};
 use crate::reader;
 

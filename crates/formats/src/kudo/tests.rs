@@ -3,8 +3,7 @@
 use mu_provider::{Dependency, Release, Yanked};
 
 use super::{OPERATOR, completed, index, is_operator, read};
-use crate::files::Texts;
-use crate::format::{Package, Reading};
+use crate::format::{Package, Reading, Texts};
 use crate::manifest;
 
 const KAFKA: &str = r#"apiVersion: kudo.dev/v1beta1

@@ -10,19 +10,16 @@ use std::collections::BTreeSet;
 use mu_manifest::reference::Version;
 use mu_provider::Release;
 
-use super::csv::{Csv, KIND};
 use super::document::{self, RESOURCE, list, text};
-use super::edges::{BundleVersions, Entry, upgrades, version_in};
-use super::properties;
+use super::properties::{self, Csv, KIND};
+use super::range::{BundleVersions, Entry, upgrades, version_in};
 use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES_FILE};
 use crate::error::{Fault, FormatError};
-use crate::files::Texts;
-use crate::format::{Package, Place, Reading, check_name_segment, once, unique};
-use crate::json;
+use crate::format::{Package, Place, Reading, Texts, check_name_segment, once, unique};
 use crate::node::{Kind, NOTHING, Node};
 use crate::shape::Shape::{self, Map, Prefixed, Text, Unused};
-use crate::shape::Values;
-use crate::unknown::{self, Unknown};
+use crate::shape::{Unknown, Values};
+use crate::{json, shape};
 
 /// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
@@ -103,7 +100,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     }
     unique(&mut release);
     release.unknown.extend(passed.all);
-    unknown::told_once(&mut release.unknown);
+    shape::told_once(&mut release.unknown);
     let spec = csv.last("spec");
     let entry = Entry {
         name: String::new(),
@@ -145,7 +142,7 @@ struct Passed {
 impl Passed {
     fn add(&mut self, unknown: Unknown) -> Result<(), Fault> {
         self.all.extend(unknown.check(self.is_own)?);
-        unknown::told_once(&mut self.all);
+        shape::told_once(&mut self.all);
         Ok(())
     }
 }

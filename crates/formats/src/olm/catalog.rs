@@ -7,14 +7,12 @@ use mu_provider::{Release, Yanked, json_lines};
 
 use super::NAME;
 use super::document::{self, DOCUMENT, list, text, texts};
-use super::edges::{BundleVersions, Channel, Entry, upgrades};
 use super::listed::{Beside, Bundle, listed_bundle};
-use super::range::range;
+use super::range::{BundleVersions, Channel, Entry, range, upgrades};
 use crate::error::{Fault, FormatError};
 use crate::format::{check_name_segment, once};
 use crate::node::Node;
-use crate::shape::{Values, grouped};
-use crate::unknown::{self, Unknown};
+use crate::shape::{self, Unknown, Values, grouped};
 
 /// What names are of, in messages.
 const OPERATOR: &str = "an operator";
@@ -219,7 +217,7 @@ impl CatalogDocuments {
         match unknown.check(false) {
             Ok(unknown) => {
                 package.unknown.extend(unknown);
-                unknown::told_once(&mut package.unknown);
+                shape::told_once(&mut package.unknown);
             }
             Err(fault) => {
                 package.broken.get_or_insert(format!("`{file}`: {}", fault.reason));
@@ -262,7 +260,7 @@ impl CatalogDocuments {
     fn note(&mut self, package: &str, part: String) {
         let unknown = &mut self.package(package).unknown;
         unknown.push(part);
-        unknown::told_once(unknown);
+        shape::told_once(unknown);
     }
 
     /// Notes a document that belongs to no package, and that is not read.
@@ -360,7 +358,7 @@ impl Package {
                 release.unusable = Some(format!("no channel of the catalog has `{}`", bundle.name));
             }
             release.unknown.extend_from_slice(&self.unknown);
-            unknown::told_once(&mut release.unknown);
+            shape::told_once(&mut release.unknown);
             if let Some(reason) = &self.broken {
                 release.unusable = Some(format!("a document about it cannot be read: {reason}"));
             }

@@ -6,8 +6,7 @@
 use crate::error::{Fault, FormatError};
 use crate::node::{Kind, Node, PEOPLE};
 use crate::shape::Shape::{self, List, Map, Noted, Open, Text, Typed, Unused};
-use crate::shape::{SHOWN, TEXTS, Values};
-use crate::unknown::Unknown;
+use crate::shape::{SHOWN, TEXTS, Unknown, Values};
 use crate::{json, reader};
 
 /// A document of a catalog: one of a package, a channel, a bundle or deprecations. Those with other schemas may have any keys.

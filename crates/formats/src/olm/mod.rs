@@ -6,19 +6,15 @@
 
 mod bundle;
 mod catalog;
-mod csv;
 mod document;
-mod edges;
 mod listed;
 mod properties;
 mod range;
-mod resource;
 
 pub use self::bundle::{head, is_bundle, read};
 pub use self::catalog::{CatalogDocuments, Excess, Index, best_release};
-pub use self::listed::{Beside, Bundle};
+pub use self::listed::{Beside, Bundle, Resource, annotations, file_name, resources};
 pub use self::range::range;
-pub use self::resource::{Resource, annotations, file_name, resources};
 
 use std::sync::Arc;
 

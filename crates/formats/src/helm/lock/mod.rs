@@ -13,14 +13,13 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{CHART, REQUIREMENTS, chart, dependency};
-use crate::aliases::HelmRepositoryAliases;
 use crate::error::{Fault, FormatError};
-use crate::files::Texts;
-use crate::format::{Reading, Seen};
+use crate::format::{Reading, Seen, Texts};
 use crate::node::{Kind, Node};
 use crate::reader;
 use crate::shape::Shape::{self, All, Folded, List, Text, Unused};
 use crate::shape::TEXTS;
+use crate::user_files::HelmRepositoryAliases;
 
 /// What the lock is made of. Its digest is over all that a dependency says.
 static SHAPE: Shape = Folded(&[

@@ -1,4 +1,8 @@
-//! Chart repositories as a user has made them known to Helm (`helm repo add`): their short names, and their passwords.
+//! Files in which a user's tools keep names and passwords: chart repositories as they are known to Helm (`helm repo add`), with
+//! their short names and their passwords; and Docker's `config.json`, and `auth.json` of others.
+//!
+//! Of the latter two, the passwords are read where they are needed. A misspelt key there is a password that is never found, so
+//! here it is looked for.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,8 +11,9 @@ use std::sync::Arc;
 
 use crate::error::FormatError;
 use crate::node::Node;
-use crate::reader;
-use crate::shape::Shape::{self, Folded, List, Text, Unused};
+use crate::shape::Shape::{self, Each, Folded, List, Map, Text, Unused};
+use crate::shape::Values;
+use crate::{json, reader};
 
 /// What mu reads of `repositories.yaml`.
 static SHAPE: Shape =
@@ -112,4 +117,62 @@ impl Guarded {
         };
         root.list("repositories").unwrap_or_default().iter().filter_map(one).collect()
     }
+}
+
+/// What such a file has.
+static PASSWORD_FILE: Shape = Map(&[
+    ("auths", Each(&ENTRY)),
+    ("credHelpers", Each(&Text)),
+    ("credsStore", Text),
+    ("HttpHeaders", Unused),
+    ("aliases", Unused),
+    ("cliPluginsExtraDirs", Unused),
+    ("configFormat", Unused),
+    ("currentContext", Unused),
+    ("detachKeys", Unused),
+    ("experimental", Unused),
+    ("features", Unused),
+    ("imagesFormat", Unused),
+    ("networksFormat", Unused),
+    ("nodesFormat", Unused),
+    ("plugins", Unused),
+    ("pluginsFormat", Unused),
+    ("proxies", Unused),
+    ("pruneFilters", Unused),
+    ("psFormat", Unused),
+    ("secretFormat", Unused),
+    ("serviceInspectFormat", Unused),
+    ("servicesFormat", Unused),
+    ("stackOrchestrator", Unused),
+    ("statsFormat", Unused),
+    ("tasksFormat", Unused),
+    ("volumesFormat", Unused),
+]);
+
+/// What it has of a registry.
+static ENTRY: Shape = Map(&[
+    ("auth", Text),
+    ("username", Text),
+    ("password", Text),
+    ("identitytoken", Text),
+    ("registrytoken", Unused),
+    ("email", Unused),
+    ("serveraddress", Unused),
+]);
+
+/// The keys in `text`, that of `file`, which such a file does not have.
+///
+/// # Errors
+///
+/// When it is not JSON, or one is probably a misspelt key that is needed.
+pub fn check_passwords(file: &str, text: &str) -> Result<Vec<String>, FormatError> {
+    let read = json::read(text, &PASSWORD_FILE, &mut Values::default());
+    let unknown = read.and_then(|read| read.unknown.check(false));
+    unknown.map_err(|fault| FormatError::new(file, text, fault))
+}
+
+/// What is read of such a file.
+#[cfg(test)]
+pub(crate) fn password_file() -> &'static Shape {
+    &PASSWORD_FILE
 }
