@@ -12,16 +12,13 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod agreement;
-mod capability;
 pub mod edit;
 pub mod facts;
 mod glob;
 mod locate;
 mod outline;
-mod place;
 mod read;
 pub mod reference;
-mod release;
 pub mod rename;
 mod requirement;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
@@ -29,16 +26,14 @@ mod schema;
 pub mod source;
 mod types;
 
-pub use self::capability::{Capability, Constraint};
 pub use self::glob::Globs;
 pub use self::locate::{
-    JSON_NAME, Loaded, ManifestError, YAML_NAME, manifest_name, misspelt, misspelt_name,
-    read_bounded_text,
+    JSON_NAME, Loaded, ManifestError, YAML_NAME, error_at_dependency, error_at_readme,
+    manifest_name, misspelt, misspelt_name, read_bounded_text,
 };
 pub use self::outline::{Outline, generated_manifest};
-pub use self::place::{error_at_dependency, error_at_readme};
 pub use self::read::{globs, unversioned};
-pub use self::requirement::{Requirement, is_version_alone};
+pub use self::requirement::{Capability, Constraint, Requirement, is_version_alone};
 pub use self::schema::{in_lines, schema};
 pub use self::source::render::quoted;
 pub use self::types::{

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::comment::with_note;
+use super::entry::with_note;
 use super::{EditError, Editor, Section, step};
 use crate::Requirement;
 use crate::reference::VersionSpec;

@@ -5,7 +5,6 @@
 //! with what was intended. If the text means anything else, the change is an error, and the text stays as it
 //! was. So it would be safe to let a library change the text; `source/layout` says why none does.
 
-mod comment;
 mod dialect;
 mod entry;
 #[cfg(test)]
@@ -20,8 +19,8 @@ use super::source::{Document, SourceError, TextProblem};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
-pub use self::comment::is_indirect_comment;
 pub use self::dialect::{Change, Dialect, Known, Placed};
+pub use self::entry::is_indirect_comment;
 pub use super::source::layout::EditError;
 use crate::requirement;
 
@@ -320,7 +319,7 @@ impl Editor {
             patch.add(list, &entry)
         })?;
         if new.indirect {
-            text = comment::mark(&self.path, &text, section, expected.len(), true)?;
+            text = entry::mark(&self.path, &text, section, expected.len(), true)?;
         }
         expected.push(Requirement { alias: key, ..new.clone() });
         self.accept(section, text, &expected)
@@ -350,7 +349,7 @@ impl Editor {
             })?;
         }
         if old.indirect != wanted.indirect {
-            text = comment::mark(&self.path, &text, section, index, wanted.indirect)?;
+            text = entry::mark(&self.path, &text, section, index, wanted.indirect)?;
         }
         self.accept(section, text, &expected)
     }

@@ -6,19 +6,13 @@
 //! [`Version`]s it accepts. Nothing here looks at a disk, a registry or a network, so a local folder stays
 //! text, and other code finds out whether a tag or a commit exists.
 
-mod aliases;
-mod app_version;
-mod base;
-mod beginning;
 mod error;
 mod id;
 mod name;
 mod parse;
 pub mod pasted;
-mod pin;
 mod protocol;
 mod range;
-mod range_text;
 mod spec;
 mod stating;
 #[cfg(test)]
@@ -30,21 +24,17 @@ use std::fmt;
 use std::ops::Range as Span;
 use std::sync::Arc;
 
-pub use self::aliases::{Alias, Aliases};
-pub use self::app_version::AppVersioning;
-pub use self::base::Base;
 pub use self::error::ReferenceError;
 pub(crate) use self::error::is_harmful;
-pub use self::id::{PackageId, needs_base};
+pub use self::id::{Alias, Aliases, PackageId, needs_base};
 pub use self::name::Name;
-pub use self::pin::Pin;
-pub use self::protocol::Protocol;
+pub use self::protocol::{Base, Protocol};
 pub use self::range::Range;
-pub use self::spec::ArtifactDigest;
 pub use self::spec::CommitDigits;
 pub use self::spec::Tag;
 pub use self::spec::VersionSpec;
-pub use self::version::Version;
+pub use self::spec::{ArtifactDigest, Pin};
+pub use self::version::{AppVersioning, Version};
 
 /// A reference as it was written: `[protocol][base]name[#version]`, or a local folder.
 ///

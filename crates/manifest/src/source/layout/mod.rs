@@ -1,15 +1,14 @@
 //! Changes to a file's text that leave everything else as a person wrote it.
 //!
-//! This adds, removes and changes entries of lists and maps at their places in the text: on lines
-//! (`block.rs`) and in brackets (`flow.rs`), in YAML and JSON. The caller checks whether the result means
-//! what was intended. A layout that mu does not understand is an error; mu never guesses.
+//! This adds, removes and changes entries of lists and maps at their places in the text: on lines and in brackets (`entries.rs`),
+//! in YAML and JSON. The caller checks whether the result means what was intended. A layout that mu does not understand is an
+//! error; mu never guesses.
 //!
-//! `yaml-edit` 0.3 was considered: it does not edit JSON, and where a list in brackets has several lines, it
-//! writes a new entry at the start of a line.
+//! `yaml-edit` 0.3 was considered: it does not edit JSON, and where a list in brackets has several lines, it writes a new entry
+//! at the start of a line.
 
-mod block;
 mod check;
-mod flow;
+mod entries;
 mod geometry;
 
 use std::ops::Range;
