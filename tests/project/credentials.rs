@@ -132,7 +132,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
             "providers/api/src/http/request.rs",
             "providers/exec/src/plugin.rs",
             "providers/git/src/transport/credentials.rs",
-            "providers/hub/src/account.rs",
+            "providers/hub/src/hub.rs",
             "src/ops/publication/server.rs",
         ],
     ),
@@ -141,8 +141,8 @@ const GUARDED: [(&str, &[&str]); 5] = [
         ".expose()",
         &[
             "providers/api/src/http/credentials.rs",
-            "providers/api/src/http/judge.rs",
             "providers/api/src/http/request.rs",
+            "providers/api/src/http/response.rs",
             "providers/exec/src/plugin.rs",
             "providers/git/src/transport/credentials.rs",
             "providers/git/src/working_copy/program.rs",
@@ -151,7 +151,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
             "src/ops/session/credentials/file.rs",
         ],
     ),
-    (".for_program()", &["providers/api/src/http/judge.rs", "providers/exec/src/plugin.rs"]),
+    (".for_program()", &["providers/api/src/http/response.rs", "providers/exec/src/plugin.rs"]),
     // Who knows the header: the client, what signs for buckets, the hub's server, and the messages of plugins.
     (
         "AUTHORIZATION",

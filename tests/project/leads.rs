@@ -55,7 +55,7 @@ fn a_provider_makes_a_place_of_a_text_only_where_it_is_checked() {
 
 #[test]
 fn a_location_has_a_lead() {
-    let location = read("providers/api/src/location.rs");
+    let location = read("providers/api/src/provider.rs");
     assert!(
         location.contains("pub root: Lead,"),
         "what a provider is asked for has a checked place"

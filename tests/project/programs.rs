@@ -226,7 +226,7 @@ fn commits_reach_providers_locks_and_edits_as_commits() {
         }
     }
     let types = [
-        "providers/api/src/commit.rs",
+        "providers/api/src/digest.rs",
         "providers/git/src/ref_name.rs",
         "providers/api/src/program.rs",
     ];

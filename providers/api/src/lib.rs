@@ -13,9 +13,7 @@
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
 
-mod brief;
 pub mod catalog;
-mod commit;
 #[cfg(feature = "conformance")]
 #[expect(clippy::disallowed_methods, reason = "looks at what a provider has made, as a test does")]
 pub mod conformance;
@@ -27,37 +25,32 @@ pub mod fs;
 pub mod http;
 mod json_lines;
 mod lead;
-mod location;
 mod program;
-mod progress;
 mod provider;
 pub mod publishable;
 mod release;
 pub mod threads;
 mod tree;
 mod url;
-mod values;
 
-pub use crate::brief::brief;
-pub use crate::commit::{Commit, CommitError};
-pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
-pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
-pub use crate::json_lines::{JsonLineError, json_lines, numbered_lines, read_json_lines};
+pub use crate::digest::{ArchiveDigest, Commit, CommitError, Digest, DigestError, FileDigest};
+pub use crate::error::{ErrorKind, ProviderError, TreeError, brief, causes, none_if, with_causes};
+pub use crate::json_lines::{
+    JsonLineError, MOST_VALUES, has_few_values, json_lines, numbered_lines, read_json_lines,
+};
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
-pub use crate::location::{Dates, Location};
 pub use crate::program::{Program, Programs};
-pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
-    Account, Copier, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, MANIFEST_NAMES,
-    MARKED_MANIFESTS, ManifestFile, MarkedManifest, PlaceKind, Provider, Soon,
+    Account, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location,
+    MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile, MarkedManifest, PlaceKind, Progress, Provider,
+    Silent, Soon,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,
 };
 pub use crate::tree::{
-    Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter, shown_path,
+    Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeWriter, shown_path,
 };
 pub use crate::url::{
     SafeUrl, is_bucket_scheme, place_without_secrets, secrets_in, without_secrets,
 };
-pub use crate::values::{MOST_VALUES, has_few_values};

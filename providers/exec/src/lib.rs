@@ -1,17 +1,14 @@
 //! Plugins: programs that serve kinds of places that mu itself does not know.
 //!
-//! A plugin is a program `mu-provider-X` that answers JSON-RPC over its standard input and output. `find.rs`
-//! finds it, `process.rs` runs it and `group.rs` ends it, `plugin.rs` starts and initializes it, and `message.rs` has its messages.
-//! It runs with the rights of the user, who has installed it. Its answers are as hostile as those of any
-//! other place, and pass through the same checks.
+//! A plugin is a program `mu-provider-X` that answers JSON-RPC over its standard input and output. `plugin.rs` finds it, starts
+//! and initializes it, `process.rs` runs and ends it, and `message.rs` has its messages. It runs with the rights of the user, who
+//! has installed it. Its answers are as hostile as those of any other place, and pass through the same checks.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
 
-mod find;
-mod group;
 pub mod message;
 mod plugin;
 mod process;
@@ -36,11 +33,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-pub use crate::find::{PLUGIN_PROGRAM_PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package, Packages};
 use crate::plugin::Batch;
 use crate::plugin::Plugin;
-pub use crate::plugin::{INTRODUCTION, Starting};
+pub use crate::plugin::{INTRODUCTION, PLUGIN_PROGRAM_PREFIX, Places, Starting};
 pub use crate::record::{RecordError, Recorded, recorded};
 
 /// How long a plugin may be silent while it owes an answer; tests use less.

@@ -9,9 +9,9 @@
 //! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone |
 //! | `pack` | what a pack would become, before it does |
 //! | `repository` | what is listed, what is here, what must be fetched |
-//! | `listing`, `version` | the releases that refs are |
+//! | `listing` | the releases that refs are |
 //! | `snapshot`, `manifest` | reading one commit |
-//! | `ref_name` | names of branches and tags that Git accepts, and of commits |
+//! | `ref_name` | names of branches and tags that Git accepts, which tags are versions, and names of commits |
 //! | `config_text` | Git's configuration format, in a repository of others, and `.gitmodules` in it |
 //! | `export` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published, and a clone of edited packages |
@@ -53,7 +53,6 @@ mod stand_in;
 mod surroundings;
 mod transport;
 mod unsaved;
-mod version;
 mod wire;
 mod words;
 mod working_copy;

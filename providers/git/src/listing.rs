@@ -14,7 +14,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ref_name;
 use crate::repository::Repository;
-use crate::version;
 use crate::wire::{Advertisement, Ref};
 
 /// Change this when the same refs lead to another listing, so that no old listing is reused.
@@ -53,7 +52,7 @@ impl<'call> Package<'call> {
         // Tags of the folder come first: they take precedence over others with the same name.
         for tag in tags.clone().filter(|tag| own(tag)) {
             let short = &tag.tag().unwrap_or_default()[prefix.len()..];
-            match version::parse(short, self.lenient) {
+            match ref_name::parse_version(short, self.lenient) {
                 Some(version) => sorted.add_version(version, tag, short),
                 None => sorted.add_tag(tag, Some(short)),
             }
@@ -61,7 +60,7 @@ impl<'call> Package<'call> {
         let has_own_versions = !sorted.versions.is_empty();
         for tag in tags.filter(|tag| !own(tag)) {
             let name = tag.tag().unwrap_or_default();
-            match version::parse(name, self.lenient) {
+            match ref_name::parse_version(name, self.lenient) {
                 Some(version) if !has_own_versions => sorted.add_version(version, tag, name),
                 _ => sorted.add_tag(tag, None),
             }
@@ -76,7 +75,7 @@ impl<'call> Package<'call> {
     /// leaves numbers out, which several tags may spell. No other tag takes precedence over this one.
     pub(crate) fn plain_release(self, version: &str, commit: &Commit) -> Option<Release> {
         let mut tag = format!("v{version}");
-        version::parse(&tag, false)?;
+        ref_name::parse_version(&tag, false)?;
         if !self.folder.is_empty() {
             tag = format!("{}/{tag}", self.folder);
         }

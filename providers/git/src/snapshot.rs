@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
-use crate::manifest;
 use crate::repository::Repository;
-use crate::version;
 use crate::wire::Ref;
 use crate::words::printable;
+use crate::{manifest, ref_name};
 
 /// How many folders of a repository are named where one is not there.
 const MOST_FOLDERS: usize = 8;
@@ -193,7 +192,8 @@ impl<'call> CommitFiles<'call> {
         let tags = listed.iter().flat_map(|listed| &listed.refs).filter_map(Ref::tag);
         let folders = tags.filter_map(|tag| {
             let (folder, version) = tag.rsplit_once('/')?;
-            version::parse(version, false).map(|_| format!("`{}`", printable(folder.as_bytes())))
+            ref_name::parse_version(version, false)
+                .map(|_| format!("`{}`", printable(folder.as_bytes())))
         });
         let folders: BTreeSet<String> = folders.collect();
         match folders.is_empty() {

@@ -11,8 +11,7 @@ use mu_provider::{ErrorKind, Listing, Location, Progress, ProviderError, Release
 
 use crate::HubProvider;
 use crate::hub::KnownHub;
-use crate::memory::Memory;
-use crate::root::Root;
+use crate::root::{Memory, Root};
 
 /// What to do with an archive that has the expected bytes.
 type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;

@@ -1,25 +1,29 @@
-//! The hubs of a run: what is known about each, from its `hub.json` and later requests.
+//! The hubs of a run: what is known about each, from its `hub.json` and later requests, and whose a token for one is: the hub's
+//! server says so, or else whatever guards its files.
 //!
-//! Closures are the packages that a package can lead to, so that a reader with an empty cache requests all of them at once. They only save
-//! round trips. The reader checks the packages that a closure names. A missing or invalid
-//! closure is never an error. If a hub's closures are useless, no more of them are requested.
+//! Closures are the packages that a package can lead to, so that a reader with an empty cache requests all of them at once. They
+//! only save round trips. The reader checks the packages that a closure names. A missing or invalid closure is never an error. If
+//! a hub's closures are useless, no more of them are requested.
 //!
-//! What changed in a hub with a generation is known, too, so that unchanged files need not be requested. This only saves requests: if anything is missing or odd, the answer is "may have changed".
+//! What changed in a hub with a generation is known, too, so that unchanged files need not be requested. This only saves
+//! requests: if anything is missing or odd, the answer is "may have changed".
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Progress, ProviderError, SafeUrl};
+use mu_provider::{Account, ErrorKind, Location, Progress, ProviderError, SafeUrl};
 
+use crate::HubProvider;
 use crate::root::Root;
 use crate::snapshot::{self, SnapshotLines};
 use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, closure_path};
 use mu_archive::below;
 use mu_archive::document::{Asking, DocumentAnswer};
-use mu_provider::http::Request;
+use mu_provider::http::{AskedServer, Request};
 use mu_provider::threads::lock;
+use serde::Deserialize;
 
 /// A hub: its root, and what was learned about it in this run.
 #[derive(Debug)]
@@ -271,6 +275,62 @@ impl Known {
             last = start - 1;
         }
         (last < first).then_some(())
+    }
+}
+
+/// The longest answer of a server, in bytes.
+const LONGEST_ANSWER: u64 = 64 << 10;
+
+/// What a server says of a token.
+#[derive(Deserialize)]
+struct Answer {
+    name: String,
+    #[serde(default)]
+    namespaces: Vec<String>,
+    #[serde(default)]
+    can: Vec<String>,
+    expires: Option<String>,
+}
+
+impl HubProvider {
+    pub(crate) fn account_of_hub(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Account>, ProviderError> {
+        let url = location.root.with_trailing_slash();
+        if url.scheme() == "file" || url.is_bucket() {
+            return Ok(None);
+        }
+        let asking = Asking { limit: LONGEST_ANSWER, ..self.asking(location, progress) };
+        let root = self.root(&url, &asking)?;
+        if let Some(api) = &root.file.api {
+            let place = below(&below(&root.url, api)?.as_folder(), "whoami")?;
+            let request = asking.http.get(&place).insecure(asking.insecure);
+            // The hub says where its changes go, so the token is the hub's own.
+            let request = request.named_by(&AskedServer::new(&root.url));
+            // Servers of earlier versions do not know the question.
+            let known = [404, 405, 410, 501];
+            let request = known.into_iter().fold(request, |request, status| request.allow(status));
+            let mut request = request.header("accept", "application/json");
+            let answer = asking.http.retry(|| {
+                let response = request.attempt()?;
+                if response.status() != 200 {
+                    return Ok(None);
+                }
+                response.bytes(LONGEST_ANSWER, asking.progress).map(Some)
+            })?;
+            if let Some(bytes) = answer {
+                let answer: Answer = serde_json::from_slice(&bytes).map_err(|error| {
+                    let text = format!("the answer from `{place}` does not say whose a token is");
+                    ProviderError::new(ErrorKind::Protocol, text).because(error)
+                })?;
+                let Answer { name, namespaces, can, expires } = answer;
+                return Ok(Some(Account { name, namespaces, can, expires }));
+            }
+        }
+        let user = asking.http.user_let_in(&Root::hub_file(&root.url)?, asking.insecure)?;
+        Ok(user.map(Account::of_user))
     }
 }
 

@@ -11,12 +11,10 @@
 // Data of a hub, and of its archives, must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
-mod account;
 mod catalog;
 mod fetch;
 mod hub;
 pub mod index;
-mod memory;
 mod root;
 mod snapshot;
 pub mod wire;
@@ -37,8 +35,7 @@ use mu_provider::{
 
 pub use crate::catalog::CATALOG;
 use crate::hub::{Hubs, KnownHub};
-use crate::memory::Memory;
-use crate::root::{LONGEST_HUB_FILE, Root};
+use crate::root::{LONGEST_HUB_FILE, Memory, Root};
 use mu_provider::threads::lock;
 
 /// The largest archive that is accepted, in bytes.

@@ -1,15 +1,19 @@
-//! The root of a hub: its `hub.json`, read once for each hub, and the places that it names.
+//! The root of a hub: its `hub.json`, read once for each hub, and the places that it names. The last one of each hub is stored
+//! between runs, so that an unchanged one is not sent again.
+//!
+//! What is stored only saves bytes: if it cannot be read or written, mu continues without it.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use mu_archive::below;
 use mu_provider::http::because_of_web_page;
-use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
+use mu_provider::{ErrorKind, FileDigest, ProviderError, Release, SafeUrl, fs};
 
 use crate::index::not_json;
-use crate::memory::Memory;
 use crate::wire::{self, HUB_VERSION, HubFile};
-use mu_archive::document::{Asking, Document, DocumentAnswer};
+use mu_archive::document::{Asking, Document, DocumentAnswer, Validator};
+use sha2::{Digest as _, Sha256};
 
 /// The longest `hub.json`, in bytes.
 pub(crate) const LONGEST_HUB_FILE: u64 = 1 << 20;
@@ -171,4 +175,31 @@ impl Root {
 pub(crate) fn version(bytes: &[u8]) -> Option<u64> {
     let file: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     file.get("hub")?.as_u64()
+}
+
+/// The stored `hub.json` of one hub.
+pub(crate) struct Memory(PathBuf);
+
+impl Memory {
+    /// The place for the hub at `url`, in `folder`.
+    pub(crate) fn new(folder: &Path, url: &SafeUrl) -> Self {
+        let name = FileDigest::from_bytes(Sha256::digest(url.to_string()).into());
+        Self(folder.join(format!("hub-{name}.json")))
+    }
+
+    /// The stored file, with its validator.
+    pub(crate) fn read(&self) -> Option<(Validator, Vec<u8>)> {
+        let bytes = fs::read(&self.0).ok()?;
+        let mut parts = bytes.splitn(2, |byte| *byte == b'\n');
+        let (validator, file) = (parts.next()?, parts.next()?);
+        Some((Validator::parse(std::str::from_utf8(validator).ok()?), file.to_vec()))
+    }
+
+    /// Stores a file, if there is a way to ask whether it is unchanged.
+    pub(crate) fn write(&self, document: &Document) {
+        let Some(validator) = document.validator.to_stored_text() else { return };
+        let content = [validator.as_bytes(), b"\n", &document.bytes].concat();
+        // If it cannot be stored, the next run needs a few more bytes.
+        let _ = fs::write_atomic(&self.0, &content);
+    }
 }

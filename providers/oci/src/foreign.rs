@@ -1,7 +1,7 @@
 //! Packages of other ecosystems: artifacts that other tools have pushed, without mu's index.
 //!
 //! `mu-formats` knows the artifacts of a format, and reads their manifests. This file downloads them: the
-//! registry's manifest, and only those blobs that have a version's requirements. Which manifest of an index is meant, `meant.rs`
+//! registry's manifest, and only those blobs that have a version's requirements. Which manifest of an index is meant, `said.rs`
 //! decides.
 
 use std::collections::BTreeMap;

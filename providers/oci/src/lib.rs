@@ -20,7 +20,6 @@ mod foreign;
 mod image;
 mod kept;
 pub mod listing;
-mod meant;
 mod registry;
 mod repository;
 mod said;

@@ -11,7 +11,6 @@
 #![deny(clippy::indexing_slicing)]
 
 mod catalogs;
-mod folder;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,27 +1,26 @@
-//! The only door to files, for mu, its providers and hubs. Every error names the path, writes are atomic, and
-//! locks say what they wait for.
+//! The only door to files, for mu, its providers and hubs. Every error names the path, writes are atomic, and locks say what they
+//! wait for. A test can end the program instead of a certain change to files, as a kill would, at every important moment, one
+//! after the other; only debug builds do this.
 //!
 //! Nothing here knows the content of the files. Fetched content goes through [`crate::TreeWriter`] instead.
 
 mod entry;
-mod fail_point;
 mod folder;
 mod lock;
 mod read;
-mod run;
 #[cfg(test)]
 mod tests;
 mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
+#[cfg(debug_assertions)]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::entry::*;
-pub use self::fail_point::*;
 pub use self::folder::*;
 pub use self::lock::*;
 pub use self::read::*;
-pub use self::run::*;
 pub use self::write::*;
 
 /// A file operation that failed.
@@ -120,5 +119,24 @@ fn if_there<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> {
             Ok(None)
         }
         Err(error) => Err(error),
+    }
+}
+
+/// How many changes are left; zero for no limit.
+#[cfg(debug_assertions)]
+static LEFT: AtomicU64 = AtomicU64::new(0);
+
+/// Ends this process, without any clean-up, instead of its change number `number`, counted from 1.
+#[cfg(debug_assertions)]
+pub fn end_at_change(number: u64) {
+    LEFT.store(number, Ordering::SeqCst);
+}
+
+/// Counts a change that is about to happen, in files here or in a hub.
+#[inline]
+pub fn changing() {
+    #[cfg(debug_assertions)]
+    if LEFT.load(Ordering::SeqCst) > 0 && LEFT.fetch_sub(1, Ordering::SeqCst) == 1 {
+        std::process::abort();
     }
 }

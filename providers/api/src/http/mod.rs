@@ -13,7 +13,6 @@ mod connection;
 mod credentials;
 mod event;
 mod exchange;
-mod judge;
 mod request;
 mod response;
 mod retry;
@@ -43,9 +42,8 @@ pub use self::credentials::{
 };
 pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
-pub use self::judge::elsewhere;
 pub use self::request::{Method, Request, is_authorization};
-pub use self::response::{Response, because_of_web_page, begins_web_page};
+pub use self::response::{Response, because_of_web_page, begins_web_page, elsewhere};
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
 pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable};

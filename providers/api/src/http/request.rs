@@ -1,4 +1,4 @@
-//! A request: building it, checking it against the rules, sending it, and following redirects. `judge.rs` judges the status of the
+//! A request: building it, checking it against the rules, sending it, and following redirects. `response.rs` judges the status of the
 //! answer.
 
 use std::sync::Arc;

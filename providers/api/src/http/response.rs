@@ -1,4 +1,4 @@
-//! An answer: its status, its headers, and its body as a reader.
+//! An answer: its status, what that means, and what helps against a refusal; its headers, and its body as a reader.
 //!
 //! `request.rs` turns statuses into errors; the provider interprets the body.
 
@@ -7,9 +7,9 @@ use std::io::{self, Read};
 
 use bytes::Bytes;
 
-use super::Failure;
 use super::exchange::RawResponse;
-use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
+use super::{Authorization, Failure, Header, Request, or_variable};
+use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
 /// How many bytes arrive between two progress reports.
 const REPORTED: usize = 8 << 10;
@@ -166,5 +166,172 @@ pub fn begins_web_page(bytes: &[u8]) -> bool {
 pub fn because_of_web_page(error: ProviderError) -> ProviderError {
     error.because("the answer is a web page").hint(
         "it may be a login page, of the server, a proxy or the network, or the URL may be wrong",
+    )
+}
+
+/// The longest answer that is read to find out why a request was refused, in bytes.
+const LONGEST_PROBLEM: u64 = 16 << 10;
+
+/// How many reasons are shown.
+const MOST_REASONS: usize = 3;
+
+/// How many characters of it are shown.
+const LONGEST_REASON: usize = 300;
+
+/// What a server says of a refusal.
+struct Said {
+    reason: String,
+    /// Whether no other token would help.
+    is_policy: bool,
+}
+
+/// The reason in problem details (RFC 9457), in the errors of OCI registries, or in those of token servers (RFC 6749).
+fn reason(problem: &serde_json::Value) -> Option<String> {
+    let text = |value: &serde_json::Value, key: &str| {
+        Some(value.get(key)?.as_str()?.to_owned()).filter(|text| !text.is_empty())
+    };
+    if let Some(errors) = problem.get("errors").and_then(serde_json::Value::as_array) {
+        let messages: Vec<String> =
+            errors.iter().take(MOST_REASONS).filter_map(|error| text(error, "message")).collect();
+        if !messages.is_empty() {
+            return Some(messages.join("; "));
+        }
+    }
+    ["detail", "error_description", "details", "message"].iter().find_map(|key| text(problem, key))
+}
+
+/// Whether a registry refuses by a rule of its own, such as one about vulnerabilities, and not for want of a token.
+fn is_policy(problem: &serde_json::Value) -> bool {
+    let errors = problem.get("errors").and_then(serde_json::Value::as_array);
+    errors.into_iter().flatten().any(|error| {
+        let of = |key: &str| error.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let message = of("message").to_ascii_lowercase();
+        of("code").contains("POLICY")
+            || ["quarantine", "policy", "vulnerabilit"].iter().any(|word| message.contains(word))
+    })
+}
+
+impl Request<'_> {
+    /// The error about a token that cannot be the value of a header.
+    pub(super) fn no_header(&self, url: &SafeUrl) -> ProviderError {
+        let host = url.host_and_port();
+        let (token, hint) = match self.variable() {
+            Some(name) => {
+                (format!("the token in `{name}`"), "set it to the token alone".to_owned())
+            }
+            None => {
+                (format!("the token for `{host}`"), format!("`mu login {host}` stores a new one"))
+            }
+        };
+        let text = format!(
+            "`{url}` was not requested: {token} contains a line break or another character that no token has"
+        );
+        ProviderError::new(ErrorKind::Auth, text).hint(hint)
+    }
+
+    /// An answer, or the error of its status.
+    pub(super) fn judge(&self, response: Response) -> Result<Response, Failure> {
+        let status = response.status();
+        if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
+            return Ok(response);
+        }
+        let url = response.url().clone();
+        let text = format!("`{url}` answered {}", response.status_text());
+        let failure: Failure = match status {
+            401 | 403 => self.unauthorized(&url, text, status).into(),
+            404 | 410 => return Err(ProviderError::new(ErrorKind::NotFound, text).into()),
+            408 | 429 | 500..=599 => Failure::unavailable(&response),
+            _ => Failure::refused(&response, text),
+        };
+        Err(match self.said(&url, response) {
+            Some(Said { reason, is_policy }) => failure.with_server_reason(reason, is_policy),
+            None => failure,
+        })
+    }
+
+    /// The server's reason for a refusal, if it is in one of the forms that registries have and does not reveal the token.
+    fn said(&self, url: &SafeUrl, response: Response) -> Option<Said> {
+        let kind = response.header("content-type")?;
+        if !kind.starts_with("application/problem+json") && !kind.starts_with("application/json") {
+            return None;
+        }
+        let bytes = response.bytes(LONGEST_PROBLEM, &Silent).ok()?;
+        let problem: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+        let detail = &*reason(&problem)?;
+        let tells = |shown: Header| match shown.for_program().expose().strip_prefix("Bearer ") {
+            Some(token) => detail.contains(token),
+            // A password is hidden in the shown text, so it could not be found there.
+            None => true,
+        };
+        if self.token_for(url).is_some_and(tells) {
+            return None;
+        }
+        let words: Vec<&str> = detail.split_whitespace().collect();
+        let shown: String = words.join(" ").chars().take(LONGEST_REASON).collect();
+        // No text from a server moves a terminal's cursor.
+        let reason = shown.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+        Some(Said { reason, is_policy: is_policy(&problem) })
+    }
+
+    fn unauthorized(&self, url: &SafeUrl, text: String, status: u16) -> ProviderError {
+        let host = url.host_and_port();
+        let error = ProviderError::new(ErrorKind::Auth, text);
+        if !url.is_confidential() {
+            return error
+                .hint(format!("tokens are not sent over plain http: reach `{host}` by https"));
+        }
+        if !url.is_same_server(&self.url) {
+            let from = self.url.host_and_port();
+            return error.hint(format!(
+                "`{from}` redirects there, and tokens are not sent to another host"
+            ));
+        }
+        let asked = self.asked();
+        if let Some(guard) = &self.guard {
+            let hints = guard.hints(&asked);
+            if !hints.is_empty() {
+                return hints.into_iter().fold(error, ProviderError::hint);
+            }
+        }
+        let host = asked.host_and_unusual_port();
+        let variable = or_variable(&host);
+        if self.token_for(url).is_none() {
+            return error.hint(match self.stored_credential() {
+                // It is there, and was not shown.
+                Some(_) if self.authorization == Authorization::Stored => {
+                    elsewhere(&host, "changes", &url.host_and_port())
+                }
+                _ => format!("`mu login {host}` stores a token for it{variable}"),
+            });
+        }
+        match (self.variable(), status) {
+            (Some(name), 401) => error.hint(format!(
+                "the token in `{name}` was refused; set another, or unset it to use what `mu login {host}` stored"
+            )),
+            (None, 401) => error.hint(format!(
+                "the token for `{host}` was not accepted; `mu login {host}` stores a new one{variable}"
+            )),
+            // The server accepted the token, but it does not allow this request.
+            (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
+            (None, _) => error.hint(format!(
+                "the token for `{host}` does not allow this; `mu login {host}` stores a new one{variable}"
+            )),
+        }
+    }
+
+    /// The variable that the stored token comes from, if any.
+    fn variable(&self) -> Option<String> {
+        let is_stored = self.authorization == Authorization::Stored;
+        let found = is_stored.then(|| self.stored_credential()).flatten()?;
+        found.variable().map(str::to_owned)
+    }
+}
+
+/// The hint with the line of the user's settings that lets the password for `host` go to `other`, which it names for its tokens or
+/// changes (`purpose`).
+pub fn elsewhere(host: &str, purpose: &str, other: &str) -> String {
+    format!(
+        "`{host}` names `{other}` for its {purpose}, which gets no password for `{host}`; if that is right, write \
+         `registries: {{{host}/: {{tokensAt: {other}}}}}` into `~/.mu/config.yaml`"
     )
 }

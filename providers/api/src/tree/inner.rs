@@ -9,7 +9,8 @@ use std::path::Path;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Limits, TreeError, path};
+use super::{Limits, path};
+use crate::TreeError;
 
 /// A path below some folder, with slashes: it is relative, has no `..`, no empty part and no control character, and nothing that one
 /// system takes for another path. No part of it is `.git` or `.mu`, unless mu itself put that there.

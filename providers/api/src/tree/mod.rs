@@ -3,13 +3,11 @@
 // Data from others must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
-mod error;
 mod folder;
 mod inner;
 mod path;
 mod writer;
 
-pub use self::error::TreeError;
 pub(crate) use self::folder::needs_a_copy;
 pub use self::folder::{Folder, Kind};
 pub use self::inner::{InnerPath, OwnPath};

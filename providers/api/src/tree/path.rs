@@ -4,7 +4,8 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{Limits, TreeError};
+use super::Limits;
+use crate::TreeError;
 
 /// The path as text, without a slash at its end, if it may be in a package.
 ///

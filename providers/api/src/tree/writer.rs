@@ -13,8 +13,8 @@ use std::io::{self, Read, Write as _};
 use sha2::{Digest as _, Sha256};
 
 use super::path::{self, escape};
-use super::{Entry, Folder, Mode, Tree, TreeError};
-use crate::FileDigest;
+use super::{Entry, Folder, Mode, Tree};
+use crate::{FileDigest, TreeError};
 
 /// The limits of accepted trees. The defaults are far above any honest package.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,6 @@
 //! Objects that are damaged are fetched again.
 
 mod fetching;
-mod history;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use mu_provider::http::{Authorization, Http, Request, Response, or_variable};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
-use super::connected::Connected;
 use super::credentials::Access;
-use super::session::{Link, Session, describe, not_a_repository};
+use super::session::{Connected, Link, Session, describe, not_a_repository};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
 use crate::settings::WebSettings;
 use crate::wire::{Handshake, WireError};

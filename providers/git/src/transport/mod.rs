@@ -5,8 +5,6 @@
 //!
 //! The `git://` protocol, which is here, is a plain connection, without encryption and without credentials.
 
-mod bundle;
-mod connected;
 mod credentials;
 mod file;
 mod http;
@@ -32,8 +30,7 @@ use self::credentials::{Access, GitCredentials};
 use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme, Substitute};
 use crate::settings::{Settings, Stated};
-use crate::transport::connected::Connected;
-use crate::transport::session::{Link, describe, not_a_repository};
+use crate::transport::session::{Connected, Link, describe, not_a_repository};
 use crate::wire::{Handshake, PacketWriter, WireError};
 
 /// The options of all connections.

@@ -14,8 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(unix)]
 use rustix::io::retry_on_intr;
 
-use super::connected::Connected;
-use super::session::{Link, Session};
+use super::session::{Connected, Link, Session};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Handshake, WireError};
 use crate::words::printable_end;

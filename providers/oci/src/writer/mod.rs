@@ -5,7 +5,6 @@
 //! safely: it is read, written, and read again until it has an entry for everything with a tag, whoever added
 //! it. So each of several writers adds what the others have overwritten.
 
-mod beside;
 mod copying;
 mod index;
 mod push;
