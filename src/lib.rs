@@ -44,7 +44,7 @@
 //! | `.git/info/exclude` | the user; `providers/git` adds and removes the lines of edits |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,partial.json,staging/}`, `CACHE/packs/` | [`packs`] |
-//! | `.helmignore` | the user; `ops::apply::helmignore` adds lines for mu's own files |
+//! | `.helmignore` | the user; `ops::apply::kinds` adds lines for mu's own files |
 //! | `.mu/patch/`, `patches/` | `ops::patch` |
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
 //! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use mu::lock::{FILE_NAME, Lockfile};
-use mu::ops::session::installed_packs::named;
+use mu::ops::session::installed::named;
 
 static FOLDER: LazyLock<tempfile::TempDir> =
     LazyLock::new(|| tempfile::tempdir().expect("a temporary folder can be made"));

@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
-use crate::cli::{global, topics};
+use crate::cli::{global, help};
 use crate::env::Environment;
 use crate::ops::config::all_settings;
 use crate::ops::search::{SearchRequest, search};
-use crate::ops::session::member::target;
+use crate::ops::session::named::target;
 use crate::ops::{Code, CommandError, NoEvents, OperationScope, Options, Session};
 use crate::reference::PackageId;
 
@@ -102,7 +102,7 @@ pub(crate) fn run(
 fn topics_of(program: &Command) -> BTreeSet<String> {
     let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
     let commands = commands.map(|command| command.get_name().to_owned());
-    commands.chain(topics::names().map(str::to_owned)).collect()
+    commands.chain(help::names().map(str::to_owned)).collect()
 }
 
 /// Whether a name has only characters that references have, and begins like one. Names are those of whoever made the checkout, and

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
-use crate::ops::config::{Setting, all_settings, environment_variables, named, set, setting};
-use crate::ops::registry::{add, remove};
+use crate::ops::config::{
+    Setting, add, all_settings, environment_variables, named, remove, set, setting,
+};
 use crate::ops::{OperationScope, Session};
 use crate::report::{FAINT, STRONG, Table};
 use crate::workspace;

@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use mu_provider::brief;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use mu_provider::brief;
 
 use crate::cli::context::{CommandExit, Context};
 use crate::index::LeftOut;
 use crate::lock::Source;
-use crate::ops::info::{Exports, Info, info};
-use crate::ops::info::{PackageReadme, fetch_readme};
-use crate::ops::session::words;
-use crate::ops::versions::ListedVersion;
+use crate::ops::info::{Exports, Info, ListedVersion, PackageReadme, fetch_readme, info};
+use crate::ops::session::shown;
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
@@ -97,12 +94,12 @@ pub(super) struct Answer<'a> {
     /// Names that point to it.
     tags: &'a [String],
     /// Why it was withdrawn, empty without a reason; `false` if it was not.
-    #[serde(serialize_with = "words::yanked")]
-    #[schemars(schema_with = "words::yanked_schema")]
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
     yanked: &'a Option<String>,
     /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
-    #[serde(serialize_with = "words::yanked")]
-    #[schemars(schema_with = "words::yanked_schema")]
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
     deprecated: &'a Option<String>,
     /// The format of the package, if it is not mu's: `helm`.
     format: &'a Option<String>,

@@ -1,39 +1,34 @@
 //! The command line: one file for each command, or for a few that belong together, which parses, calls one operation, and prints the answer.
 
-mod cache;
 mod change;
 mod complete;
 mod config;
 mod context;
 mod diff;
-mod doctor;
 #[cfg(feature = "git")]
 mod edit;
 mod get;
 mod global;
 mod graph;
+mod help;
 #[cfg(feature = "publish")]
 mod hub;
 mod info;
-mod init;
 mod login;
+mod machine;
+mod manifest;
 #[cfg(feature = "hub")]
 mod pack;
 #[cfg(feature = "exec")]
 mod plugin;
 #[cfg(feature = "publish")]
 mod publish;
-mod resolve;
 mod schema;
 mod search;
-mod shape;
 mod status;
-mod topics;
 mod update;
 mod usage;
 mod vendor;
-mod version;
-mod which;
 
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, LazyLock};
@@ -44,11 +39,10 @@ use mu_provider::threads;
 
 use crate::cli::context::{CommandExit, Context, Server, Stop};
 use crate::cli::global::{Global, words};
-use crate::cli::shape::{Globals, shaped};
+use crate::cli::help::{Globals, shaped};
 use crate::env::{Environment, EnvironmentError};
 use crate::ops::build::confine;
-use crate::ops::session::disk::not_a_folder;
-use crate::ops::session::disk::with_hint;
+use crate::ops::session::disk::{not_a_folder, with_hint};
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell};
 
@@ -90,7 +84,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT
 #[command(defer = true)]
 enum Command {
     /// Start a package (Mu.yaml) or a workspace (.mu/workspace.yaml)
-    Init(init::InitArguments),
+    Init(manifest::InitArguments),
     /// Install the workspace's dependencies, or other packages
     #[command(visible_aliases = ["install", "i"])]
     Get(get::GetArguments),
@@ -107,9 +101,9 @@ enum Command {
     /// Move a package to an older version
     Downgrade(update::DowngradeArguments),
     /// Write the locked versions into Mu.yaml as pins
-    Pin(version::PinArguments),
+    Pin(manifest::PinArguments),
     /// Remove pins
-    Unpin(version::UnpinArguments),
+    Unpin(manifest::UnpinArguments),
     /// Change files of a package before it is installed
     #[cfg(feature = "git")]
     Patch(edit::PatchArguments),
@@ -117,12 +111,12 @@ enum Command {
     #[cfg(feature = "git")]
     Edit(edit::EditArguments),
     /// Show which versions would be chosen, and change nothing
-    Resolve(resolve::ResolveArguments),
+    Resolve(update::ResolveArguments),
     /// Show which versions would be chosen, and what requires them: `mu resolve --explain`
     #[command(name = "what-if")]
-    WhatIf(resolve::ResolveArguments),
+    WhatIf(update::ResolveArguments),
     /// Show the folder that a reference points to
-    Which(which::WhichArguments),
+    Which(status::WhichArguments),
     /// List what is installed
     #[command(visible_alias = "ls")]
     List(status::ListArguments),
@@ -147,13 +141,13 @@ enum Command {
     /// Hash the installed packages again, and compare them with Mu.lock
     Verify(status::VerifyArguments),
     /// Fill the store with what Mu.lock names, and install nothing
-    Fetch(cache::FetchArguments),
+    Fetch(machine::FetchArguments),
     /// Run the builds of trusted packages, and install the results
     Build(get::BuildArguments),
     /// Keep packs in the workspace as files to commit
     Vendor(vendor::VendorArguments),
     /// Show or raise the version in Mu.yaml
-    Version(version::VersionArguments),
+    Version(manifest::VersionArguments),
     /// Create the archive of a package
     #[cfg(feature = "hub")]
     Pack(pack::PackArguments),
@@ -182,7 +176,7 @@ enum Command {
     #[command(subcommand)]
     Hub(hub::HubCommand),
     #[command(subcommand)]
-    Cache(cache::CacheCommand),
+    Cache(machine::CacheCommand),
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Show folders and variables, and where each comes from
@@ -191,7 +185,7 @@ enum Command {
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Check the setup of this machine, and contact each registry
-    Doctor(doctor::DoctorArguments),
+    Doctor(machine::DoctorArguments),
     /// Print the names that can follow what was typed
     #[command(name = "__complete", hide = true)]
     Complete(complete::CompleteArguments),
@@ -237,7 +231,7 @@ fn run_as(arguments: Vec<OsString>, server: Server) -> u8 {
 fn run_here(arguments: &[OsString], server: Server) -> u8 {
     let environment = Environment::from_process();
     let color = global::color_of(arguments, environment.as_ref().ok());
-    if let Some(text) = topics::asked_for(arguments) {
+    if let Some(text) = help::asked_for(arguments) {
         return usage::help(text, arguments, color);
     }
     let cli = match parse(arguments, clap_color(color)) {
@@ -254,7 +248,7 @@ fn run_here(arguments: &[OsString], server: Server) -> u8 {
 
 /// The program with every command described, as its help shows it.
 pub fn program() -> clap::Command {
-    shape::shaped(Cli::command(), Globals::Shown, clap::ColorChoice::Never)
+    help::shaped(Cli::command(), Globals::Shown, clap::ColorChoice::Never)
 }
 
 fn clap_color(color: ColorChoice) -> clap::ColorChoice {
@@ -292,7 +286,7 @@ fn start(
 ) -> CommandExit {
     let Some(command) = cli.command else {
         let always = clap::ColorChoice::Always;
-        let help = shape::shaped(Cli::command(), Globals::Named, always).render_help();
+        let help = help::shaped(Cli::command(), Globals::Named, always).render_help();
         if shell.is_json() {
             shell.json(&usage::help_answer(&help.to_string())).map_err(Stop::Closed)?;
         } else {
@@ -341,25 +335,25 @@ fn asks_registries(command: &Command) -> bool {
 
 fn carry_out(context: &Context, command: Command) -> CommandExit {
     match command {
-        Command::Init(arguments) => init::run(context, arguments),
+        Command::Init(arguments) => manifest::run_init(context, arguments),
         Command::Get(arguments) => get::run(context, arguments),
         Command::Add(arguments) => get::run_add(context, arguments),
         Command::Remove(arguments) => get::run_remove(context, arguments),
         Command::Update(arguments) => update::run(context, arguments),
         Command::Upgrade(arguments) => update::run_upgrade(context, arguments),
         Command::Downgrade(arguments) => update::run_downgrade(context, &arguments),
-        Command::Pin(arguments) => version::run_pin(context, arguments),
-        Command::Unpin(arguments) => version::run_unpin(context, arguments),
+        Command::Pin(arguments) => manifest::run_pin(context, arguments),
+        Command::Unpin(arguments) => manifest::run_unpin(context, arguments),
         #[cfg(feature = "git")]
         Command::Patch(arguments) => edit::run_patch(context, &arguments),
         #[cfg(feature = "git")]
         Command::Edit(arguments) => edit::run(context, arguments),
-        Command::Resolve(arguments) => resolve::run(context, arguments),
+        Command::Resolve(arguments) => update::run_resolve(context, arguments),
         Command::WhatIf(mut arguments) => {
             arguments.explain = true;
-            resolve::run(context, arguments)
+            update::run_resolve(context, arguments)
         }
-        Command::Which(arguments) => which::run(context, &arguments),
+        Command::Which(arguments) => status::run_which(context, &arguments),
         Command::List(arguments) => status::run_list(context, &arguments),
         Command::Tree(arguments) => graph::run_tree(context, &arguments),
         Command::Graph(arguments) => graph::run(context, &arguments),
@@ -371,10 +365,10 @@ fn carry_out(context: &Context, command: Command) -> CommandExit {
         Command::Info(arguments) => info::run(context, &arguments),
         Command::Versions(arguments) => search::run_versions(context, arguments),
         Command::Verify(arguments) => status::run_verify(context, &arguments),
-        Command::Fetch(arguments) => cache::run_fetch(context, &arguments),
+        Command::Fetch(arguments) => machine::run_fetch(context, &arguments),
         Command::Build(arguments) => get::run_build(context, arguments),
         Command::Vendor(arguments) => vendor::run(context, &arguments),
-        Command::Version(arguments) => version::run(context, arguments),
+        Command::Version(arguments) => manifest::run(context, arguments),
         #[cfg(feature = "hub")]
         Command::Pack(arguments) => pack::run(context, arguments),
         #[cfg(feature = "publish")]
@@ -391,12 +385,12 @@ fn carry_out(context: &Context, command: Command) -> CommandExit {
         Command::Registry(command) => config::run_registry(context, command),
         #[cfg(feature = "publish")]
         Command::Hub(command) => hub::run(context, command),
-        Command::Cache(command) => cache::run(context, &command),
+        Command::Cache(command) => machine::run(context, &command),
         Command::Config(command) => config::run(context, &command),
         Command::Env(arguments) => config::run_environment(context, &arguments),
         #[cfg(feature = "exec")]
         Command::Plugin(command) => plugin::run(context, &command),
-        Command::Doctor(arguments) => doctor::run(context, &arguments),
+        Command::Doctor(arguments) => machine::run_doctor(context, &arguments),
         Command::Complete(arguments) => complete::run(context, &arguments, Cli::command),
         Command::Completions(arguments) => {
             complete::run_completions(context, &arguments, &mut Cli::command())

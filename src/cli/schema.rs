@@ -12,16 +12,15 @@ use crate::cli::pack;
 #[cfg(feature = "exec")]
 use crate::cli::plugin;
 use crate::cli::{
-    cache, change, complete, config, doctor, graph, info, init, login, resolve, search, vendor,
-    version, which,
+    change, complete, config, graph, info, login, machine, manifest, search, status, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish};
 use crate::manifest::in_lines;
 use crate::ops::build::BuildReport;
+use crate::ops::cache::Filled;
 use crate::ops::diff::Difference;
-use crate::ops::fetch::Filled;
-use crate::ops::list::{Listed, Member};
+use crate::ops::info::VersionList;
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
@@ -29,10 +28,9 @@ use crate::ops::outdated::Outdated;
 use crate::ops::patch::{Patches, WorkingCopy};
 use crate::ops::status::Status;
 use crate::ops::vendor::Vendored;
-use crate::ops::vendor::crossplane::CrossplaneResources;
+use crate::ops::vendor::cluster::{CrossplaneResources, Subscribed};
 use crate::ops::vendor::kcl::VendoredModules;
-use crate::ops::vendor::olm::Subscribed;
-use crate::ops::versions::VersionList;
+use crate::ops::verify::{Listed, Member};
 use crate::ops::why::Why;
 use crate::ops::{Code, CommandError, cache as stored, verify};
 use crate::report::{Document, Failure};
@@ -87,8 +85,8 @@ type Shape = fn(&mut SchemaGenerator) -> Schema;
 const ANSWERS: &[(&str, &[Shape])] = &[
     ("add", &[shape::<change::Answer<'_>>]),
     ("build", &[shape::<BuildReport>]),
-    ("cache clean", &[shape::<cache::Cleaned>]),
-    ("cache dir", &[shape::<cache::Folder>]),
+    ("cache clean", &[shape::<machine::Cleaned>]),
+    ("cache dir", &[shape::<machine::Folder>]),
     ("cache prune", &[shape::<stored::Pruned>]),
     ("cache size", &[shape::<stored::CacheSize>]),
     ("completions", &[shape::<complete::Completions>]),
@@ -96,7 +94,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("config list", &[shape::<config::Settings>]),
     ("config set", &[shape::<config::Wrote>]),
     ("diff", &[shape::<Difference>]),
-    ("doctor", &[shape::<doctor::Answer>]),
+    ("doctor", &[shape::<machine::Answer>]),
     ("downgrade", &[shape::<change::Answer<'_>>]),
     #[cfg(feature = "git")]
     ("edit", &[shape::<edit::Edits>, shape::<edit::Done>]),
@@ -116,7 +114,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     #[cfg(feature = "publish")]
     ("hub token revoke", &[shape::<hub::token::Revoked<'_>>]),
     ("info", &[shape::<info::Answer<'_>>, shape::<info::ReadmeAnswer>]),
-    ("init", &[shape::<init::Answer>]),
+    ("init", &[shape::<manifest::Created>]),
     ("list", &[shape::<Packages<Listed>>, shape::<Packages<Member>>]),
     ("login", &[shape::<login::Login>]),
     ("logout", &[shape::<login::Logout>]),
@@ -141,7 +139,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("registry list", &[shape::<config::Registries<'_>>]),
     ("registry remove", &[shape::<config::WroteRegistry>]),
     ("remove", &[shape::<change::Answer<'_>>]),
-    ("resolve", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
+    ("resolve", &[shape::<change::Answer<'_>>, shape::<update::Compared<'_>>]),
     ("search", &[shape::<search::Answer<'_>>, shape::<search::Capabilities>]),
     ("status", &[shape::<Status>]),
     #[cfg(feature = "publish")]
@@ -162,10 +160,10 @@ const ANSWERS: &[(&str, &[Shape])] = &[
         ],
     ),
     ("verify", &[shape::<verify::Report>]),
-    ("version", &[shape::<version::Answer>]),
+    ("version", &[shape::<manifest::Answer>]),
     ("versions", &[shape::<VersionList>]),
-    ("what-if", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
-    ("which", &[shape::<which::Place>, shape::<which::Places>]),
+    ("what-if", &[shape::<change::Answer<'_>>, shape::<update::Compared<'_>>]),
+    ("which", &[shape::<status::Place>, shape::<status::Places>]),
     ("whoami", &[shape::<login::WhoAmI>]),
     ("why", &[shape::<Why>]),
     #[cfg(feature = "publish")]

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
-
 use crate::cli::global::within;
 use crate::cli::info::with_reason;
 use crate::index::LeftOut;
@@ -16,9 +15,9 @@ use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::Session;
 use crate::ops::filter::VersionFilter;
+use crate::ops::info::{ListedVersion, VersionList, versions};
 use crate::ops::search::{FoundPackage, SearchRequest, registry_capabilities, search};
-use crate::ops::session::words;
-use crate::ops::versions::{ListedVersion, VersionList, versions};
+use crate::ops::session::shown;
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count, printable};
 
@@ -174,12 +173,12 @@ struct Package<'a> {
     /// The package that took its place.
     moved_to: &'a Option<String>,
     /// Why its newest release was withdrawn, as all others were, empty without a reason; `false` if it was not.
-    #[serde(serialize_with = "words::yanked")]
-    #[schemars(schema_with = "words::yanked_schema")]
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
     yanked: Option<String>,
     /// Why the authors of its newest release no longer maintain it, empty without a reason; `false` if they do.
-    #[serde(serialize_with = "words::yanked")]
-    #[schemars(schema_with = "words::yanked_schema")]
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
     deprecated: Option<String>,
     /// Where it was found.
     source: &'a Source,

@@ -7,11 +7,10 @@ use serde::Serialize;
 use crate::cli::change;
 use crate::cli::context::{CommandExit, Context, Stop};
 use crate::ops::get::check_not_empty;
-use crate::ops::vendor::crossplane::vendor_for_crossplane;
+use crate::ops::vendor::cluster::{subscribe, vendor_for_crossplane};
 use crate::ops::vendor::kcl::{self, Differing, VendoredModule, vendor_for_kcl};
-use crate::ops::vendor::olm::subscribe;
 use crate::ops::vendor::{
-    Carried, VendorMode, VendoredChart, WrittenFiles, crossplane, olm, stop_vendoring, vendor,
+    Carried, VendorMode, VendoredChart, WrittenFiles, cluster, stop_vendoring, vendor,
     vendor_for_helm,
 };
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
@@ -140,7 +139,7 @@ pub(crate) fn run(context: &Context, arguments: &VendorArguments) -> CommandExit
                 let changed = changed.map(|one| format!("{} ({})", one.file, one.package));
                 let is_same = !print_changes(context, changed, written.removed.iter().cloned())?;
                 let what = count(written.resources.len(), "package");
-                say_what_next(context, &what, crossplane::FOLDER, is_same, dry_run);
+                say_what_next(context, &what, cluster::FOLDER, is_same, dry_run);
                 Ok(())
             })
         }
@@ -150,7 +149,7 @@ pub(crate) fn run(context: &Context, arguments: &VendorArguments) -> CommandExit
                 changed.map(|one| format!("{} ({} in {})", one.file, one.bundle, one.channel));
             let is_same = !print_changes(context, changed, subscribed.removed.iter().cloned())?;
             let what = count(subscribed.subscriptions.len(), "subscription");
-            say_what_next(context, &what, olm::FOLDER, is_same, dry_run);
+            say_what_next(context, &what, cluster::OLM_FOLDER, is_same, dry_run);
             Ok(())
         }),
         Some(Tool::Kudo) => Err(nothing_for_kudo().into()),

@@ -1,12 +1,9 @@
 //! What of a folder is the content of its package, as its owner would pack it: for `mu pack` and publishing, for the digest and the
 //! installation of a folder that is a dependency, and for the archives of charts. There is one walk for all of them.
 //!
-//! `walk.rs` walks, `rules.rs` reads `.gitignore` and its like, `owned.rs` says what links may lead to, `charts.rs` which archives
-//! follow from a chart's dependencies, and `earlier.rs` knows archives of the package itself.
+//! `walk.rs` walks, and says what links may lead to; `rules.rs` reads `.gitignore` and its like, and knows the archives that follow from a
+//! chart's dependencies, and those of the package itself.
 
-mod charts;
-mod earlier;
-mod owned;
 pub(crate) mod rules;
 mod walk;
 
@@ -17,9 +14,6 @@ use std::path::{Path, PathBuf};
 use mu_formats::helm;
 use mu_provider::{ErrorKind, ProviderError, TreeWriter};
 
-pub(crate) use self::charts::{Derived, is_archive_of};
-pub(crate) use self::earlier::GZIP;
-pub(crate) use self::owned::Owned;
 use self::rules::{OF_HELM, OF_PACKAGES, Rules};
 use self::walk::Walk;
 use crate::env::Environment;
@@ -27,7 +21,10 @@ use crate::formats;
 use crate::fs::{self, FileError};
 use crate::manifest::{Manifest, ManifestError};
 #[cfg(feature = "git")]
-use crate::workspace::programs::local_git;
+use crate::workspace::root::local_git;
+
+pub(crate) use self::rules::{Derived, GZIP, is_archive_of};
+pub(crate) use self::walk::Owned;
 
 /// One file or link of a package.
 #[derive(Debug)]
@@ -117,7 +114,7 @@ pub(crate) fn choose_contents(
         }
         Kind::Chart => {
             let rules = Rules::from_folder_alone(OF_HELM, folder, warnings)?;
-            (Some(rules), Some(charts::derived(folder, environment)?))
+            (Some(rules), Some(rules::derived(folder, environment)?))
         }
         Kind::Packed => (None, None),
     };

@@ -4,13 +4,29 @@
 //! ones, and in one folder `.muignore` over `.gitignore`, so that `!dist` brings back what Git should not
 //! have. Only files of the repository are read, never a user's own Git settings: what is packed must not
 //! depend on the machine.
+//!
+//! Also here: archives of a package that are in its folder, whatever they are called: they are not packed again.
+//!
+//! An archive is known by the manifest in it.
+//!
+//! Also here: the archives in `charts/` that follow from a chart's dependencies: they are fetched or made again, so they are no content of the
+//! chart.
 
+use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use mu_formats::helm::{self, Need};
+use mu_provider::{Limits, MANIFEST_NAMES, ProviderError};
 
+use super::unreadable;
+use crate::env::Environment;
+use crate::formats;
 use crate::fs::{self, FileError};
+use crate::manifest::Manifest;
+use crate::reference::Version;
 
 /// The files that Git reads.
 pub(crate) const OF_GIT: &[&str] = &[".gitignore"];
@@ -182,6 +198,88 @@ impl Rules {
         }
         false
     }
+}
+
+/// What every gzip'd file begins with.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Whether the file at `path` in a package, which is at `place`, is an archive of the package, of any version. What cannot be read is
+/// not.
+pub(super) fn is_archive_of_package(manifest: &Manifest, path: &str, place: &Path) -> bool {
+    let leaf = manifest.name.name().leaf();
+    let is_usual =
+        !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");
+    is_usual || called(place).is_some_and(|name| name == manifest.name.as_str())
+}
+
+/// The name of the package in an archive.
+fn called(place: &Path) -> Option<String> {
+    let mut file = fs::open(place).ok()?;
+    let mut bytes = vec![0; GZIP.len()];
+    file.read_exact(&mut bytes).ok().filter(|()| bytes == GZIP)?;
+    let most = Limits::default().bytes;
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    let is_manifest = |path: &str| MANIFEST_NAMES.contains(&path);
+    let files = mu_archive::pick(&bytes, &is_manifest, most).ok()?;
+    let (name, content) = files.into_iter().next()?;
+    let (manifest, _) =
+        Manifest::parse(Path::new(&name), std::str::from_utf8(&content).ok()?).ok()?;
+    Some(manifest.name.as_str().to_owned())
+}
+
+/// The archives that follow from dependencies: those of any version of a present one, and those that Helm's lock names.
+pub(crate) struct Derived {
+    names: Vec<String>,
+    locked: BTreeSet<String>,
+}
+
+impl Derived {
+    /// Those of the dependencies `needs`, and of `lock`, which Helm or mu wrote when there were perhaps others.
+    pub(crate) fn new(needs: &[Need], lock: Option<&str>) -> Self {
+        // A chart without a repository was put there by a person.
+        let is_brought = |need: &&Need| need.requirement.is_some() || !need.repository.is_empty();
+        let kept: BTreeSet<&str> =
+            needs.iter().filter(|need| !is_brought(need)).map(|need| &*need.name).collect();
+        let former = lock.and_then(|lock| helm::locked("", lock).ok());
+        let former = former.unwrap_or_default().into_iter();
+        Self {
+            names: needs.iter().filter(is_brought).map(|need| need.name.clone()).collect(),
+            locked: former
+                .filter(|(name, _)| !kept.contains(&**name))
+                .map(|(name, version)| format!("{name}-{version}.tgz"))
+                .collect(),
+        }
+    }
+
+    /// Whether the file called `file` in `charts/` is such an archive.
+    pub(crate) fn is_derived_archive(&self, file: &str) -> bool {
+        self.locked.contains(file) || self.names.iter().any(|name| is_archive_of(file, name))
+    }
+
+    /// Whether the file at `path` in the chart is such an archive.
+    pub(super) fn contains(&self, path: &str) -> bool {
+        path.strip_prefix("charts/").is_some_and(|file| self.is_derived_archive(file))
+    }
+}
+
+/// Whether a file is called like an archive of the chart `name`.
+pub(crate) fn is_archive_of(file: &str, name: &str) -> bool {
+    let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+    let version = rest.and_then(|rest| rest.strip_suffix(".tgz"));
+    version.is_some_and(|version| Version::parse_lenient(version).is_ok())
+}
+
+/// A repository whose name is not known here.
+const SOMEWHERE: &str = "https://localhost";
+
+/// The archives that follow from the chart in a folder, which is worked on there.
+pub(super) fn derived(folder: &Path, environment: &Environment) -> Result<Derived, ProviderError> {
+    // Which archives follow does not depend on where they come from.
+    let names = formats::helms_aliases(environment).or_of_chart(|_| Some(SOMEWHERE.to_owned()));
+    let all = formats::helms_needs(&folder.join(helm::CHART), &names, true);
+    let all = all.map_err(|error| unreadable(&error))?;
+    let lock = fs::read_text_if_there(&folder.join(all.lock))?;
+    Ok(Derived::new(&all.needs, lock.as_deref()))
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, AtPath as _};
 use crate::index::Route;
-use crate::ops::session::words::count;
+use crate::ops::session::shown::count;
 use crate::ops::{CommandError, Session};
 use crate::reference::Alias;
 use crate::workspace::ConfiguredRegistry;
-use crate::workspace::programs::programs;
+use crate::workspace::root::programs;
 
 /// The largest difference between this machine's clock and a registry's, in seconds. Tokens and certificates
 /// are valid for a time.

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use crate::env::Environment;
-use crate::formats;
-use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
-use crate::ops::apply::helmignore;
+use crate::ops::apply::kinds;
 use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root, formats_below};
+use crate::{formats, fs};
 
 /// Reads a package's name. One that cannot be a reference is called a wrong name, not a wrong reference.
 fn package_name(text: &str) -> Result<Reference, CommandError> {
@@ -147,7 +146,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
         fs::write_atomic(path, text.as_bytes())?;
     }
     begun.files = files.into_iter().map(|(path, _)| path).collect();
-    begun.files.extend(helmignore::add(root)?);
+    begun.files.extend(kinds::add(root)?);
     Ok(begun)
 }
 

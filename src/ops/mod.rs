@@ -25,11 +25,9 @@ pub mod config;
 pub mod doctor;
 #[cfg(feature = "git")]
 pub mod edit;
-pub mod fetch;
 pub mod get;
 pub mod graph;
 pub mod init;
-pub mod list;
 pub mod login;
 mod lookup;
 pub mod outdated;
@@ -40,27 +38,24 @@ pub mod pin;
 pub mod plugin;
 #[cfg(feature = "hub")]
 mod publication;
-pub mod registry;
-pub mod remove;
 pub mod status;
 pub mod update;
 pub mod upgrade;
 pub mod vendor;
 pub mod verify;
-pub mod version;
 pub mod what_if;
 pub mod which;
 
 pub use self::apply::outcome::{AppMove, Change, EditInUse, Outcome};
 pub use self::apply::written::Written;
 pub use self::graph::{tree, why};
-pub use self::lookup::{diff, filter, info, search, versions};
+pub use self::lookup::{diff, filter, info, search};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;
 #[cfg(feature = "publish")]
 pub use self::publication::{hub, mirror, publish, yank};
+pub use self::session::edits::View;
 pub use self::session::error::{Code, CommandError};
 pub use self::session::events::{Events, NoEvents, Stage};
 pub use self::session::places::{LocalPackage, WorkspacePlaces};
-pub use self::session::view::View;
 pub use self::session::{OperationScope, Options, Session};

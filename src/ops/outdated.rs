@@ -15,7 +15,7 @@ use crate::ops::requirements::check_chosen;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::supposed_installations;
 use crate::ops::session::locked::version_of;
-use crate::ops::solve::ceiling::{newest, obstacle, requirers_of_locked};
+use crate::ops::solve::asking::{newest, obstacle, requirers_of_locked};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;

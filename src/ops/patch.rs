@@ -15,7 +15,7 @@ use crate::ops::apply::fetch::bring_locked;
 use crate::ops::apply::patched::{Changes, changes, file_of};
 use crate::ops::apply::plan::Plan;
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::installed_packs::folder_of;
+use crate::ops::session::installed::folder_of;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::named::PackageName;
 use crate::ops::solve::patches::{is_in_folder, is_of_versions, patch_of, read};

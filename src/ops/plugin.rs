@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env::absolute;
-use crate::ops::session::words::count;
+use crate::ops::session::shown::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Reference, Version};
 

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::formats;
 use crate::ops::apply::fetch::placed_fault;
-use crate::ops::explain::{other_places, own_packages};
+use crate::ops::explain::places;
 use crate::ops::requirements::Requirements;
-use crate::ops::session::elsewhere::redirected_base_lines;
-use crate::ops::session::installed_packs::{named, needed_packs};
-use crate::ops::session::words;
+use crate::ops::session::installed::{named, needed_packs};
+use crate::ops::session::opening::redirected_base_lines;
+use crate::ops::session::shown;
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::{CommandError, Session};
 use crate::packs::WantedPack;
@@ -22,7 +22,7 @@ use crate::reference::PackageId;
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Its root folder.
-    #[serde(serialize_with = "words::path")]
+    #[serde(serialize_with = "shown::path")]
     #[schemars(with = "String")]
     pub root: PathBuf,
     /// Its own packages.
@@ -98,11 +98,11 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
             missing.push(format!("{} {}", package.id, package.version));
         }
     }
-    let own = own_packages::warnings(session, &requirements, &lock);
-    let apart = own_packages::warnings_of_conflicts(session);
+    let own = places::warnings(session, &requirements, &lock);
+    let apart = places::warnings_of_conflicts(session);
     redirected_base_lines(session).iter().for_each(|line| session.events.warning(line));
     let copies = copies_in_lock(session, &lock);
-    let left_out = other_places::left_out(session, &lock);
+    let left_out = places::left_out(session, &lock);
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {
         session.events.warning(&warning);
     }

@@ -11,8 +11,8 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
 use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::fetch::archive_urls;
-use crate::ops::explain::not_asked_for::not_asked_for;
-use crate::ops::explain::other_places;
+use crate::ops::explain::places;
+use crate::ops::explain::unserved::not_asked_for;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, supposed_installations, supposed_mu};
@@ -21,7 +21,7 @@ use crate::ops::session::locked::version_of;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::narrowed::without_packages;
 use crate::ops::solve::resolve::resolve_from;
-use crate::ops::solve::{names, planning, replacement_consent};
+use crate::ops::solve::{copies, names, planning};
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::{InstalledVersion, Update};
@@ -113,8 +113,8 @@ fn answer(
         false => Update::Packages(requirements.installed.keys().cloned().collect()),
     };
     let resolved = resolve_from(session, &requirements, update, base)?;
-    let unagreed = replacement_consent::check(session, &previous, &resolved, true)?;
-    let left_out = other_places::left_out(session, &resolved.lock);
+    let unagreed = copies::check(session, &previous, &resolved, true)?;
+    let left_out = places::left_out(session, &resolved.lock);
     for warning in resolved.warnings.iter().chain(&left_out) {
         session.events.warning(warning);
     }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::manifest::{ExportKind, ExportedElement, Manifest};
-use crate::ops::explain::own_packages::{self, misplaced};
+use crate::ops::explain::places;
+use crate::ops::explain::places::misplaced;
 use crate::ops::requirements::names::as_here;
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::installed_packs::search_path;
+use crate::ops::session::installed::search_path;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Note, Query, SearchError};
@@ -101,7 +102,7 @@ fn find(
     }
     let found = search_path(session)?.find(wanted);
     if let Ok(found) = &found
-        && let Some(warning) = own_packages::warning(session, &found.id)
+        && let Some(warning) = places::warning(session, &found.id)
     {
         session.events.warning(&warning);
     }

@@ -15,14 +15,13 @@ use mu_provider::{Digest, Entry, Folder, Kind, Mode, Tree};
 
 use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME};
-use crate::packs::error::PacksError;
-use crate::packs::folder::PacksFolder;
-use crate::packs::folders::Folders;
-use crate::packs::hash::{HashError, hash_folder};
-
-use crate::packs::state::{Pack, State};
+use crate::packs::PacksError;
+use crate::packs::folder::{Folders, PacksFolder};
+use crate::packs::recognize::{HashError, hash_folder};
+use crate::packs::state::{
+    Pack, State, WantedPack, first_from, folders_above, from, holds, is_below,
+};
 use crate::packs::vendored::PartialPacks;
-use crate::packs::wanted::{WantedPack, first_from, folders_above, from, holds, is_below};
 use crate::store::trees_in;
 
 /// The version of the package that belongs into a pack which has this content, if it was published.

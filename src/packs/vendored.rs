@@ -11,10 +11,9 @@ use mu_provider::{Digest, Entry};
 use serde::{Deserialize, Serialize};
 
 use crate::fs::{self, FileError};
-use crate::packs::error::PacksError;
+use crate::packs::PacksError;
 use crate::packs::folder::PacksFolder;
-use crate::packs::state::{State, entries, lines};
-use crate::packs::wanted::{WantedPack, is_below};
+use crate::packs::state::{State, WantedPack, entries, is_below, lines};
 
 const FILE: &str = "vendored.json";
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mu_picture::{Edge, Picture, Style};
 
 use crate::ops::graph::{Graph, Node, Vertex};
-use crate::report::text::one_line;
+use crate::report::table::one_line;
 
 /// A line between each pair of nodes, for everything that one requires of the other, in the order of their nodes.
 fn lines(graph: &Graph) -> Vec<Edge> {

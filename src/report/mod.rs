@@ -1,13 +1,13 @@
 //! Everything that mu prints goes through here: answers to stdout, the rest to stderr.
 //!
 //! [`crate::cli`] decides what is printed; this decides how it looks (colour, width, progress, escapes).
+//!
+//! Also here: how an error is printed: `error: …`, its causes, the line of text, and hints.
 
-mod error;
 pub mod graph;
 mod progress;
 mod requests;
 mod table;
-mod text;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,23 +18,24 @@ use std::time::Instant;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use mu_provider::http::RequestEvent;
+use mu_provider::{brief, causes, threads};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::manifest::source::SourceError;
+use crate::ops::session::error::in_one_line;
 use crate::ops::session::shown::PackageNaming;
-use crate::ops::{CommandError, Events, Stage};
-use crate::reference::{Base, PackageId};
+use crate::ops::{Code, CommandError, Events, Stage};
+use crate::reference::{Base, PackageId, ReferenceError};
 use crate::report::progress::{ProgressLine, State};
 use crate::report::requests::Requests;
-use mu_provider::http::RequestEvent;
-use mu_provider::{brief, threads};
+use crate::report::table::brief_lines;
 
 pub use anstream::ColorChoice;
 
-pub use crate::report::error::Failure;
-pub use crate::report::table::Table;
-use crate::report::text::brief_lines;
-pub use crate::report::text::{count, printable, size};
+pub use crate::report::table::{Table, count, printable, size};
 
 /// The verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -154,7 +155,7 @@ impl Shell {
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.done();
         let mut out = threads::lock(&self.out);
-        if out.current_choice() == ColorChoice::Never && text::is_plain(text) {
+        if out.current_choice() == ColorChoice::Never && table::is_plain(text) {
             // No style must be removed, so it can be written as a whole.
             let mut out = out.as_inner().lock();
             out.write_all(text.as_bytes())?;
@@ -231,7 +232,7 @@ impl Shell {
             let failure = serde_json::to_string(&Failure::new(error));
             format!("{}\n", failure.expect("texts always serialise"))
         } else {
-            error::text(error, self.coloured_errors, &|text| self.short(text).into_owned())
+            text(error, self.coloured_errors, &|text| self.short(text).into_owned())
         };
         self.progress.end();
         self.to_stderr(&text);
@@ -377,4 +378,89 @@ impl Drop for Shell {
 /// The time since a moment, as `1.25 s`.
 fn seconds(since: Instant) -> String {
     format!("{:.2} s", since.elapsed().as_secs_f64())
+}
+
+/// How many hints are printed.
+const MOST_HINTS: usize = 20;
+
+/// The error for people; `short` names packages as people do.
+fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) -> String) -> String {
+    let mut text = String::new();
+    let mut said = String::new();
+    for current in causes(&*error.error) {
+        let is_first = text.is_empty();
+        if let Some(source) = current.downcast_ref::<SourceError>() {
+            // An excerpt of a file has its own heading.
+            let picture = source.render(coloured);
+            let (heading, file) = picture.split_once('\n').unwrap_or((&picture, ""));
+            let heading = match is_first {
+                true => short(heading),
+                false => format!("{FAINT}  caused by{FAINT:#}: {}", short(source.message())),
+            };
+            text.push_str(&format!("{heading}\n{}\n", file.trim_end()));
+            continue;
+        }
+        let reference = current.downcast_ref::<ReferenceError>();
+        let message =
+            reference.map_or_else(|| short(&current.to_string()), ReferenceError::headline);
+        // A wrapper that only repeats its cause adds nothing.
+        if said.contains(&message) && !is_first {
+            continue;
+        }
+        let heading = if is_first {
+            format!("{BAD}error{BAD:#}")
+        } else {
+            format!("{FAINT}  caused by{FAINT:#}")
+        };
+        text.push_str(&format!("{heading}: {}\n", printable(&brief(&message))));
+        for line in reference.map(ReferenceError::render).unwrap_or_default().lines() {
+            text.push_str(&format!("  {line}\n"));
+        }
+        said = message;
+    }
+    let mut hints: Vec<&String> = Vec::new();
+    for hint in &error.hints {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    if !hints.is_empty() {
+        text.push('\n');
+    }
+    for hint in hints.iter().take(MOST_HINTS) {
+        text.push_str(&format!("{HELP}hint{HELP:#}: {}\n", printable(&brief(&short(hint)))));
+    }
+    text
+}
+
+/// The stderr output of a failed command with `--json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Failure<'a> {
+    /// The error.
+    error: Fault<'a>,
+}
+
+/// An error, for programs.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Fault<'a> {
+    /// The kind of error, as a word that never changes.
+    code: Code,
+    /// What went wrong, with its causes.
+    message: String,
+    /// What to do about it, a line each.
+    help: Option<String>,
+    /// Facts, by the code.
+    details: &'a Value,
+}
+
+impl<'a> Failure<'a> {
+    /// The error, as it is printed.
+    pub fn new(error: &'a CommandError) -> Self {
+        let message = brief(&in_one_line(&*error.error)).into_owned();
+        let own = error.in_source().and_then(SourceError::help_text);
+        let hints: Vec<&str> =
+            own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
+        let help = (!hints.is_empty()).then(|| hints.join("\n"));
+        Self { error: Fault { code: error.code, message, help, details: &error.details } }
+    }
 }

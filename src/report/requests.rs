@@ -7,7 +7,7 @@ use std::time::Instant;
 use mu_provider::http::RequestEvent;
 use mu_provider::threads::lock;
 
-use crate::report::text::{count, size};
+use crate::report::table::{count, size};
 
 /// The requests of a run.
 #[derive(Default)]

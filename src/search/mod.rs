@@ -10,27 +10,28 @@
 //! workspace where mu does not look for packages. Nothing here contacts a registry, writes, or knows locks:
 //! the caller passes in what is known about installed packs. Local folders (`./x`) are not searched for; they
 //! are where the path says.
+//!
+//! Also here: the eight places of a package, as folders. `candidate` checks whether anything is there.
 
 mod candidate;
-mod error;
 mod find;
-mod place;
-mod satisfy;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::candidate::{Candidate, Hit, State};
-pub use self::error::{MissingElement, SearchError};
-pub use self::find::{Found, Note};
-pub use self::place::{FirstNames, Place};
-pub use self::satisfy::{InstalledPack, UnsatisfiedReason};
+use rustc_hash::FxHashSet;
+
 use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
-use crate::workspace::{LeftOutFolders, Namespace};
+use crate::workspace::{LeftOutFolders, MU_FOLDER, Namespace};
+
+pub use self::candidate::{Candidate, Hit, InstalledPack, State, UnsatisfiedReason};
+pub use self::find::{Found, MissingElement, Note, SearchError};
 
 /// Where to search, and what is known about installed packs.
 #[derive(Debug, Clone)]
@@ -88,7 +89,7 @@ impl SearchPath {
             packs: [
                 workspace.join(".mu").join("packs"),
                 mu_home.join("packs"),
-                place::runtime_packs(mu_root),
+                runtime_packs(mu_root),
             ],
             trees: None,
             has_many_majors: false,
@@ -116,4 +117,92 @@ impl SearchPath {
             (path.is_symlink() && !is_own(&path)).then(|| path.clone())
         })
     }
+}
+
+/// One of the eight places where a package may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// 1 to 8, of which the lowest wins; [`Place::ELSEWHERE`] for any other folder.
+    pub number: u8,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl Place {
+    /// The number of a folder of the workspace that a reference names itself.
+    pub const ELSEWHERE: u8 = 0;
+
+    /// Whether it is in the workspace itself, where packages are developed, not installed.
+    pub fn is_workspace(&self) -> bool {
+        self.number <= 2
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}. {}", self.number, self.folder.display())
+    }
+}
+
+/// The first names below packs folders. Most packages are in none of them, and one listing of each folder says so for all
+/// packages.
+#[derive(Debug, Default)]
+pub struct FirstNames(FxHashSet<OsString>);
+
+impl FirstNames {
+    /// Reads the packs folders. A folder that cannot be read has no packs.
+    pub fn read(folders: &[PathBuf]) -> Self {
+        let entries = folders.iter().filter_map(|folder| fs::entries(folder).ok()).flatten();
+        // Files are mu's own.
+        let folders = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let names = folders.map(|entry| entry.file_name());
+        Self(names.filter(|name| name != MU_FOLDER).collect())
+    }
+
+    /// Whether a pack of this package may be there: below the name of its base, or the first part of its own.
+    pub fn may_hold(&self, id: &PackageId) -> bool {
+        let name = id.name_str();
+        let first = name.split('/').next().unwrap_or(name);
+        let has = |name: &str| self.0.contains(OsStr::new(name));
+        !self.0.is_empty() && (has(first) || has(&id.base().folder_name()))
+    }
+}
+
+impl SearchPath {
+    /// The eight places of a package, in order.
+    pub fn package_places(&self, id: &PackageId) -> [Place; 8] {
+        let name = id.name_str();
+        let in_base = format!("{}/{name}", id.base().folder_name());
+        let [workspace, user, runtime] = &self.packs;
+        let folders = [
+            self.workspace.join(&in_base),
+            self.unprefixed(id),
+            workspace.join(&in_base),
+            workspace.join(name),
+            user.join(&in_base),
+            user.join(name),
+            runtime.join(&in_base),
+            runtime.join(name),
+        ];
+        let mut number = 0;
+        folders.map(|folder| {
+            number += 1;
+            Place { number, folder }
+        })
+    }
+
+    /// The place of a name in the workspace, which need not repeat the workspace's namespace.
+    fn unprefixed(&self, id: &PackageId) -> PathBuf {
+        match Namespace::unprefixed(self.namespace.as_ref(), id) {
+            "" => self.workspace.clone(),
+            place => self.workspace.join(place),
+        }
+    }
+}
+
+/// The packs of the runtime: `lib/packs`, else `bin/packs` if only that exists.
+fn runtime_packs(mu_root: &Path) -> PathBuf {
+    let usual = mu_root.join("lib").join("packs");
+    let other = mu_root.join("bin").join("packs");
+    if !usual.is_dir() && other.is_dir() { other } else { usual }
 }

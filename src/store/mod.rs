@@ -16,8 +16,7 @@
 //! of every entry come exactly the lines of the content digest ([`Tree::lines`]). So a list is checked by
 //! hashing it directly.
 
-mod archives;
-mod staging;
+mod beside;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -26,12 +25,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
-use mu_provider::{Digest, Entry, Folder, Limits, ProviderError, Tree, TreeWriter};
+use mu_provider::{Digest, Entry, Folder, Limits, ProviderError, Tree, TreeWriter, threads};
 
 use crate::fs::{self, FileError, Lock, Sharing};
-pub use crate::store::archives::Unpacking;
-use crate::store::staging::{FILES, LIST, Staged, StoreStaging};
-use mu_provider::threads;
+use crate::store::beside::{FILES, LIST, Staged, StoreStaging};
+
+pub use crate::store::beside::Unpacking;
 
 /// The store's folder in the cache.
 const STORE: &str = "store";

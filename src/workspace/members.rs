@@ -5,26 +5,30 @@
 //! Two of them never have one name. Where manifests say none, folders of one name are told apart by their paths.
 //!
 //! Of members that a sparse checkout leaves out, only the manifests are known.
+//!
+//! Also here: the folders of a workspace that are not searched for its packages, and why.
+//!
+//! Collected on the walk that finds the packages, to distinguish an ignored package from a missing one.
+//! The disk is not read again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::HelmRepositoryAliases;
 use mu_formats::{FORMATS, Format, Reading};
 use walkdir::{DirEntry, WalkDir};
 
-use super::left_out::{LeftOutFolders, LeftOutReason};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
 use super::{Workspace, WorkspaceError, is_searched};
-use crate::formats;
-use crate::fs;
 use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
-    Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, globs, manifest_name, misspelt_name,
+    Globs, JSON_NAME, Loaded, Manifest, ManifestError, Warning, YAML_NAME, globs, manifest_name,
+    misspelt_name,
 };
-use crate::manifest::{Loaded, Manifest};
 use crate::reference::{PackageId, Reference};
+use crate::{formats, fs};
 
 /// Folders of other tools, which are not searched for packages.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
@@ -53,7 +57,7 @@ impl Patterns {
 
     /// Whether a folder at a place can hold a member: its pattern matches, and no folder around it belongs to a tool.
     #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git leaves members out"))]
-    pub(super) fn may_be_member(&self, place: &str) -> bool {
+    fn may_be_member(&self, place: &str) -> bool {
         let is_tools = |part: &str| part.starts_with('.') || SKIPPED.contains(&part);
         self.globs.matches(place) && !place.split('/').any(is_tools)
     }
@@ -112,11 +116,11 @@ pub(super) fn find(
             Look::LeaveOut(why) => why,
         };
         if let LeftOutReason::OwnWorkspace(folder) = &why {
-            let place = place(root, folder).filter(|place| globs.matches(place));
+            let place = place_below(root, folder).filter(|place| globs.matches(place));
             nested.extend(place.map(|place| (place, folder.clone())));
         }
         if let LeftOutReason::Link(path) = &why {
-            links.extend(place(root, path).map(|place| (place, path.clone())));
+            links.extend(place_below(root, path).map(|place| (place, path.clone())));
         }
         left_out.borrow_mut().note_folder_tree(entry.path(), why);
         false
@@ -140,7 +144,7 @@ pub(super) fn find(
             continue;
         }
         let folder = formats::folder_of(entry.path()).unwrap_or(root);
-        let Some(place) = place(root, folder) else { continue };
+        let Some(place) = place_below(root, folder) else { continue };
         if !place.is_empty() && !globs.matches(&place) {
             left_out.borrow_mut().note(folder, LeftOutReason::Unnamed);
             continue;
@@ -261,7 +265,7 @@ fn look_at(
     if SKIPPED.contains(&name) {
         return Look::LeaveOut(LeftOutReason::OtherTool(path()));
     }
-    let Some(place) = place(root, entry.path()) else { return Look::PassBy };
+    let Some(place) = place_below(root, entry.path()) else { return Look::PassBy };
     if !globs.matches(&place) && !globs.may_match_below(&place) {
         return Look::LeaveOut(LeftOutReason::Unnamed);
     }
@@ -270,7 +274,7 @@ fn look_at(
 }
 
 /// The folder relative to the root, with slashes; `None` for names that are not UTF-8.
-pub(super) fn place(root: &Path, folder: &Path) -> Option<String> {
+pub(super) fn place_below(root: &Path, folder: &Path) -> Option<String> {
     let relative = folder.strip_prefix(root).ok()?;
     let segments: Option<Vec<&str>> =
         relative.components().map(|component| component.as_os_str().to_str()).collect();
@@ -368,5 +372,93 @@ impl Workspace {
         self.add_loaded(place, Loaded { manifest, path, text, warnings }, true)?;
         self.members.sort_by(|left, right| left.place.cmp(&right.place));
         self.refuse_repeated()
+    }
+}
+
+/// Folders that may contain packages which do not belong to the workspace.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOutFolders {
+    alone: HashMap<PathBuf, LeftOutReason>,
+    with_all_below: HashMap<PathBuf, LeftOutReason>,
+    taken: HashSet<PathBuf>,
+}
+
+/// Why a folder is not searched for packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftOutReason {
+    /// `members` does not name it.
+    Unnamed,
+    /// It belongs to another tool.
+    OtherTool(PathBuf),
+    /// It is in another workspace, with this root.
+    OwnWorkspace(PathBuf),
+    /// It is behind this link.
+    Link(PathBuf),
+    /// The workspace is a whole disk.
+    Disk,
+    /// Anyone can put files into this folder.
+    Shared(PathBuf),
+    /// It was edited, and its edit has ended.
+    Ended,
+}
+
+impl LeftOutFolders {
+    /// Records a folder, but not what is below it.
+    pub(super) fn note(&mut self, folder: &Path, why: LeftOutReason) {
+        self.alone.insert(folder.to_owned(), why);
+    }
+
+    /// Records a folder and everything below it.
+    pub(super) fn note_folder_tree(&mut self, folder: &Path, why: LeftOutReason) {
+        self.with_all_below.insert(folder.to_owned(), why);
+    }
+
+    /// Records that the package in this folder belongs to the workspace anyway.
+    pub(super) fn include_folder(&mut self, folder: &Path) {
+        self.taken.insert(folder.to_owned());
+    }
+
+    /// Whether every folder was searched.
+    pub fn is_empty(&self) -> bool {
+        self.alone.is_empty() && self.with_all_below.is_empty()
+    }
+
+    /// Why a package in `folder` does not belong to the workspace; `None` if the folder was searched, or did
+    /// not exist.
+    pub fn reason_left_out(&self, folder: &Path) -> Option<&LeftOutReason> {
+        if self.taken.contains(folder) {
+            return None;
+        }
+        let above = || folder.ancestors().find_map(|folder| self.with_all_below.get(folder));
+        self.alone.get(folder).or_else(above)
+    }
+}
+
+impl fmt::Display for LeftOutReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unnamed => {
+                write!(formatter, "`members` in `{MU_FOLDER}/{WORKSPACE_FILE}` does not name it")
+            }
+            Self::OtherTool(folder) => {
+                write!(formatter, "packages are not looked for in `{}`", folder.display())
+            }
+            Self::OwnWorkspace(root) => {
+                write!(formatter, "`{}` is a workspace of its own", root.display())
+            }
+            Self::Link(path) => {
+                write!(formatter, "`{}` is a link, which is not followed", path.display())
+            }
+            Self::Shared(folder) => {
+                write!(formatter, "anyone can put packages into `{}`", folder.display())
+            }
+            Self::Ended => {
+                formatter.write_str("its edit has ended; editing the package again uses it")
+            }
+            Self::Disk => write!(
+                formatter,
+                "a whole disk is searched only if it has a `{MU_FOLDER}/{WORKSPACE_FILE}`"
+            ),
+        }
     }
 }

@@ -2,18 +2,12 @@
 //!
 //! Everything is read once, in [`Workspace::open`]. Nothing here contacts a registry or reads packs.
 
-mod cutoff;
 pub mod edit;
-mod edited;
 pub mod edits;
-mod elsewhere;
-mod foreign;
-mod left_out;
 mod members;
-pub(crate) mod programs;
 mod read;
 mod registry;
-mod root;
+pub(crate) mod root;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 mod settings;
@@ -23,26 +17,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::cutoff::Cutoff;
-use self::edits::{Edit, EditsError};
-pub use self::elsewhere::{RedirectedBase, TrustedBuilds, Untrusted};
-pub use self::foreign::ForeignError;
-pub(crate) use self::foreign::{is_shared, refuse_links_of_edits};
-pub use self::left_out::{LeftOutFolders, LeftOutReason};
-pub use self::members::formats_below;
-use self::members::{Members, Patterns};
-use self::read::{Kind, SettingsLayer};
-pub(crate) use self::registry::names_folder;
-pub use self::registry::{ConfiguredRegistry, error_at_registry, prefix};
-pub(crate) use self::root::repository_around;
-pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root, root_around};
-pub(crate) use self::schema::File as Key;
-pub use self::schema::schema;
-pub use self::settings::{ExclusionSetting, Link, Namespace, PatchFile, ReleaseAge, Settings};
 use mu_formats::Reading;
 use mu_formats::helm::HelmRepositoryAliases;
 use mu_provider::Folder;
 
+use self::edits::{Edit, EditsError};
+use self::members::{Members, Patterns};
+use self::read::{Kind, SettingsLayer};
 use crate::formats;
 use crate::fs::{AtPath as _, FileError};
 use crate::manifest::source::{Document, SourceError};
@@ -50,6 +31,22 @@ use crate::manifest::{
     Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_bounded_text,
 };
 use crate::reference::{Defaults, PackageId, Version};
+
+pub use self::members::{LeftOutFolders, LeftOutReason, formats_below};
+pub(crate) use self::registry::names_folder;
+pub use self::registry::{
+    ConfiguredRegistry, RedirectedBase, TrustedBuilds, Untrusted, error_at_registry, prefix,
+};
+pub use self::root::{
+    CONFIG_FILE, ForeignError, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root, root_around,
+};
+pub(crate) use self::root::{is_shared, refuse_links_of_edits, repository_around};
+pub(crate) use self::schema::File as Key;
+pub use self::schema::schema;
+pub use self::settings::{
+    Cutoff, ExclusionSetting, Link, Namespace, PatchFile, ReleaseAge, Settings,
+};
+
 pub use crate::select::{Bundled, Majors, Resolution};
 
 /// A workspace: its settings and its own packages.
@@ -148,8 +145,8 @@ impl Workspace {
     ///
     /// [`WorkspaceError::Foreign`], or when the settings in `mu_home` are wrong.
     pub fn check_root(root: &Path, mu_home: &Path, users: &[u32]) -> Result<(), WorkspaceError> {
-        foreign::refuse_links(root)?;
-        let Err(error) = foreign::refuse_other_owners(root, users) else { return Ok(()) };
+        root::refuse_links(root)?;
+        let Err(error) = root::refuse_other_owners(root, users) else { return Ok(()) };
         let config = read_layer(&mu_home.join(CONFIG_FILE), Kind::Config, mu_home)?;
         if config.is_some_and(|config| config.trusts(root)) { Ok(()) } else { Err(error.into()) }
     }
@@ -405,7 +402,7 @@ fn in_base(id: &PackageId) -> String {
 /// What is left out if nothing below `root` is searched.
 fn not_searched(root: &Path) -> LeftOutFolders {
     let mut left_out = LeftOutFolders::default();
-    let why = if foreign::is_shared(root) {
+    let why = if root::is_shared(root) {
         LeftOutReason::Shared(root.to_owned())
     } else if root.parent().is_none() {
         LeftOutReason::Disk
@@ -421,7 +418,7 @@ fn not_searched(root: &Path) -> LeftOutFolders {
 /// happened to be started, nor those of a folder into which anyone can put files.
 fn is_searched(root: &Path, mu_home: &Path) -> bool {
     let mu_folder = root.join(MU_FOLDER);
-    if foreign::is_shared(root) {
+    if root::is_shared(root) {
         return false;
     }
     let is_huge = root.parent().is_none() || mu_folder == mu_home;

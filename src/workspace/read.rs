@@ -10,13 +10,13 @@ use mu_formats::FORMATS;
 use mu_provider::http::TokenHosts;
 use mu_provider::{InnerPath, NamedBy};
 
-use super::elsewhere::{OfUser, TrustedBuilds};
 use super::members::Patterns;
+use super::registry::{OfUser, TrustedBuilds};
 use super::schema::{Consent, File, Trust};
 use super::settings::{
-    ExclusionSetting, FRESH_FOR, Link, Namespace, PatchFile, ReleaseAge, Settings,
+    ExclusionSetting, FRESH_FOR, Link, Namespace, PatchFile, ReleaseAge, Settings, StatedPackage,
+    packages, runtime, runtime_provides,
 };
-use super::settings::{StatedPackage, packages, runtime, runtime_provides};
 use super::{ConfiguredRegistry, Cutoff, registry};
 use crate::manifest::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};

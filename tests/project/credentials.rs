@@ -148,7 +148,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
             "providers/git/src/working_copy/program.rs",
             "providers/oci/src/auth/mod.rs",
             "src/ops/login.rs",
-            "src/ops/session/credentials/file.rs",
+            "src/ops/session/credentials.rs",
         ],
     ),
     (".for_program()", &["providers/api/src/http/response.rs", "providers/exec/src/plugin.rs"]),

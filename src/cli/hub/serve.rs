@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-
 use mu_provider::Program;
 
 use crate::cli::context::{CommandExit, Context};
@@ -15,7 +14,7 @@ use crate::env::Environment;
 use crate::ops::hub::{Serving, hub_tokens, serve_hub};
 use crate::ops::{Code, CommandError};
 use crate::reference::Base;
-use crate::workspace::programs::programs;
+use crate::workspace::root::programs;
 
 /// Serve a hub over HTTP, and accept uploads
 #[derive(Debug, Args)]

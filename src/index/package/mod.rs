@@ -1,19 +1,17 @@
 //! One package as a run knows it: its releases, and what was looked up about them.
 
-mod confirm;
-mod dependent;
 mod manifest;
-mod requirements;
+pub(super) mod requirements;
 mod revision;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use mu_provider::threads::lock;
 use mu_provider::{Dates, Found, Location, PlaceKind, Release};
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
-pub(super) use self::manifest::with_manifest;
 use self::requirements::LookedUpRequirements;
 use self::revision::LookedUpRevision;
 use crate::index::cache::{Fetched, LineTable, Listing, ListingLines, Record};
@@ -24,7 +22,8 @@ use crate::index::wire::{self, LeftOut};
 use crate::reference::{Aliases, PackageId, Version};
 use crate::select::Candidate;
 use crate::select::releases::{Details, Position, Releases};
-use mu_provider::threads::lock;
+
+pub(super) use self::manifest::with_manifest;
 
 /// A package and what was looked up about it in this run.
 #[derive(Debug)]

@@ -1,18 +1,21 @@
 //! Resolves commits, tags, branches and digests of a package.
+//!
+//! Also here: what a version really is, if it was chosen by a listing that is only a hint.
 
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::{Dependency, ErrorKind, LineTrust, Release, none_if};
+use mu_provider::threads::lock;
+use mu_provider::{Dependency, ErrorKind, LineTrust, Release, Yanked, none_if};
 
 use super::Package;
 use super::requirements::LookedUpRequirements;
 use crate::index::error::PackageError;
 use crate::index::run::PackageSurroundings;
 use crate::index::wire;
+use crate::manifest::facts::read_by_selection;
 use crate::reference::VersionSpec;
 use crate::select::releases::Position;
 use crate::select::{Revision, Untagged};
-use mu_provider::threads::lock;
 
 /// A revision without a version tag that was looked up.
 #[derive(Debug)]
@@ -244,7 +247,7 @@ impl Package {
     }
 
     /// Turns a release that was found by name into a form for selection.
-    pub(super) fn revision_from_release(
+    fn revision_from_release(
         &self,
         around: &dyn PackageSurroundings,
         release: Release,
@@ -269,4 +272,47 @@ impl Package {
         lock(&self.untagged).insert(commit, Arc::new(looked));
         Ok(Revision::Untagged(untagged))
     }
+}
+
+impl Package {
+    /// Asks the place itself about a version, if its listing is only a hint. Data about its archive is kept. Returns what the
+    /// version is instead, if selection did not use the same data.
+    pub(in crate::index) fn confirm_release(
+        &self,
+        around: &dyn PackageSurroundings,
+        position: Position,
+    ) -> Result<Option<Release>, PackageError> {
+        let Self { route, .. } = self;
+        if route.provider.facts().lines != LineTrust::Hint {
+            return Ok(None);
+        }
+        let line = self.line(position)?;
+        let progress = around.run().start_lookup(self.id());
+        let Some(own) = route.provider.confirm(&route.location, &line, &*progress)? else {
+            return Ok(None);
+        };
+        // If no listing had the data, selection asked the place itself.
+        if line.dependencies.is_some() && comparable(&line) != comparable(&own) {
+            return Ok(Some(own));
+        }
+        lock(&self.read).insert(position, Arc::new(own));
+        Ok(None)
+    }
+
+    /// The lines of the package, with the line of the version at `position` replaced.
+    pub(in crate::index) fn releases_with(
+        &self,
+        position: Position,
+        own: &Release,
+    ) -> Result<Vec<Release>, PackageError> {
+        let line = |at| if at == position { Ok(own.clone()) } else { self.line(at) };
+        (0..self.table.len() as Position).map(line).collect()
+    }
+}
+
+/// What selection reads of a line, with one form for what is not withdrawn.
+fn comparable(line: &Release) -> Release {
+    let read = read_by_selection(line);
+    let yanked = if read.yanked.is_no() { Yanked::No } else { read.yanked };
+    Release { yanked, ..read }
 }

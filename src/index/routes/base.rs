@@ -6,15 +6,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Lead, Location, PlaceKind, Progress, ProviderError, is_bucket_scheme,
 };
 
 use super::hint::Hint;
 use super::{Route, RouteError, Routes, inside, parse};
-use crate::index::caches::Caches;
+use crate::index::cache::Caches;
 use crate::reference::{PackageId, Protocol};
-use mu_provider::threads::lock;
 
 /// What a run knows about a base that no setting mentions.
 #[derive(Debug, Default)]

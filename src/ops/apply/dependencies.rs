@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 
 use crate::formats;
 use crate::manifest::edit::Section;
-use crate::ops::explain::not_asked_for::required_here;
-use crate::ops::requirements::editing::Editing;
+use crate::ops::explain::unserved::required_here;
+use crate::ops::requirements::editing::{Editing, MARK};
 use crate::ops::requirements::names::id_in;
-use crate::ops::requirements::pins::MARK;
+use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::locked::ambiguous;
 use crate::ops::session::named::PackageName;
-use crate::ops::session::view::ChangedManifests;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};

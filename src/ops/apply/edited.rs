@@ -6,21 +6,19 @@
 use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::development;
 use crate::ops::apply::fetch::fetch;
 use crate::ops::apply::install::{
     answer, check_held, examine, make_packs, record, would_be, write,
 };
 use crate::ops::apply::outcome::{EditInUse, lock_changes};
 use crate::ops::apply::patched;
-use crate::ops::explain::own_packages;
-use crate::ops::requirements::Requirements;
+use crate::ops::explain::places;
 use crate::ops::requirements::editing::FileEdit;
-use crate::ops::session::installed_packs::{named, needed_packs};
-use crate::ops::solve::names;
-use crate::ops::solve::patches;
+use crate::ops::requirements::{self, Requirements};
+use crate::ops::session::installed::{named, needed_packs};
+use crate::ops::solve::record::Resolved;
 use crate::ops::solve::resolve::{request, resolve_from, resolve_from_previous};
-use crate::ops::solve::resolved::Resolved;
+use crate::ops::solve::{names, patches};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::WantedPack;
 use crate::reference::PackageId;
@@ -58,7 +56,7 @@ pub(super) fn install_edited(
         would_be(&here, &needs, used, edits, unagreed)?
     } else {
         if session.options.no_dev {
-            used.left_out = development::development_only(&needs, &used.lock);
+            used.left_out = requirements::development_only(&needs, &used.lock);
         }
         // Vendored packs are committed, so those of Mu.lock stay.
         let is_vendored = session.packs().is_vendored();
@@ -158,7 +156,7 @@ fn with_edits(
     // chosen.
     let resolved = if needs.choosing_strategy().follows_lock() {
         let moved = overlaid(team, known, true);
-        own_packages::check(here, &needs.changed)?;
+        places::check(here, &needs.changed)?;
         needs.declare(here);
         let hold = |lock: &Arc<Lockfile>| {
             resolve_from_previous(

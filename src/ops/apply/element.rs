@@ -8,7 +8,7 @@ use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
 use crate::ops::apply::fetch::store_release;
 use crate::ops::explain::failure::unavailable_error;
-use crate::ops::explain::own_packages;
+use crate::ops::explain::places;
 use crate::ops::requirements::names::{Meant, as_here, as_in, meant, unambiguous_name, written_id};
 use crate::ops::solve::names::is_published;
 use crate::ops::{CommandError, Session};
@@ -144,7 +144,7 @@ fn by_own_name(
     if own != id
         && let Some(found) = session.places.member_of(&own)
     {
-        let place = own_packages::folder_for_people(&found.place);
+        let place = places::folder_for_people(&found.place);
         let written = match id.base() == session.reference_defaults().base {
             true => reference.path().to_owned(),
             false => reference.with_version(None).to_string(),

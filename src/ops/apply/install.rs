@@ -11,33 +11,27 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::formats;
-use crate::fs;
-use crate::index::LeftOut;
+use mu_provider::{Digest, threads};
+
+use crate::index::{Candidate, LeftOut};
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
-use crate::ops::apply::development;
-use crate::ops::apply::edited;
-use crate::ops::apply::fetch::{self, Fetching, fetch};
-use crate::ops::apply::helmignore;
+use crate::ops::apply::fetch::{self, Fetching, fetch, store_release};
 use crate::ops::apply::outcome::FetchCounts;
-use crate::ops::apply::patched;
-
-use crate::index::Candidate;
-use crate::ops::apply::fetch::store_release;
-use crate::ops::explain::{other_places, own_packages};
-use crate::ops::requirements::Requirements;
+use crate::ops::apply::{edited, kinds, patched};
+use crate::ops::explain::places;
 use crate::ops::requirements::editing::FileEdit;
-use crate::ops::session::installed_packs::{folder_of, named, needed_packs, place, replaced_packs};
+use crate::ops::requirements::{self, Requirements};
+use crate::ops::session::installed::{folder_of, named, needed_packs, place, replaced_packs};
+use crate::ops::solve::copies;
 use crate::ops::solve::copies::copies_in_lock;
-use crate::ops::solve::replacement_consent;
-use crate::ops::solve::resolved::Resolved;
+use crate::ops::solve::record::Resolved;
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, WantedPack};
 use crate::reference::PackageId;
 use crate::store::{Stored, TreeStoreError};
 use crate::workspace::Link;
-use mu_provider::{Digest, threads};
+use crate::{formats, fs};
 
 /// Brings packs, lock and manifests in line with what was resolved, or only reports what would change.
 ///
@@ -65,7 +59,7 @@ pub fn install(
     }
     // Everything stays in the lock, also what is not installed: the lock is the same for everybody.
     if session.options.no_dev {
-        resolved.left_out = development::development_only(requirements, &resolved.lock);
+        resolved.left_out = requirements::development_only(requirements, &resolved.lock);
     }
     // From here on, files change, in this order: the store, the packs, Mu.lock, the manifests. A run that is killed
     // leaves packs that are ahead of an old lock; mu's record in the cache names them as its own, so the next run goes
@@ -99,15 +93,15 @@ pub(super) fn examine(
     dry_run: bool,
 ) -> Result<BTreeSet<PackageId>, CommandError> {
     refuse_misspelt(session)?;
-    let left_out = other_places::left_out(session, &resolved.lock);
-    let own = own_packages::warnings(session, requirements, &resolved.lock);
-    let apart = own_packages::warnings_of_conflicts(session);
+    let left_out = places::left_out(session, &resolved.lock);
+    let own = places::warnings(session, requirements, &resolved.lock);
+    let apart = places::warnings_of_conflicts(session);
     let passed = passed_over(session, requirements, &resolved.previous);
     let all = resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart);
     for warning in all.chain(&passed) {
         session.events.warning(warning);
     }
-    replacement_consent::check(session, &resolved.previous, resolved, dry_run)
+    copies::check(session, &resolved.previous, resolved, dry_run)
 }
 
 /// What the registry of a package lists besides its versions, and nobody can use: told once, when the package comes anew.
@@ -173,7 +167,7 @@ pub(super) fn record(
         session.write_lockfile(&resolved.lock)?;
     }
     if session.scope == OperationScope::Workspace && !is_held {
-        helmignore::add(&session.workspace.root)?;
+        kinds::add(&session.workspace.root)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
-use crate::ops::session::words::count;
+use crate::ops::session::shown::count;
 use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::select::{InstalledVersion, Lowered};
 

@@ -12,7 +12,7 @@ use crate::formats;
 use crate::fs::{self, FileError};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::solve::patches::{self, patch_of, patch_path};
-use crate::ops::solve::resolved::Resolved;
+use crate::ops::solve::record::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::store::{Stored, TreeStoreError};
 use crate::workspace::PatchFile;

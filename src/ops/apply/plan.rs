@@ -16,15 +16,13 @@ use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::{check_kinds, describe};
 use crate::ops::apply::rewrite::{List, write_requirements};
 use crate::ops::apply::written::{Written, differences, note_newer, unchanged_entries};
-use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::pins::{compatible_with_locked, pin_of};
+use crate::ops::requirements::editing::{Editing, compatible_with_locked, pin_of};
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
-use crate::ops::solve::record::restate_lock;
+use crate::ops::solve::record::{Resolved, restate_lock};
 use crate::ops::solve::resolve::{is_settled, resolve};
-use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{

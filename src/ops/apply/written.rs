@@ -15,9 +15,9 @@ use crate::ops::Session;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, requirement};
-use crate::ops::session::view::ChangedManifests;
-use crate::ops::session::words;
-use crate::ops::solve::ceiling::{newest, obstacle, requirers_of_locked};
+use crate::ops::session::edits::ChangedManifests;
+use crate::ops::session::shown;
+use crate::ops::solve::asking::{newest, obstacle, requirers_of_locked};
 use crate::ops::solve::resolve::request;
 use crate::reference::{Base, PackageId, VersionSpec};
 use crate::select::{Newer, Obstacle, Update};
@@ -30,7 +30,7 @@ pub struct Written {
     /// The package of the workspace that depends on it.
     pub package: String,
     /// The file.
-    #[serde(serialize_with = "words::path")]
+    #[serde(serialize_with = "shown::path")]
     #[schemars(with = "String")]
     pub manifest: PathBuf,
     /// Whether it is needed only to develop the package.

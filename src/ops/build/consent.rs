@@ -14,8 +14,8 @@ use crate::lock::LockedPackage;
 use crate::manifest::BuildRecipe;
 use crate::manifest::source::printable;
 use crate::ops::apply::fetch::source_now;
-use crate::ops::session::view::ChangedManifests;
-use crate::ops::session::words::lines;
+use crate::ops::session::edits::ChangedManifests;
+use crate::ops::session::shown::lines;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::{CONFIG_FILE, ConfiguredRegistry, Untrusted};
 

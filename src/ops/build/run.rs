@@ -18,7 +18,7 @@ use crate::manifest::BuildRecipe;
 use crate::ops::apply::fetch::add_entry;
 use crate::ops::build::confine::{self, Ended, Order, is_in_output};
 use crate::ops::build::consent::escaped_command;
-use crate::ops::session::words::lines;
+use crate::ops::session::shown::lines;
 use crate::ops::{Code, CommandError, Session};
 use crate::store::Stored;
 

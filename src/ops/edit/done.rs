@@ -21,7 +21,7 @@ use crate::ops::session::locked::ambiguous;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::edits::{Edit, RecordedEdits, State, TRASH};
-use crate::workspace::programs::local_git;
+use crate::workspace::root::local_git;
 
 /// How long a clone stays in the trash, in seconds.
 const KEPT: i64 = 30 * 24 * 60 * 60;

@@ -9,8 +9,7 @@ mod done;
 mod origin;
 
 pub use self::begin::{BeginRequest, begin};
-pub use self::done::restore;
-pub use self::done::{DoneRequest, Ended, end_edits, prune_trash};
+pub use self::done::{DoneRequest, Ended, end_edits, prune_trash, restore};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +19,7 @@ use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::edits::{Edit, RecordedEdits, State};
-use crate::workspace::programs::local_git;
+use crate::workspace::root::local_git;
 
 /// One edit, and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

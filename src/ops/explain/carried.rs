@@ -11,13 +11,12 @@ use mu_formats::{Texts, helm};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::formats;
-use crate::fs;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::names::id_in;
-use crate::ops::session::installed_packs::needed_packs;
+use crate::ops::session::installed::needed_packs;
 use crate::reference::{PackageId, Version};
+use crate::{formats, fs};
 
 /// How many charts may be inside each other.
 const MOST_DEEP: usize = 8;

@@ -5,20 +5,19 @@ use std::path::Path;
 
 use mu_provider::PlaceKind;
 
-use crate::index::LeftOut;
-use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest_ids, unreadable_version};
+use crate::index::{
+    Cause, GIT_HOSTS, LeftOut, Unavailable, cause, nearest_ids, unreadable_version,
+};
 use crate::manifest::source::printable;
-use crate::ops::explain::details;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
-use crate::ops::explain::other_places::{only_pack, report_installed, stripped};
-use crate::ops::explain::own_packages::{self, misplaced};
-use crate::ops::explain::unserved;
+use crate::ops::explain::places::{misplaced, only_pack, report_installed, stripped};
 use crate::ops::explain::ways_out::{self, Remedy};
-use crate::ops::requirements::steps::CommandChange;
+use crate::ops::explain::{details, places, unserved};
+use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::requirements::{ADD_REQUIRER, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted_for_shell};
+use crate::ops::session::shown::count;
 use crate::ops::session::source::source_of;
-use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, Defaults, PackageId};
 use crate::select::{
@@ -324,7 +323,7 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
     hints.extend(browsed(&error.id));
     match code {
         Code::Network if !session.options.offline => {
-            hints.extend(own_packages::warning(session, &error.id));
+            hints.extend(places::warning(session, &error.id));
             hints.extend(report_installed(session, &error.id));
             if is_nowhere(session, &error.id) {
                 hints.extend(at_another_base(&error.id));

@@ -8,8 +8,7 @@ use serde::Serialize;
 use crate::ops::explain::carried::{CarriedVersions, Inside, carried};
 use crate::ops::graph::{Edge, Graph, Node};
 use crate::ops::session::locked::find_used;
-use crate::ops::session::member::target;
-use crate::ops::session::named::{PackageName, Purpose};
+use crate::ops::session::named::{PackageName, Purpose, target};
 use crate::ops::{CommandError, Session};
 
 /// A package, and what it depends on.

@@ -7,14 +7,12 @@ use mu_provider::Release;
 
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Revision, Universe as _};
+use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::fetch::store_release;
 use crate::ops::explain::failure::{self, unavailable_error};
+use crate::ops::explain::places;
 use crate::ops::lookup::filter::VersionFilter;
-use crate::ops::lookup::here::Here;
-use crate::ops::lookup::listing::Listing;
-
-use crate::ops::apply::element::find_element_package;
-use crate::ops::explain::{other_places, own_packages};
+use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::package_here;
 use crate::ops::session::disk::local_folder;
@@ -171,12 +169,12 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let mut error = CommandError::new(Code::NotFound, message)
         .with_details(serde_json::json!({ "id": id.to_string(), "tried": tried }));
     if let Some(member) = session.places.member_of(id) {
-        let place = own_packages::folder_for_people(&member.place);
+        let place = places::folder_for_people(&member.place);
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
     let similar = session.index().similar(id);
     let similar = similar.into_iter().map(|other| format!("did you mean `{other}`?"));
-    let hints = other_places::report_installed(session, id).into_iter();
-    let hints = hints.chain(other_places::stripped(session, id)).chain(similar);
+    let hints = places::report_installed(session, id).into_iter();
+    let hints = hints.chain(places::stripped(session, id)).chain(similar);
     hints.fold(error, CommandError::hint).hint(failure::absent(session, id))
 }

@@ -3,8 +3,6 @@
 mod chosen;
 pub mod diff;
 pub mod filter;
-mod here;
 pub mod info;
 mod listing;
 pub mod search;
-pub mod versions;

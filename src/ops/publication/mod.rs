@@ -3,8 +3,6 @@
 #[cfg(feature = "publish")]
 mod check;
 #[cfg(feature = "publish")]
-mod checkout;
-#[cfg(feature = "publish")]
 pub mod hub;
 #[cfg(feature = "publish")]
 mod lines;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::contents::GZIP;
 use crate::ops::publication::packing::{Making, archive_file_name, make, refuse_foreign};
-pub use crate::ops::publication::packing::{Packed, PackedArchive};
-use crate::ops::session::member;
+use crate::ops::session::named;
 use crate::ops::{Code, CommandError, Session};
+
+pub use crate::ops::publication::packing::{Packed, PackedArchive};
 
 /// What is packed, and how.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +32,7 @@ pub struct PackRequest {
 /// When the manifest has no version, a file looks like a secret, a reader would refuse the archive, or
 /// something cannot be read or written.
 pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
-    let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
+    let index = named::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
     refuse_foreign(&session.workspace.members[index])?;
     let lock = session.lockfile()?.unwrap_or_default();
     let file_name = archive_file_name(&session.workspace.members[index].manifest)?;

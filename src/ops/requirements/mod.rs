@@ -1,12 +1,12 @@
 //! What the workspace requires, by its manifests and by `mu get REF`, in the form that selection and the lock need.
+//!
+//! Also here: the locked packages that only `devDependencies` need. `mu get --no-dev` installs only the others; the lock has
+//! all of them.
 
 pub mod editing;
-mod extra;
 pub(crate) mod names;
 mod overtaken;
-pub(crate) mod pins;
 pub mod requester;
-pub(crate) mod steps;
 pub mod supposition;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,24 +15,24 @@ use std::rc::Rc;
 
 use mu_formats::helm;
 
-use crate::formats;
 use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, Requested};
-use crate::manifest;
 use crate::manifest::edit::Section;
-pub(crate) use crate::ops::requirements::extra::{narrowing, requirement};
-pub use crate::ops::requirements::extra::{parse_extra, print_extra, references_without};
 use crate::ops::requirements::names::id_in;
-pub(crate) use crate::ops::requirements::overtaken::check_chosen;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
-use crate::ops::session::view::ChangedManifests;
+use crate::ops::session::edits::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{
     Change, InstalledVersion, Local, OwnCapabilities, RootRequirer, Strategy, strategy_named,
 };
 use crate::workspace::{ExclusionSetting, Member, Resolution};
+use crate::{formats, manifest};
+
+pub(crate) use crate::ops::requirements::overtaken::check_chosen;
+pub(crate) use crate::ops::requirements::requester::{narrowing, requirement};
+pub use crate::ops::requirements::requester::{parse_extra, print_extra};
 
 /// The requirer, in messages, of what `mu add REF` was given, if the manifest already requires that package.
 pub const ADD_REQUIRER: &str = "mu add";
@@ -478,4 +478,61 @@ pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
 fn id_from(session: &Session, reference: &Reference, from: &Path) -> PackageId {
     let (places, workspace) = (&session.places, &session.workspace);
     places.own_name(places.id_of(reference, &session.reference_defaults(), from, workspace))
+}
+
+/// The references of `extra` without those of `id`.
+pub fn references_without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
+    let from = session.lock_folder();
+    extra
+        .iter()
+        .filter(|text| {
+            parse_extra(text)
+                .map_or(true, |dependency| id_from(session, &dependency.reference, from) != *id)
+        })
+        .cloned()
+        .collect()
+}
+
+/// The packages that only `devDependencies` need, by their places in `lock.packages`. A package that replaced
+/// another one counts as needed.
+pub(crate) fn development_only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usize> {
+    let mut needed: BTreeSet<&PackageId> =
+        lock.replaced.iter().map(|replaced| &replaced.by).collect();
+    let is_dev = |asked: &Asked| matches!(asked.line, Some((_, Section::DevDependencies)));
+    let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
+    let is_by_need = |package: &LockedPackage, requested: &Requested, needed: &BTreeSet<_>| {
+        if Requester::is_override(requested) {
+            return false;
+        }
+        if let Ok(by) = PackageId::parse(&requested.by)
+            && lock.find(&by).next().is_some_and(|by| !by.source.is_workspace_folder())
+        {
+            return needed.contains(&by);
+        }
+        // A requirement that is on no package in particular comes from a manifest as a whole.
+        if requested.capability().is_some() || !roots.contains(&*requested.by) {
+            return true;
+        }
+        let mut asked = requirements.asked.iter();
+        asked.any(|asked| {
+            !is_dev(asked) && asked.requirement.id == package.id && asked.requested() == *requested
+        })
+    };
+    loop {
+        let before = needed.len();
+        for package in &lock.packages {
+            let mut requested = package.requested.iter();
+            if requested.any(|requested| is_by_need(package, requested, &needed)) {
+                needed.insert(&package.id);
+            }
+        }
+        if needed.len() == before {
+            break;
+        }
+    }
+    let packages = lock.packages.iter().enumerate();
+    let others = packages.filter(|(_, package)| {
+        !package.source.is_workspace_folder() && !needed.contains(&package.id)
+    });
+    others.map(|(index, _)| index).collect()
 }

@@ -12,7 +12,7 @@ use crate::lock::Lockfile;
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked::package_of_element;
-use crate::ops::session::member;
+use crate::ops::session::named;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::workspace::Member;
 
@@ -76,7 +76,7 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     if !reference.is_single_name() || reference.protocol().is_some() {
         return reference;
     }
-    let around = member::around(session).ok().flatten();
+    let around = named::around(session).ok().flatten();
     if let Some(around) = around {
         let there = as_in(session, &session.workspace.members[around], &reference);
         if there.base().is_some() {

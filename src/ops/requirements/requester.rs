@@ -1,8 +1,13 @@
 //! Requirers that are not packages of the lock, and their names in locks and messages.
+//!
+//! Also here: how a lock's `extra` writes the references of `mu get`: a reference, and its conditions on versions.
 
 use std::fmt;
 
+use crate::index::Requirement;
 use crate::lock::Requested;
+use crate::manifest;
+use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 use crate::workspace::Member;
 
 /// A requirer.
@@ -80,5 +85,80 @@ impl Requester {
 impl fmt::Display for Requester {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
+    }
+}
+
+/// What a dependency requires of the package `id`.
+pub(crate) fn requirement(id: PackageId, dependency: &manifest::Requirement) -> Requirement {
+    Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..Requirement::new(id, dependency.reference.spec())
+    }
+}
+
+/// A reference of the command line with its conditions on versions, as in `extra` of a lock.
+pub fn print_extra(dependency: &manifest::Requirement) -> String {
+    let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
+    let narrowing = narrowing(requirement(id, dependency));
+    let mark = if dependency.indirect { INDIRECT } else { "" };
+    format!("{}{narrowing}{mark}", dependency.reference)
+}
+
+/// What narrows a requirement in addition to its version, in its own words.
+pub(crate) fn narrowing(requirement: Requirement) -> String {
+    let any = Requirement { spec: VersionSpec::Latest, ..requirement }.to_string();
+    any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()
+}
+
+/// The mark after an entry of a lock's `extra` that is an indirect dependency.
+const INDIRECT: &str = " # indirect";
+
+/// Reads an entry of a lock's `extra`.
+///
+/// # Errors
+///
+/// When it does not start with a reference.
+pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
+    let (text, indirect) = match text.strip_suffix(INDIRECT) {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let words = [" of app version ", " in channel ", " with prereleases"];
+    let end = words.iter().filter_map(|word| text.find(word)).min().unwrap_or(text.len());
+    let reference = Reference::parse(&text[..end])?;
+    let id = PackageId::new(&Defaults::default().base, reference.name());
+    let latest = VersionSpec::Latest.to_string();
+    let narrowed = Requirement::parse(id, &format!("{latest}{}", &text[end..]));
+    let mut dependency =
+        manifest::Requirement { indirect, ..manifest::Requirement::new(reference) };
+    if let Some(narrowed) = narrowed {
+        dependency.prerelease = narrowed.prerelease;
+        dependency.channel = narrowed.channel;
+        dependency.app_version = narrowed.app_version;
+    }
+    Ok(dependency)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extra_keeps_what_narrows_a_reference() {
+        for text in [
+            "aws/vpc#^2",
+            "aws/vpc",
+            "aws/vpc#>=1 <2 in channel fast",
+            "aws/vpc of app version 2.3 in channel stable with prereleases",
+            "aws/vpc#>=1.2.0 # indirect",
+        ] {
+            let parsed = parse_extra(text).expect("is a reference");
+            assert_eq!(print_extra(&parsed), text);
+        }
+        let parsed =
+            parse_extra("aws/vpc#^2 in channel fast with prereleases").expect("is a reference");
+        assert_eq!((parsed.channel.as_deref(), parsed.prerelease), (Some("fast"), true));
     }
 }

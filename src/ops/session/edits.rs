@@ -4,6 +4,8 @@
 //! There are two views of such a workspace. For the team there are no edits: this view chooses what Mu.lock and the manifests
 //! say. The other view is what this machine uses; its lock is `.mu/edits.lock`. Git is asked only if a package of the
 //! workspace shadows a locked one, or needs something and is new.
+//!
+//! Also here: how a session looks at manifests: through one of these views, and with those that a command would change. The session keeps its own as they were read.
 
 #![cfg_attr(
     not(feature = "git"),
@@ -17,17 +19,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use mu_provider::threads;
+use mu_provider::{Commit, threads};
+
+use crate::env::Environment;
+use crate::manifest::Manifest;
+use crate::reference::PackageId;
+#[cfg(feature = "git")]
+use crate::workspace::root::local_git;
+use crate::workspace::{MU_FOLDER, Member, Workspace, edits, repository_around};
 
 use super::Session;
-use super::view::{EditedPackage, View};
 use crate::contents::rules::Rules;
 use crate::lock::Lockfile;
-use crate::manifest::Manifest;
 use crate::ops::{Code, CommandError, OperationScope, Options, WorkspacePlaces};
-use crate::reference::PackageId;
-use crate::workspace::{MU_FOLDER, Member, edits, repository_around};
 
 /// What Git says of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -321,7 +327,7 @@ pub(crate) fn git_around(
     session: &Session,
     folder: &Path,
 ) -> Result<Option<mu_provider_git::Surroundings>, CommandError> {
-    let programs = crate::workspace::programs::programs(&session.environment);
+    let programs = crate::workspace::root::programs(&session.environment);
     let own = session.environment.cache.join("git");
     let around = mu_provider_git::Surroundings::of(folder, &programs, &own);
     around.map_err(unreadable)
@@ -421,5 +427,68 @@ fn note_untracked(
                 file.display()
             ));
         }
+    }
+}
+
+/// Which packages count as the workspace's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum View {
+    /// Also packages that only this machine uses.
+    #[default]
+    Here,
+    /// Only packages that everyone has.
+    Team,
+    /// As [`View::Here`] if this package, or without one the package around the current folder, is only used here; else as
+    /// [`View::Team`].
+    Around(Option<String>),
+}
+
+/// A package that only this machine uses.
+#[derive(Debug, Clone)]
+pub(crate) struct EditedPackage {
+    /// The package that it is used as.
+    pub id: PackageId,
+    /// The package itself.
+    pub member: Member,
+    /// The commit that its changes are counted from.
+    #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git counts them"))]
+    pub(super) base: Option<Commit>,
+    /// Whether it is used instead of a locked package, or mu has made it.
+    pub is_used: bool,
+}
+
+impl EditedPackage {
+    /// How many commits it has beyond those of its origin, if that is known.
+    #[cfg(feature = "git")]
+    pub(crate) fn ahead(&self, environment: &Environment, root: &Path) -> Option<usize> {
+        let local = local_git(environment);
+        local.commits_ahead(root, &self.member.folder, self.base.as_ref()).ok().flatten()
+    }
+
+    /// How many commits it has beyond those of its origin: without Git, nobody knows.
+    #[cfg(not(feature = "git"))]
+    pub(crate) fn ahead(&self, _environment: &Environment, _root: &Path) -> Option<usize> {
+        None
+    }
+}
+
+/// The manifests that a command would change, as it would leave them; by the member's place in the workspace.
+#[derive(Debug, Clone, Default)]
+pub struct ChangedManifests(Arc<BTreeMap<usize, Manifest>>);
+
+impl ChangedManifests {
+    /// The manifest of a member: as the command would leave it, or as the workspace has it.
+    pub(crate) fn manifest<'m>(&'m self, workspace: &'m Workspace, index: usize) -> &'m Manifest {
+        self.0.get(&index).unwrap_or_else(|| &workspace.members[index].manifest)
+    }
+
+    /// Has the command leave the member's manifest so.
+    pub(crate) fn set(&mut self, index: usize, manifest: Manifest) {
+        Arc::make_mut(&mut self.0).insert(index, manifest);
+    }
+
+    /// The changed ones.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Manifest)> {
+        self.0.iter().map(|(&index, manifest)| (index, manifest))
     }
 }

@@ -9,25 +9,19 @@ pub(crate) mod age;
 pub(crate) mod credentials;
 pub(crate) mod disk;
 pub(crate) mod edits;
-pub(crate) mod elsewhere;
 pub mod error;
 pub mod events;
 pub(crate) mod folders;
-pub mod installed_packs;
-pub(crate) mod installed_releases;
+pub mod installed;
 pub mod locked;
-mod lockfile;
-pub(crate) mod member;
 pub mod named;
-mod opening;
+pub(crate) mod opening;
 pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;
 pub(crate) mod providers;
 pub mod shown;
 pub(crate) mod source;
-pub mod view;
-pub mod words;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,17 +31,18 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mu_formats::helm::HelmRepositoryAliases;
 use mu_provider::http::{Credentials, Http, HttpOptions, Watch};
+use mu_provider::threads;
 
 use crate::env::Environment;
 use crate::fs::{Lock, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::RunTokens;
+use crate::ops::session::edits::{EditedPackage, View};
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::folders::AllowedFolders;
-use crate::ops::session::installed_releases::PacksHere;
+use crate::ops::session::installed::PacksHere;
 use crate::ops::session::shown::PackageNaming;
-use crate::ops::session::view::{EditedPackage, View};
 use crate::ops::{Events, Stage, WorkspacePlaces};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
@@ -56,7 +51,6 @@ use crate::store::Store;
 use crate::workspace::{
     CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, WORKSPACE_FILE, Workspace,
 };
-use mu_provider::threads;
 
 pub use self::opening::open_to_ask;
 

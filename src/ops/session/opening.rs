@@ -4,6 +4,10 @@
 //! What that needs first is here, too. The short names of chart repositories (`repository: "@stable"`) in the workspace's own manifests are
 //! as the user gave them to Helm, or else as Mu.lock has the chart, so that a machine without Helm's settings installs what is locked. Of
 //! packages that a sparse checkout leaves out, Git has the manifests; they count as unchanged, so that Mu.lock keeps what they need.
+//!
+//! Also here: what tells the user which bases a workspace leads elsewhere than the user does: once for each checkout, and again if it changes.
+//!
+//! It is no question: a workspace may do it. But ids then mean something else than elsewhere, which should not go unseen.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -13,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use mu_formats::helm::HelmRepositoryAliases;
 use mu_provider::threads;
 
-use super::view::View;
+use super::edits::View;
 use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
 use crate::formats;
@@ -21,8 +25,8 @@ use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::{Code, CommandError, Events, OperationScope, Options};
 #[cfg(feature = "git")]
-use crate::workspace::programs::programs;
-use crate::workspace::{MU_FOLDER, Workspace, find_root};
+use crate::workspace::root::programs;
+use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
 
 impl Session {
     /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
@@ -343,4 +347,40 @@ fn add_left_out(
         ));
     }
     Ok(())
+}
+
+/// The folder of the cache that has what was told about each checkout.
+const FOLDER: &str = "told";
+
+/// The bases that the workspace leads elsewhere, a line each.
+pub(crate) fn redirected_base_lines(session: &Session) -> Vec<String> {
+    if session.scope != OperationScope::Workspace {
+        return Vec::new();
+    }
+    let all = session.workspace.settings.redirected_bases().into_iter();
+    all.map(|one| {
+        let (prefix, place) = (one.prefix, one.place);
+        format!("`{prefix}` is at `{place}` here: {MU_FOLDER}/{WORKSPACE_FILE} says so")
+    })
+    .collect()
+}
+
+/// Says them, unless this was said of this checkout before.
+pub(crate) fn warn_of_redirects(session: &Session) {
+    let lines = redirected_base_lines(session);
+    if lines.is_empty() {
+        return;
+    }
+    let text = lines.join("\n");
+    let path = session.packs().path_in_cache(FOLDER);
+    let known = path.as_ref().and_then(|path| fs::read_text_if_there(path).ok().flatten());
+    if known.as_deref() == Some(&text) {
+        return;
+    }
+    lines.iter().for_each(|line| session.events.warning(line));
+    if let Some(path) = path {
+        // Without it, it is said once more.
+        let _ = fs::create_private_folder(&session.environment.cache, crate::env::IN_CACHE)
+            .and_then(|()| fs::write_atomic(&path, text.as_bytes()));
+    }
 }

@@ -14,7 +14,7 @@ use mu_provider_exec::{ExecProvider, INTRODUCTION, Places, SILENCE, Starting};
 use crate::env::Environment;
 use crate::index::Plugins;
 use crate::workspace::Workspace;
-use crate::workspace::programs::programs;
+use crate::workspace::root::programs;
 
 /// Variables that a plugin sees. No token is among them.
 const VARIABLES: [&str; 16] = [

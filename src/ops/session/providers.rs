@@ -20,7 +20,7 @@ use crate::env::Environment;
 use crate::formats;
 use crate::index::Providers;
 #[cfg(any(feature = "git", feature = "oci"))]
-use crate::workspace::programs::programs;
+use crate::workspace::root::programs;
 
 /// The options of everything that reaches Git repositories.
 #[cfg(feature = "git")]

@@ -10,8 +10,8 @@ use mu_provider::{PlaceKind, SafeUrl};
 use crate::index::{Providers, Route};
 use crate::lock::{LockedPackage, Source};
 use crate::manifest::Manifest;
+use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::shown::relative_folder;
-use crate::ops::session::view::ChangedManifests;
 use crate::ops::{OperationScope, Session};
 use crate::reference::{Defaults, Reference};
 

@@ -4,20 +4,27 @@
 //! Selection has found that other requirements would fit together. A command edits the text of a file, and what is then read there may be
 //! something else: a manifest may list a package twice, and its format may not be able to say what was asked for. So the edits are
 //! made in memory, and what they leave is selected for, unless it is exactly what selection had found.
+//!
+//! Also here: what prevents newer versions of a locked package, according to selection.
 
 use std::collections::BTreeSet;
 
-use crate::index::{Requirement, Universe};
-use crate::lock::Lockfile;
+use crate::index::releases::Releases;
+use crate::index::{Requirement, Unavailable, Universe};
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::steps::CommandChange;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::{names, resolve};
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::PackageId;
-use crate::select::{Ask, Failure, Local, Selection, SelectionRequest, Settings, Strategy, WayOut};
+use crate::reference::{PackageId, Version};
+use crate::select::{
+    Ask, Ceiling, Failure, Local, Newer, RequirementByRequirer, Selection, SelectionRequest,
+    Settings, Strategy, WayOut,
+};
 
 /// Selects, and selects again if a fetched package requires one of the workspace's own, or versions of a
 /// package of which only commits were listed before.
@@ -222,4 +229,64 @@ fn in_short<'r>(all: impl Iterator<Item = (&'r str, &'r Requirement)>) -> BTreeS
 /// Whether an error only says that something is not known now.
 fn is_unknown(error: &CommandError) -> bool {
     matches!(error.code, Code::Offline | Code::Network | Code::Auth)
+}
+
+/// The requirers of a locked package, and their requirements.
+pub(crate) fn requirers_of_locked(package: &LockedPackage) -> Vec<RequirementByRequirer> {
+    let requested = package.requested.iter().filter(|requested| !Requester::is_override(requested));
+    requested
+        .filter_map(|requested| {
+            let requirement = Requirement::parse(package.id.clone(), &requested.spec)?;
+            Some((requested.by.to_string(), requirement))
+        })
+        .collect()
+}
+
+/// Looks at what could be chosen, and again if a fetched package turned out to require one of the workspace's
+/// own.
+pub(crate) fn ask_ceiling<T>(
+    session: &Session,
+    request: &SelectionRequest,
+    strategy: &dyn Strategy,
+    mut ask: impl FnMut(&mut Ceiling<'_>) -> Result<T, Unavailable>,
+) -> Result<T, Unavailable> {
+    let mut request = request.clone();
+    loop {
+        let result = ask(&mut Ceiling::new(session.index(), &request, strategy));
+        if !meet(session, &mut request) {
+            return result;
+        }
+    }
+}
+
+/// The first thing that prevents `newest` as the version of a package; `None` if that cannot be found out.
+pub(crate) fn obstacle(
+    session: &Session,
+    request: &SelectionRequest,
+    package: &LockedPackage,
+    asking: &[RequirementByRequirer],
+    newest: &str,
+) -> Option<Newer> {
+    let version = package.parsed_version()?;
+    let newer = ask_ceiling(session, request, session.strategy(), |ceiling| {
+        ceiling.newer(&package.id, &version, asking)
+    });
+    // If it cannot be found out now, it was not an obstacle a moment ago.
+    let mut newer = newer.ok().flatten().unwrap_or_default();
+    let first = newer.iter().position(|newer| newer.newest == newest).unwrap_or_default();
+    (first < newer.len()).then(|| newer.swap_remove(first))
+}
+
+/// The newest version that was not withdrawn, and that is not older than `current`: a release, or whatever there is if all are
+/// prereleases, or if `current` is one.
+pub(crate) fn newest(releases: &Releases, current: Option<&Version>) -> Option<Version> {
+    let is_yanked =
+        |position| releases.details(position).is_some_and(|details| details.yanked.is_some());
+    let counts_all = releases.has_only_prereleases() || current.is_some_and(Version::is_prerelease);
+    let mut positions = (0..releases.len()).rev();
+    let newest = positions.find(|&position| {
+        !is_yanked(position) && (counts_all || !releases.version(position).is_prerelease())
+    });
+    let newest = newest.map(|position| releases.version(position));
+    newest.filter(|newest| current.is_none_or(|current| newest >= current))
 }

@@ -1,9 +1,7 @@
 //! From requirements to a lock: which versions are chosen, and how they are recorded. Nothing is fetched or
 //! written here.
 
-mod adopted;
 pub mod asking;
-pub(crate) mod ceiling;
 pub(crate) mod copies;
 mod locked_universe;
 pub(crate) mod names;
@@ -11,7 +9,5 @@ pub mod narrowed;
 pub(crate) mod patches;
 pub(crate) mod planning;
 pub(crate) mod record;
-pub(crate) mod replacement_consent;
 pub mod resolve;
-pub mod resolved;
 mod unstated;

@@ -12,7 +12,7 @@ use crate::manifest::{ManifestError, error_at_dependency};
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::requirements::names::{Meant, is_known_to_exist, meant};
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::session::view::ChangedManifests;
+use crate::ops::session::edits::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;

@@ -10,8 +10,8 @@ use crate::manifest;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out};
+use crate::ops::solve::record::Resolved;
 use crate::ops::solve::resolve::{is_settled, request, resolve};
-use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::select::{
     Change, Fact, Failure, Move, Requirer, RootRequirer, SelectionRequest, Strategy, Update,

@@ -1,4 +1,6 @@
 //! Turns a selection into a lock: old entries for what did not move, new ones for what did.
+//!
+//! Also here: the result of resolving: a lock, and what is known about its new entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,11 +17,9 @@ use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
-use crate::ops::session::installed_releases::PacksHere;
+use crate::ops::session::installed::PacksHere;
 use crate::ops::session::source::source_beside;
-use crate::ops::solve::copies::copy_warnings;
-use crate::ops::solve::copies::{called_otherwise, moved};
-use crate::ops::solve::resolved::Resolved;
+use crate::ops::solve::copies::{called_otherwise, copy_warnings, moved};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{
@@ -482,6 +482,49 @@ fn describe(requirements: &Requirements, warning: &SelectionWarning) -> String {
         SelectionWarning::Deprecated { id, version, reason } => {
             let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             format!("`{id}` {} is deprecated{reason}", version_text(version.as_ref()))
+        }
+    }
+}
+
+/// A lock that fits the requirements, and how to fetch its new packages.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// The lock as it should be.
+    pub lock: Arc<Lockfile>,
+    /// The previous lock.
+    pub previous: Arc<Lockfile>,
+    /// The routes of the packages that were looked up in this run, by their place in `lock.packages`.
+    pub releases: FxHashMap<usize, (Arc<Route>, Arc<Release>)>,
+    /// The packages that are locked and not installed, by their place in `lock.packages`.
+    pub left_out: BTreeSet<usize>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+    /// The versions that packages move through, step by step.
+    pub ways: BTreeMap<PackageId, Vec<String>>,
+}
+
+impl Resolved {
+    /// Whether the lock on disk is already the right one.
+    pub fn is_lock_current(&self) -> bool {
+        self.lock == self.previous || self.lock.is_empty() && self.previous.is_empty()
+    }
+
+    /// What was built of a package stays known as long as its content stays.
+    pub(super) fn keep_built(&mut self) {
+        let is_built = |package: &LockedPackage| package.built.is_some();
+        if !self.previous.packages.iter().any(is_built) {
+            return;
+        }
+        for package in &mut Arc::make_mut(&mut self.lock).packages {
+            let mut before = self.previous.find(&package.id);
+            let is_it = |before: &&LockedPackage| {
+                let is_same = package.digest.is_none() || before.digest == package.digest;
+                let is_same = is_same && before.patch == package.patch;
+                before.version == package.version
+                    && before.revision() == package.revision()
+                    && is_same
+            };
+            package.built = before.find(is_it).and_then(|before| before.built);
         }
     }
 }

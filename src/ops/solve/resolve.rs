@@ -10,19 +10,17 @@ use mu_formats::olm;
 
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
-use crate::ops::explain::own_packages;
+use crate::ops::explain::places;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::session::words::{count, lines};
-use crate::ops::solve::adopted::Adopted;
+use crate::ops::session::shown::{count, lines};
 use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out, select};
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::locked_universe::LockedUniverse;
-use crate::ops::solve::patches;
 use crate::ops::solve::patches::overridden;
-use crate::ops::solve::record::{lock_from_selection, unsatisfied};
-use crate::ops::solve::resolved::Resolved;
-use crate::ops::solve::unstated;
+use crate::ops::solve::record::{Resolved, lock_from_selection, unsatisfied};
+use crate::ops::solve::unstated::Adopted;
+use crate::ops::solve::{patches, unstated};
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
@@ -74,7 +72,7 @@ pub fn resolve_from(
     update: Update,
     previous: Arc<Lockfile>,
 ) -> Result<Resolved, CommandError> {
-    own_packages::check(session, &requirements.changed)?;
+    places::check(session, &requirements.changed)?;
     // The quick way, which most runs take: the lock was made for these requirements, and nothing in it can have changed since. Folders
     // outside of the workspace can, and so can what a question supposes.
     let differences = requirements.differences(session, &previous);

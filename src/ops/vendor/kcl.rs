@@ -11,18 +11,15 @@ use mu_provider::{Folder, InnerPath, Kind, Mode, OwnPath};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::formats;
-use crate::fs;
 use crate::lock::LockedPackage;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{
-    self, WrittenFiles, chosen, content_of, locked, prepared, registry_tag,
-};
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::vendor::{WrittenFiles, chosen, content_of, locked, prepared, registry_tag};
+use crate::ops::{Code, CommandError, Outcome, Session, vendor};
 use crate::packs::hash_folder;
 use crate::reference::{Defaults, Version};
 use crate::workspace::Member;
+use crate::{formats, fs};
 
 /// Where KCL looks, beside `kcl.mod`.
 const FOLDER: OwnPath = InnerPath::own("vendor");
@@ -111,7 +108,7 @@ pub struct Differing {
 pub fn vendor_for_kcl(
     session: &Session,
     packages: &[String],
-    mode: shared::VendorMode,
+    mode: vendor::VendorMode,
 ) -> Result<(Outcome, VendoredModules), CommandError> {
     let is_module =
         |one: &Member| one.manifest_path.file_name().is_some_and(|name| name == kcl::MODULE);
@@ -133,7 +130,7 @@ pub fn vendor_for_kcl(
 struct Run<'run> {
     session: &'run Session,
     outcome: &'run Outcome,
-    mode: shared::VendorMode,
+    mode: vendor::VendorMode,
 }
 
 /// A `kcl.mod` whose dependencies are still to be followed.
@@ -313,7 +310,7 @@ impl<'run> Run<'run> {
 
     /// The folder with the files of a locked package, if they are on this machine.
     fn content(&self, index: usize) -> Option<PathBuf> {
-        shared::installed_folder(self.session, self.outcome, index)
+        vendor::installed_folder(self.session, self.outcome, index)
     }
 
     /// Puts the files of a package into the folder `target`, unless they are there already; returns whether they were not.

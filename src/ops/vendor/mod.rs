@@ -1,28 +1,39 @@
 //! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
 //!
 //! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor
-//! --for TOOL` writes files for another tool instead; there is one source file for each tool.
+//! --for TOOL` writes files for another tool instead; `helm/`, `kcl.rs` and `cluster.rs` do that.
+//!
+//! Also here: what these have in common: what is locked for a dependency, its tag, and files that mu wrote.
 
-pub mod crossplane;
+pub mod cluster;
 mod helm;
 pub mod kcl;
-pub mod olm;
-mod shared;
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
-pub use self::shared::{VendorMode, WrittenFiles};
+use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath, PlaceKind};
 
 use crate::contents::Owned;
 use crate::contents::rules::{OF_GIT, Rules};
 use crate::fs::FileError;
+use crate::index::Candidate;
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::fetch::{fetch, placed_folder, used_instead};
 use crate::ops::apply::install::install;
-use crate::ops::session::installed_packs::named;
+use crate::ops::apply::patched;
+use crate::ops::explain::failure::unavailable_error;
+use crate::ops::session::installed::{named, place};
+use crate::ops::session::named::target;
 use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
-use crate::ops::{CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::packs::hash_folder;
+use crate::reference::{Defaults, Reference};
 use crate::select::Update;
+use crate::workspace::Member;
+
+pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
 
 /// Installs what the workspace needs, as files to commit.
 ///
@@ -80,4 +91,301 @@ fn left_out(session: &Session, packs: &Path) -> Result<Option<PathBuf>, FileErro
         rules = rules.with_folder_inside(folder, &mut Vec::new())?;
     }
     Ok(None)
+}
+
+/// What is done about the files of another tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VendorMode {
+    /// They are written.
+    Write,
+    /// Nothing is written. What is not on this machine is only planned.
+    Plan,
+    /// Nothing is written, but everything is compared: what is not on this machine is fetched into the store.
+    Check,
+}
+
+impl VendorMode {
+    /// Whether nothing is written into the workspace.
+    fn is_dry(self) -> bool {
+        self != Self::Write
+    }
+}
+
+/// What was written for another tool.
+pub trait WrittenFiles {
+    /// Whether all of it was there before, and nothing else.
+    fn is_unchanged(&self) -> bool;
+}
+
+/// Installs what the workspace needs.
+///
+/// # Errors
+///
+/// As [`install`]; in a check, when Mu.lock does not follow from the manifests.
+fn prepared(session: &Session, mode: VendorMode) -> Result<Outcome, CommandError> {
+    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
+    let requirements = names::collect_looked_up(session, extra)?;
+    let mut resolved = resolve(session, &requirements, Update::Nothing)?;
+    // A check compares content, so everything has to be here: in the store, and not in the workspace.
+    if mode == VendorMode::Check {
+        requirements.declare(session);
+        let _store = session.use_store()?;
+        fetch(session, &mut resolved)?;
+        patched::apply_patches(session, &mut resolved)?;
+        if !resolved.is_lock_current() {
+            let message = "Mu.lock does not follow from the manifests and folders that it is for";
+            return Err(CommandError::new(Code::LockOutdated, message)
+                .hint("run `mu get`, and commit Mu.lock"));
+        }
+    }
+    install(session, &requirements, resolved, &[], mode.is_dry())
+}
+
+/// The packages of the workspace that are of some kind, or those that were named.
+///
+/// # Errors
+///
+/// When there is no package with a name, or it is of another kind.
+fn chosen<'session>(
+    session: &'session Session,
+    packages: &[String],
+    kind: &str,
+    is_one: impl Fn(&Member) -> bool,
+) -> Result<Vec<&'session Member>, CommandError> {
+    let members = &session.workspace.members;
+    if packages.is_empty() {
+        let is_here = |member: &&Member| is_one(member) && !member.is_left_out;
+        return Ok(members.iter().filter(is_here).collect());
+    }
+    let mut chosen = BTreeSet::new();
+    for name in packages {
+        let index = target(session, Some(name), "mu vendor --for TOOL --package NAME")?;
+        if !is_one(&members[index]) {
+            let message = format!("`{name}` is not a {kind}");
+            return Err(CommandError::new(Code::Usage, message));
+        }
+        chosen.insert(index);
+    }
+    Ok(chosen.into_iter().map(|index| &members[index]).collect())
+}
+
+/// The folder with the files of a locked package as they are installed, with its patch, if they are on this machine.
+fn installed_folder(session: &Session, outcome: &Outcome, index: usize) -> Option<PathBuf> {
+    let package = outcome.lock.packages.get(index)?;
+    if package.source.is_authored_folder() {
+        let root = &session.workspace.root;
+        return Some(crate::env::absolute(root, package.source.place.as_ref()));
+    }
+    if package.source.is_placed_pack() {
+        return placed_folder(session, package).ok();
+    }
+    // The store first, because anybody can change a pack: one counts only if it still has the locked content.
+    let digest = package.installed_digest().filter(|_| package.is_patched_as_locked())?;
+    let stored = session.store.find(&digest).ok().flatten();
+    let pack = || {
+        let pack = session.packs().pack_path(&place(&outcome.lock, index));
+        let pack = outcome.folders.get(&index).cloned().unwrap_or(pack);
+        Some(pack).filter(|pack| content_of(pack) == Some(digest))
+    };
+    stored.map(|stored| stored.folder).or_else(pack)
+}
+
+/// The digest of the content of a folder; `None` if it cannot be read.
+fn content_of(folder: &Path) -> Option<Digest> {
+    Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
+}
+
+/// Refuses a package that is patched, where the tool takes it from its registry.
+///
+/// # Errors
+///
+/// When it is patched.
+fn refuse_patched(
+    session: &Session,
+    package: &LockedPackage,
+    tool: &str,
+) -> Result<(), CommandError> {
+    if package.patch.is_none() {
+        return Ok(());
+    }
+    let LockedPackage { id, version, .. } = package;
+    let message = format!(
+        "`{id}` {version} is patched, and {tool} installs it from its registry, without the patch"
+    );
+    let name = session.short_name(id);
+    Err(CommandError::new(Code::Conflict, message)
+        .hint(format!("drop the patch with `mu patch --drop {name}`"))
+        .hint("or publish the patched package, and use that one"))
+}
+
+/// The locked package of the dependency `reference` in the manifest of `by`, which is in the folder `from`, and its place in the
+/// lock.
+fn locked<'lock>(
+    session: &Session,
+    lock: &'lock Lockfile,
+    reference: &Reference,
+    defaults: &Defaults,
+    from: &Path,
+    by: &str,
+) -> Option<(usize, &'lock LockedPackage)> {
+    let id = session.places.id_of(reference, defaults, from, &session.workspace);
+    let used = lock.used_for(&id);
+    let packages = lock.packages.iter().enumerate().filter(|(_, package)| package.id == *used);
+    // If there are several majors, the one for this requirement.
+    packages.max_by_key(|(_, package)| {
+        let spec = reference.spec();
+        package.requested.iter().any(|one| &*one.by == by && *one.spec == *spec.as_str())
+    })
+}
+
+/// The tag that a locked package has in its registry.
+///
+/// Mu.lock has versions and digests, which is all that is needed to install. So a registry is asked, if that was not remembered.
+///
+/// # Errors
+///
+/// When the registry cannot be asked.
+fn registry_tag(session: &Session, package: &LockedPackage) -> Result<String, CommandError> {
+    if let Some(tag) = &package.reference {
+        return Ok(tag.clone());
+    }
+    let id = used_instead(session, &package.id);
+    let provider = session.index().providers().get(&package.source.provider);
+    // An id alone does not say that its host is an OCI registry.
+    if provider.is_ok_and(|provider| provider.facts().kind == PlaceKind::OciRegistry)
+        && let Ok(reference) = Reference::parse(&format!("oci://{id}"))
+    {
+        session.index().declare(&id, &reference, &session.workspace.root);
+    }
+    let failed = |error| unavailable_error(session, error);
+    let releases = session.index().published(&id).map_err(failed)?;
+    let version = package.parsed_version();
+    let at = version.and_then(|version| releases.position_of_version(&version));
+    let listed = match at {
+        Some(at) => session.index().release(&id, Candidate::Release(at)).map_err(failed)?.1,
+        // Tags cannot have a `+`, so the tools that push a version write `_`.
+        None => return Ok(package.version.replace('+', "_")),
+    };
+    Ok(listed.reference.clone().unwrap_or_else(|| package.version.replace('+', "_")))
+}
+
+/// Resources for a cluster: a file for each, in one folder of the workspace, beside files of other people.
+struct Resources {
+    /// The root of the workspace.
+    root: Folder,
+    /// The folder, in the root.
+    folder: OwnPath,
+    /// The first line of what mu writes there.
+    header: String,
+    mode: VendorMode,
+    written: BTreeSet<InnerPath>,
+}
+
+impl Resources {
+    /// The resources that `mu vendor --for TOOL` writes into `folder`.
+    ///
+    /// # Errors
+    ///
+    /// When the folder is a link.
+    fn new(
+        session: &Session,
+        folder: &'static str,
+        mode: VendorMode,
+    ) -> Result<Self, CommandError> {
+        let header = format!("# Written by `mu vendor --for {folder}`; do not edit.\n");
+        let (root, folder) = (session.workspace.opened()?, InnerPath::own(folder));
+        if root.look_at(&folder.into())?.is_some() {
+            root.inner(&folder.into())?;
+        }
+        Ok(Self { root, folder, header, mode, written: BTreeSet::new() })
+    }
+
+    /// The file of the resource `name`, seen from the root of the workspace.
+    ///
+    /// # Errors
+    ///
+    /// When no file can be called so.
+    fn file(&self, name: &str) -> Result<InnerPath, CommandError> {
+        let name = InnerPath::name(&format!("{name}.yaml"));
+        let name = name.map_err(|error| CommandError::from_error(Code::Manifest, error))?;
+        Ok(self.folder.join(&name))
+    }
+
+    /// Refuses to write a file that somebody else wrote.
+    ///
+    /// # Errors
+    ///
+    /// When there is such a file.
+    fn check(&self, file: &InnerPath) -> Result<(), CommandError> {
+        match self.root.read_text(file)? {
+            Some(before) if !before.starts_with(&self.header) => {
+                let path = self.root.path().join(file);
+                let message = format!("`{}` was not written by mu", path.display());
+                Err(CommandError::new(Code::Conflict, message).hint("move it away"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a file; returns whether it was not there before, or was another one.
+    ///
+    /// # Errors
+    ///
+    /// When somebody else wrote it, or it cannot be written.
+    fn write(&mut self, file: &InnerPath, text: &str) -> Result<bool, CommandError> {
+        self.check(file)?;
+        let text = format!("{}{text}", self.header);
+        let is_changed = self.root.read_text(file)?.as_deref() != Some(&text);
+        if is_changed && !self.mode.is_dry() {
+            self.root.write(file, text.as_bytes())?;
+        }
+        self.written.insert(file.clone());
+        Ok(is_changed)
+    }
+
+    /// Removes what mu wrote for packages that are no longer locked.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    fn remove_others(self) -> Result<Vec<String>, CommandError> {
+        let mut removed = Vec::new();
+        if self.root.look_at(&self.folder.into())?.is_none() {
+            return Ok(removed);
+        }
+        for (name, kind) in self.root.inner(&self.folder.into())?.entries()? {
+            // What has another name is not mu's.
+            let Ok(name) = InnerPath::name(&name) else { continue };
+            let file = self.folder.join(&name);
+            if self.written.contains(&file) || kind != Kind::File {
+                continue;
+            }
+            // The folder belongs to other people, too. Only its first line says that a file is mu's.
+            let is_ours = self
+                .root
+                .read_text(&file)
+                .is_ok_and(|text| text.is_some_and(|text| text.starts_with(&self.header)));
+            if is_ours {
+                if !self.mode.is_dry() {
+                    self.root.remove_file(&file)?;
+                }
+                removed.push(file.to_string());
+            }
+        }
+        removed.sort();
+        Ok(removed)
+    }
+}
+
+/// Lines of YAML: each is what comes before a value, and the value, which is quoted where it has to be.
+fn lines(lines: &[(&str, &str)]) -> String {
+    // `1.10`, `yes` and `null` would be something else than text.
+    let print = |text: &str| match text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-./_".contains(letter))
+        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text)
+    {
+        true => text.to_owned(),
+        false => serde_json::Value::from(text).to_string(),
+    };
+    lines.iter().map(|(key, value)| format!("{key}{}\n", print(value))).collect()
 }

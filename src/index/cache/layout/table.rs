@@ -18,10 +18,8 @@
 
 use std::ops::Range;
 
-use super::bytes::{BytesReader, BytesWriter};
-use crate::index::cache::lines::Fetched;
-use crate::index::cache::lines::{Label, LineHead};
-use crate::index::cache::lines::{LineSpan, ListingLines};
+use super::{BytesReader, BytesWriter};
+use crate::index::cache::lines::{Fetched, Label, LineHead, LineSpan, ListingLines};
 
 /// Among the values for which a row has no room: the version is a text.
 const TEXT: u8 = 1;

@@ -1,10 +1,7 @@
 //! Brings the trees that a lock names into the store: from the store itself, from packs that are already on this machine,
 //! or from where they are published. Many at once.
 
-mod archive;
-mod differs;
 mod here;
-mod local_packs;
 mod one;
 mod route;
 
@@ -12,42 +9,43 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use mu_provider::threads::{self, at_once, lock};
 use mu_provider::{Digest, Release, Soon};
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
-pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
-#[cfg(feature = "publish")]
-pub(crate) use crate::ops::apply::fetch::archive::fetch_provenance;
-pub(crate) use crate::ops::apply::fetch::differs::folder_has_changed;
-use crate::ops::apply::fetch::differs::{changed_folder, content_differs, not_fetched};
-pub(crate) use crate::ops::apply::fetch::here::{
-    check_placed, content_fault, placed_fault, placed_folder,
+use crate::ops::apply::fetch::here::LocalPacks;
+use crate::ops::apply::fetch::one::{
+    changed_folder, content_differs, not_fetched, note_release_archive, unpacked_before,
+    work_at_once,
 };
-use crate::ops::apply::fetch::local_packs::LocalPacks;
-#[cfg(feature = "git")]
-pub(crate) use crate::ops::apply::fetch::local_packs::copy_writable;
-pub(crate) use crate::ops::apply::fetch::local_packs::{add_entry, has_or_takes_back};
-#[cfg(feature = "publish")]
-pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
-use crate::ops::apply::fetch::one::work_at_once;
-pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};
-use crate::ops::apply::fetch::one::{note_release_archive, unpacked_before};
-#[cfg(feature = "git")]
-pub(crate) use crate::ops::apply::fetch::route::location_in_settings;
 use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
-pub(crate) use crate::ops::apply::fetch::route::{archive_urls, source_now, used_instead};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::FetchCounts;
 use crate::ops::session::events::Work;
-use crate::ops::session::installed_packs::needed_packs;
-use crate::ops::session::words::lines;
-use crate::ops::solve::resolved::Resolved;
+use crate::ops::session::installed::needed_packs;
+use crate::ops::session::shown::lines;
+use crate::ops::solve::record::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{State, WantedPack};
 use crate::store::{Stored, TreeStoreError};
-use mu_provider::threads::{self, at_once, lock};
+
+#[cfg(feature = "git")]
+pub(crate) use crate::ops::apply::fetch::here::copy_writable;
+pub(crate) use crate::ops::apply::fetch::here::{
+    add_entry, check_placed, content_fault, has_or_takes_back, placed_fault, placed_folder,
+};
+#[cfg(feature = "publish")]
+pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
+pub(crate) use crate::ops::apply::fetch::one::{bring_locked, folder_has_changed, store_release};
+#[cfg(feature = "publish")]
+pub(crate) use crate::ops::apply::fetch::route::fetch_provenance;
+#[cfg(feature = "git")]
+pub(crate) use crate::ops::apply::fetch::route::location_in_settings;
+pub(crate) use crate::ops::apply::fetch::route::{
+    archive_urls, fetch_archive, source_now, used_instead,
+};
 
 /// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next request is then
 /// sent as soon as an answer arrives, without waking a thread here.

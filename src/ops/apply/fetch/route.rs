@@ -3,23 +3,27 @@
 //! The lock says what a package is, by version and digest; the settings say where it is. The source in the
 //! lock counts only if the settings lead to the same place: then it saves requests for what was looked up
 //! before.
+//!
+//! Also here: the archive of a locked package in the form of its own ecosystem, for `mu vendor --for` and mirrors, and what is beside it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use mu_provider::threads::lock;
 use mu_provider::{Lead, Location, PlaceKind, Release, SafeUrl};
 use url::Url;
 
 use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile, Source};
+use crate::ops::apply::fetch::content_differs;
 use crate::ops::explain::failure::unavailable_error;
+use crate::ops::session::edits::ChangedManifests;
+use crate::ops::session::events::Work;
 use crate::ops::session::source::source_beside;
-use crate::ops::session::view::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId};
-use mu_provider::threads::lock;
 
 /// The roots of registries and repositories, by their text in the lock, each read once.
 #[derive(Debug, Default)]
@@ -408,4 +412,59 @@ pub(crate) fn source_now(
         route.location = found.location;
     }
     Some(source_beside(session, changed, &route))
+}
+
+/// Fetches the archive of a locked package from where the settings lead it, and checks that it has the locked
+/// content. `None` if it is not an archive of another ecosystem.
+///
+/// # Errors
+///
+/// When it cannot be fetched, or has other content.
+pub(crate) fn fetch_archive(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<Option<Vec<u8>>, CommandError> {
+    let way = way_of(session, package, &LockedRoots::default())?;
+    let release = locked_release(session, package, &way)?;
+    let location = &way.route.location;
+    let what = format!("{} {}", package.id, package.version);
+    let progress = Work::begin(&session.events, what.as_str());
+    let _store = session.use_store()?;
+    let mut archive = None;
+    let tree = session.store.inspect(|tree| {
+        tree.keeps_archive = true;
+        way.route.provider.fetch(location, &release, tree, &progress)?;
+        archive = tree.archive.take();
+        Ok(())
+    });
+    let tree = tree.map_err(|error| {
+        CommandError::from(error).while_doing(format!("cannot fetch the archive of `{what}`"))
+    })?;
+    match (&archive, package.digest) {
+        (Some(_), Some(expected)) if tree.digest() != expected => {
+            let place = location.describe();
+            Err(content_differs(package, [&expected, &tree.digest()], "Mu.lock", &place))
+        }
+        _ => Ok(archive),
+    }
+}
+
+/// The signed statement about the archive of a locked package, which lies beside it; `None` if there is none.
+///
+/// # Errors
+///
+/// When it cannot be fetched.
+#[cfg(feature = "publish")]
+pub(crate) fn fetch_provenance(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<Option<Vec<u8>>, CommandError> {
+    let way = way_of(session, package, &LockedRoots::default())?;
+    let release = locked_release(session, package, &way)?;
+    let what = format!("{} {}", package.id, package.version);
+    let progress = Work::begin(&session.events, what.as_str());
+    let found = way.route.provider.provenance(&way.route.location, &release, &progress);
+    found.map_err(|error| {
+        CommandError::from(error).while_doing(format!("cannot fetch the provenance of `{what}`"))
+    })
 }

@@ -5,14 +5,11 @@
 //! ([`first`]): it runs the program, ends everything that is left, and then sends the outputs as a tar. What comes out is as hostile as any archive;
 //! nothing that the program made is looked at from outside. A program that is not confined runs under the same first process, in a folder of the cache.
 
-#[cfg(target_os = "linux")]
-mod bubblewrap;
 mod first;
 #[cfg(target_os = "linux")]
-mod kernel;
+mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-mod outputs;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,8 +23,9 @@ use std::time::Duration;
 use mu_provider::{InnerPath, threads};
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::outputs::is_in_output;
 use crate::fs::{self, AtPath as _, FileError};
+
+pub(super) use self::first::is_in_output;
 
 /// The command of mu that is the first process of a build.
 pub(crate) const FIRST: &str = "__build";
@@ -124,7 +122,7 @@ pub(crate) struct Unconfined {
 /// Tries whether programs can be confined on this machine; says what does it.
 pub(crate) fn is_supported() -> Result<String, Unconfined> {
     #[cfg(target_os = "linux")]
-    return bubblewrap::is_supported();
+    return linux::is_supported();
     #[cfg(target_os = "macos")]
     return macos::is_supported();
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
@@ -238,7 +236,7 @@ pub(super) fn start(order: &Order<'_>) -> Result<RunningProgram, FileError> {
 fn walls(order: &Order<'_>, mu: &Path) -> Result<(Command, Places), FileError> {
     #[cfg(target_os = "linux")]
     if order.confined {
-        return bubblewrap::command(order, mu);
+        return linux::command(order, mu);
     }
     // Without a file system of its own, its folders are in the cache. Dependencies are links into the store, whose
     // files are read-only.

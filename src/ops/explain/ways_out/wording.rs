@@ -5,23 +5,20 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::fs;
-use crate::ops::explain::ways_out::command::{ADD, Command};
-
 use crate::index::Requirement;
-use crate::manifest;
 use crate::ops::explain::ways_out;
-use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, way_out_meaning};
-use crate::ops::explain::ways_out::writing::UNPIN;
+use crate::ops::explain::ways_out::writing::{ADD, Command, UNPIN};
+use crate::ops::explain::ways_out::{ANY_AGE, Change, Kind, Remedy, way_out_meaning};
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::steps::CommandChange;
+use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::requirements::{Asked, Requirements, narrowing};
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::member;
+use crate::ops::session::named;
 use crate::ops::{OperationScope, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Key;
+use crate::{fs, manifest};
 
 pub(super) struct Wording<'a> {
     pub(super) session: &'a Session,
@@ -316,7 +313,7 @@ impl Wording<'_> {
             return None;
         }
         let members = &self.session.workspace.members;
-        let around = member::around(self.session).ok().flatten();
+        let around = named::around(self.session).ok().flatten();
         let mut commands: Vec<Command> = Vec::new();
         for asked in asked {
             let own = asked.line.map(|(member, _)| member);

@@ -20,12 +20,12 @@ use self::packing::{MadeArchive, UnpackedChart, check_whole, is_registry_archive
 use crate::formats;
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
-use crate::ops::apply::helmignore;
+use crate::ops::apply::kinds;
 use crate::ops::explain::carried::{Inside, carried_in};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{self, VendorMode, WrittenFiles, chosen, locked, prepared};
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::vendor::{VendorMode, WrittenFiles, chosen, locked, prepared};
+use crate::ops::{Code, CommandError, Outcome, Session, vendor};
 use crate::reference::{Defaults, PackageId};
 use crate::workspace::Member;
 
@@ -120,7 +120,7 @@ pub fn vendor_for_helm(
             .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
     }
     let outcome = prepared(session, mode)?;
-    let swallowed = helmignore::missing(&session.workspace.root)?;
+    let swallowed = kinds::missing(&session.workspace.root)?;
     if !swallowed.is_empty() {
         session.events.warning(&format!(
             "`helm package` takes files of mu along: write `{}` into `.helmignore`, each on a line",
@@ -224,7 +224,7 @@ impl<'run> Vendoring<'run> {
 
     /// The folder with the files of a locked package, if they are on this machine.
     fn content(&self, index: usize) -> Option<PathBuf> {
-        shared::installed_folder(self.session, self.outcome, index)
+        vendor::installed_folder(self.session, self.outcome, index)
     }
 
     fn find(

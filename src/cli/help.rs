@@ -1,13 +1,15 @@
-//! How help looks: commands in groups, examples before options, the global options once, and colours.
+//! How help looks: commands in groups, examples before options, the global options once, and colours; and the pages of `mu help TOPIC`, which
+//! are not about a command.
 //!
-//! Each command defines its own options; nothing here parses anything.
+//! Each command defines its own options; none is parsed here.
+
+use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{ColorChoice, Command};
 
-use crate::cli::global::HEADING;
-use crate::cli::topics;
+use crate::cli::global::{HEADING, global_program, words};
 
 /// How the options that every command takes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub(super) fn shaped(program: Command, globals: Globals, color: ColorChoice) -> 
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{HEAD}Topics:{HEAD:#}\n{}\
          {{after-help}}\n\n{HEAD}Options:{HEAD:#}\n{{options}}{note}",
-        topics::list()
+        list()
     );
     let program = each(program, globals, color);
     program.help_template(template)
@@ -106,4 +108,45 @@ fn styles() -> Styles {
         .usage(HEAD)
         .literal(WORD)
         .placeholder(AnsiColor::Cyan.on_default())
+}
+
+/// The topics: name, title, text.
+const TOPICS: [(&str, &str, &str); 4] = [
+    ("references", "How packages are named", include_str!("topics/references.txt")),
+    ("versions", "Versions, ranges and tags", include_str!("topics/versions.txt")),
+    ("files", "The files that mu reads and writes", include_str!("topics/files.txt")),
+    ("environment", "Environment variables", include_str!("topics/environment.txt")),
+];
+
+/// The text of a topic.
+fn find(name: &str) -> Option<&'static str> {
+    TOPICS.iter().find(|(topic, _, _)| *topic == name).map(|(_, _, text)| *text)
+}
+
+/// The topic that a command line requests: `mu help versions`.
+pub(super) fn asked_for(arguments: &[OsString]) -> Option<&'static str> {
+    if !arguments.iter().any(|argument| argument == "help") {
+        return None;
+    }
+    let program = global_program();
+    let words: Vec<&str> =
+        words(arguments, &program).filter_map(|(_, word)| word.to_str()).collect();
+    match words.as_slice() {
+        // Words behind it are passed over, as behind a command: `mu help get x`.
+        [_, "help", name, ..] => find(name),
+        _ => None,
+    }
+}
+
+/// The names of the topics.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|(name, ..)| *name)
+}
+
+/// A line for each topic.
+pub(super) fn list() -> String {
+    let line = |(name, title, _): &(&str, &str, &str)| {
+        format!("  {:<22}  {title}\n", format!("mu help {name}"))
+    };
+    TOPICS.iter().map(line).collect::<String>().trim_end().to_owned()
 }

@@ -1,4 +1,4 @@
-//! `mu version`, `mu pin` and `mu unpin`: versions in a Mu.yaml.
+//! `mu init`, `mu version`, `mu pin` and `mu unpin`: a new Mu.yaml, and the versions in one.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::cli::change;
 use crate::cli::context::{CommandExit, Context};
-use crate::ops::pin::PinRequest;
-use crate::ops::version::{OwnVersion, VersionRequest, version};
-use crate::ops::{Code, CommandError, OperationScope, pin};
+use crate::ops::init::{InitRequest, init};
+use crate::ops::pin::{OwnVersion, PinRequest, VersionRequest, version};
+use crate::ops::{Code, CommandError, Events as _, OperationScope, pin};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -126,4 +126,51 @@ pub(crate) fn run_unpin(context: &Context, arguments: UnpinArguments) -> Command
     let session = context.open_for(OperationScope::Workspace, dry_run)?;
     let request = PinRequest { packages, commits: false, dry_run };
     change::print_outcome(context, &pin::unpin(&session, &request)?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu init                              a package named after this folder
+  mu init acme/web
+  mu init --workspace --namespace acme
+  mu init acme/web --workspace         both")]
+pub(crate) struct InitArguments {
+    /// The package's name [default: this folder's path in the workspace, or its name]
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Start a workspace
+    #[arg(long)]
+    workspace: bool,
+    /// What names in the workspace start with, and folders leave out: NAME or BASE/NAME
+    #[arg(long, value_name = "NS", requires = "workspace")]
+    namespace: Option<String>,
+}
+
+/// What `mu init` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Created {
+    /// The files that were written.
+    files: Vec<String>,
+}
+
+pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandExit {
+    let InitArguments { name, workspace, namespace } = arguments;
+    let begun = init(&context.environment, &InitRequest { name, workspace, namespace })?;
+    if let Some(warning) = &begun.warning {
+        context.shell.warning(warning);
+    }
+    let files = begun.files;
+    if context.shell.is_json() {
+        let files = files.iter().map(|file| file.display().to_string()).collect();
+        return context.json(&Created { files });
+    }
+    for file in &files {
+        context.line(&format!("wrote {}", context.path_for_people(file)))?;
+    }
+    context.shell.status(match begun.is_package {
+        true => "next: `mu add REF` adds a dependency, `mu get` installs",
+        false => "next: `mu init` in a folder for each package",
+    });
+    Ok(0)
 }

@@ -3,26 +3,25 @@
 //! The HTTP client decides which requests may have a token.
 //!
 //! The passwords of chart repositories that Helm has are only read: `helm repo add` writes them.
-
-mod file;
+//!
+//! They are stored in the keyring of the operating system, or else in `~/.mu/credentials.json`, a file that only its owner can read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use mu_formats::Guarded;
 use mu_provider::SafeUrl;
 use mu_provider::http::{
     AskedServer, Credential, Credentials, Secret, TOKEN_PREFIX, token_variable,
 };
+use mu_provider::threads::lock;
+use serde::{Deserialize, Serialize};
 
 use crate::env::Environment;
 use crate::fs;
-use crate::ops::{CommandError, Events};
-use mu_formats::Guarded;
-use mu_provider::threads::lock;
-
-#[cfg(feature = "keyring")]
-use self::file::keyring;
+use crate::fs::{Lock, Sharing};
+use crate::ops::{Code, CommandError, Events};
 
 /// Where a token was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,20 +102,20 @@ impl RunTokens {
     fn stored(&self, asked: &AskedServer) -> Option<Credential> {
         let host_and_port = asked.host_and_unusual_port();
         let stored = self.stored.get_or_init(|| {
-            if file::is_readable_by_others(&self.home) {
-                let path = file::path(&self.home);
+            if is_readable_by_others(&self.home) {
+                let path = path(&self.home);
                 self.events.warning(&format!(
                     "other users can read the tokens in `{0}`; `chmod 600 {0}` keeps them out",
                     path.display()
                 ));
             }
-            file::read(&self.home).unwrap_or_else(|error| {
+            read(&self.home).unwrap_or_else(|error| {
                 self.events.warning(&format!("no stored token is used: {error}"));
                 BTreeMap::new()
             })
         });
         let of = |token: &Secret| Credential::token(asked, token.clone());
-        let in_file = || format!("`{}`", file::path(&self.home).display());
+        let in_file = || format!("`{}`", path(&self.home).display());
         // The file comes first: `store` takes a token out of it as soon as the keyring has that, so one in the file is
         // newer.
         let found = stored.get(&host_and_port).map(|token| of(token).known_from(in_file()));
@@ -163,14 +162,14 @@ pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<TokenStor
     // A token is in one of both, so that none that was replaced can come back.
     #[cfg(feature = "keyring")]
     if keyring::store(host, token).is_ok() {
-        file::change(home, |tokens| tokens.remove(host).is_some())?;
+        change(home, |tokens| tokens.remove(host).is_some())?;
         return Ok(TokenStorage::Keyring);
     }
-    file::change(home, |tokens| {
+    change(home, |tokens| {
         tokens.insert(host.to_owned(), token.clone());
         true
     })?;
-    Ok(TokenStorage::File(file::path(home)))
+    Ok(TokenStorage::File(path(home)))
 }
 
 /// Removes the stored token of a host; returns whether there was one.
@@ -180,7 +179,7 @@ pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<TokenStor
 /// When it cannot be written.
 pub(crate) fn remove(home: &Path, host: &str) -> Result<bool, CommandError> {
     let mut was_there = false;
-    file::change(home, |tokens| {
+    change(home, |tokens| {
         was_there = tokens.remove(host).is_some();
         was_there
     })?;
@@ -218,6 +217,139 @@ impl Repositories {
         let (_, user, password) = there.max_by_key(|(url, ..)| rank(url))?;
         let own = Credential::password(asked, user, password.clone());
         Some(own.known_from("Helm's repositories.yaml"))
+    }
+}
+
+/// The newest format this program writes and reads.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct CredentialsFile {
+    version: u32,
+    /// Tokens by host, with the port if it is not the default one.
+    tokens: BTreeMap<String, String>,
+}
+
+/// Where the file is.
+fn path(home: &Path) -> PathBuf {
+    home.join("credentials.json")
+}
+
+/// The stored tokens by host.
+///
+/// # Errors
+///
+/// When the file cannot be read, or a newer mu wrote it. It never counts as empty, because the next change
+/// would then lose its content.
+fn read(home: &Path) -> Result<BTreeMap<String, Secret>, CommandError> {
+    let path = path(home);
+    let Some(text) = fs::read_text_if_there(&path)? else { return Ok(BTreeMap::new()) };
+    // The parser's own message could quote a token.
+    let file = serde_json::from_str::<CredentialsFile>(&text).ok();
+    let Some(file) = file.filter(|file| file.version <= FORMAT) else {
+        let message = format!("`{}` is damaged, or was written by a newer mu", path.display());
+        return Err(
+            CommandError::new(Code::Workspace, message).hint("remove it, and run `mu login` again")
+        );
+    };
+    Ok(file.tokens.into_iter().map(|(host, token)| (host, Secret::new(token))).collect())
+}
+
+/// Changes the stored tokens with `change`, which returns whether it changed anything.
+///
+/// # Errors
+///
+/// When the file cannot be read or written.
+fn change(
+    home: &Path,
+    change: impl FnOnce(&mut BTreeMap<String, Secret>) -> bool,
+) -> Result<(), CommandError> {
+    fs::create_private_folder(home, crate::env::IN_HOME)?;
+    // Without it, of two `mu login` at once, the later one would write back the tokens that it has read before.
+    let _lock = Lock::acquire(&home.join("credentials.lock"), Sharing::Exclusive, &mut || {})?;
+    let mut tokens = read(home)?;
+    if !change(&mut tokens) {
+        return Ok(());
+    }
+    let path = path(home);
+    if tokens.is_empty() {
+        return Ok(fs::remove_file(&path)?);
+    }
+    let tokens =
+        tokens.into_iter().map(|(host, token)| (host, token.expose().to_owned())).collect();
+    let file = CredentialsFile { version: FORMAT, tokens };
+    let mut text =
+        serde_json::to_string_pretty(&file).expect("strings and numbers always serialise");
+    text.push('\n');
+    Ok(fs::write_private(&path, text.as_bytes())?)
+}
+
+/// Whether other users of this machine can read the file.
+#[cfg(unix)]
+fn is_readable_by_others(home: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(&path(home)).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+/// Whether other users of this machine can read the file.
+#[cfg(not(unix))]
+fn is_readable_by_others(_home: &Path) -> bool {
+    false
+}
+
+/// Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service.
+///
+/// A missing or locked keyring is not an error here: then the file is used. So it is where the system starts no more threads, for
+/// which the client of the Secret Service would wait for ever.
+#[cfg(feature = "keyring")]
+mod keyring {
+    use std::sync::{Arc, Mutex};
+
+    use keyring::{Entry, Error, Result};
+    use mu_provider::http::Secret;
+    use mu_provider::threads::{lock, start};
+
+    /// The purpose of the entries, as the keyring shows it.
+    const SERVICE: &str = "mu";
+
+    /// So many threads the client of the Secret Service may start; it waits or panics without them.
+    const THREADS: usize = 4;
+
+    /// The entry for a host.
+    fn entry(host: &str) -> Result<Entry> {
+        let gate = Arc::new(Mutex::new(()));
+        let closed = lock(&gate);
+        let threads = (0..THREADS).map(|_| {
+            let gate = Arc::clone(&gate);
+            start(move || drop(lock(&gate)))
+        });
+        let started: Vec<_> = threads.collect();
+        drop(closed);
+        for thread in started {
+            let thread = thread.map_err(|error| Error::PlatformFailure(error.into()))?;
+            // It has only waited.
+            let _ = thread.join();
+        }
+        Entry::new(SERVICE, host)
+    }
+
+    /// The token for a host.
+    pub(in crate::ops::session::credentials) fn find(host: &str) -> Option<Secret> {
+        entry(host).ok()?.get_password().ok().map(Secret::new)
+    }
+
+    /// Stores the token for a host.
+    ///
+    /// # Errors
+    ///
+    /// When there is no keyring, or it refuses.
+    pub(in crate::ops::session::credentials) fn store(host: &str, token: &Secret) -> Result<()> {
+        entry(host)?.set_password(token.expose())
+    }
+
+    /// Removes the token for a host; returns whether there was one.
+    pub(in crate::ops::session::credentials) fn remove(host: &str) -> bool {
+        entry(host).is_ok_and(|entry| entry.delete_credential().is_ok())
     }
 }
 
