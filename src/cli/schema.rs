@@ -108,11 +108,11 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     #[cfg(feature = "publish")]
     ("hub init", &[shape::<hub::Init<'_>>]),
     #[cfg(feature = "publish")]
-    ("hub token add", &[shape::<hub::token::Added<'_>>]),
+    ("hub token add", &[shape::<hub::Added<'_>>]),
     #[cfg(feature = "publish")]
-    ("hub token list", &[shape::<hub::token::Tokens>]),
+    ("hub token list", &[shape::<hub::Tokens>]),
     #[cfg(feature = "publish")]
-    ("hub token revoke", &[shape::<hub::token::Revoked<'_>>]),
+    ("hub token revoke", &[shape::<hub::Revoked<'_>>]),
     ("info", &[shape::<info::Answer<'_>>, shape::<info::ReadmeAnswer>]),
     ("init", &[shape::<manifest::Created>]),
     ("list", &[shape::<Packages<Listed>>, shape::<Packages<Member>>]),

@@ -69,7 +69,7 @@ const ARGUMENTS: &[Argument] = &[
     argument(SSH, "remote.host()", "RemoteUrl", true),
     argument(SSH, "format!(\"git-upload-pack {}\", quote(&remote.path()))", "RemoteUrl", true),
     argument(
-        "src/cli/hub/serve.rs",
+        "src/cli/hub.rs",
         "arguments.iter().skip(1)",
         "the user's own, as they are",
         false,

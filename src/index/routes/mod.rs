@@ -12,7 +12,6 @@
 //! and a place near to this machine that nobody has named so is not asked.
 
 mod base;
-mod hint;
 mod registry;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,13 +26,13 @@ use mu_provider::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::hint::{Hint, Hints};
+use self::base::{Hint, Hints};
 use self::registry::ServingRegistry;
 use crate::index::cache::Caches;
 use crate::index::run::IndexOptions;
 use crate::reference::{PackageId, Protocol, Reference};
 
-pub(crate) use self::hint::GIT_HOSTS;
+pub(crate) use self::base::GIT_HOSTS;
 pub use self::registry::Searchable;
 
 /// The providers of this program, by name, and those of plugins.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use mu_provider::{Lead, NamedBy, PlaceKind, Provider, SafeUrl, is_bucket_scheme};
 
-use super::hint::{GIT_HOSTS, HOME};
+use super::base::{GIT_HOSTS, HOME};
 use super::{Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
 use crate::workspace::ConfiguredRegistry;

@@ -10,8 +10,7 @@ use mu_formats::Reading;
 use mu_provider::{Commit, Folder, InnerPath, OwnPath};
 use mu_provider_git::{Beginning, BranchName, WorkingCopies};
 
-use super::origin::Origin;
-use super::{Edited, seen};
+use super::{Edited, Origin, seen};
 use crate::formats;
 use crate::lock::LockedPackage;
 use crate::manifest::{YAML_NAME, generated_manifest};
