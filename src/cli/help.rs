@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
 use clap::{ColorChoice, Command};
 
+use crate::cli::commands::GROUPED;
 use crate::cli::global::{HEADING, global_program, words};
 
 /// How the options that every command takes are shown.
@@ -19,15 +20,6 @@ pub(super) enum Globals {
     /// Only where to find these options is shown.
     Named,
 }
-
-/// The commands in groups. Commands without a group are shown last.
-const GROUPS: [(&str, &str); 5] = [
-    ("Start", "init get add remove edit"),
-    ("Versions", "update upgrade downgrade pin unpin patch resolve what-if fetch build vendor"),
-    ("Inspect", "which list tree graph why outdated diff status search info versions verify"),
-    ("Publish", "version pack publish yank tag mirror login logout whoami hub"),
-    ("Maintain", "registry plugin config env cache doctor completions man schema"),
-];
 
 const HEAD: Style = AnsiColor::Green.on_default().bold();
 const WORD: Style = AnsiColor::Cyan.on_default().bold();
@@ -75,15 +67,17 @@ fn note(globals: Globals) -> &'static str {
 fn groups(program: &Command) -> String {
     let all: Vec<&Command> =
         program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
-    let all_names = all.iter().map(|command| command.get_name());
-    let is_grouped =
-        |name: &&str| GROUPS.iter().any(|(_, names)| names.split(' ').any(|one| one == *name));
-    let others = all_names.filter(|name| !is_grouped(name)).collect::<Vec<_>>().join(" ");
     let width = all.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
     let mut text = String::new();
-    for (title, names) in GROUPS.into_iter().chain([("Others", others.as_str())]) {
-        let named =
-            names.split(' ').filter_map(|name| all.iter().find(|one| one.get_name() == name));
+    let mut titles: Vec<&str> = Vec::new();
+    for (title, _) in GROUPED {
+        if !titles.contains(title) {
+            titles.push(title);
+        }
+    }
+    for title in titles {
+        let names = GROUPED.iter().filter(|(group, _)| *group == title).map(|(_, name)| *name);
+        let named = names.filter_map(|name| all.iter().find(|one| one.get_name() == name));
         let lines: Vec<String> = named.map(|command| line(command, width)).collect();
         if !lines.is_empty() {
             text.push_str(&format!("{HEAD}{title}:{HEAD:#}\n{}\n", lines.concat()));

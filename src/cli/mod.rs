@@ -1,6 +1,7 @@
 //! The command line: one file for each command, or for a few that belong together, which parses, calls one operation, and prints the answer.
 
 mod change;
+mod commands;
 mod complete;
 mod config;
 mod context;
@@ -34,9 +35,10 @@ use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, LazyLock};
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
 use mu_provider::threads;
 
+use crate::cli::commands::Command;
 use crate::cli::context::{CommandExit, Context, Server, Stop};
 use crate::cli::global::{Global, words};
 use crate::cli::help::{Globals, shaped};
@@ -78,124 +80,6 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT
     Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
     None => env!("CARGO_PKG_VERSION").to_owned(),
 });
-
-// Each command is described only when its help is needed.
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-enum Command {
-    /// Start a package (Mu.yaml) or a workspace (.mu/workspace.yaml)
-    Init(manifest::InitArguments),
-    /// Install the workspace's dependencies, or other packages
-    #[command(visible_aliases = ["install", "i"])]
-    Get(get::GetArguments),
-    /// Add dependencies to Mu.yaml, and install them
-    Add(get::AddArguments),
-    /// Remove dependencies from Mu.yaml, Mu.lock and the packs
-    #[command(visible_alias = "rm")]
-    Remove(get::RemoveArguments),
-    /// Move to newer versions that Mu.yaml allows
-    #[command(visible_alias = "up")]
-    Update(update::UpdateArguments),
-    /// Move to the newest releases, and raise the requirements in Mu.yaml
-    Upgrade(update::UpgradeArguments),
-    /// Move a package to an older version
-    Downgrade(update::DowngradeArguments),
-    /// Write the locked versions into Mu.yaml as pins
-    Pin(manifest::PinArguments),
-    /// Remove pins
-    Unpin(manifest::UnpinArguments),
-    /// Change files of a package before it is installed
-    #[cfg(feature = "git")]
-    Patch(edit::PatchArguments),
-    /// Work on a package that the workspace uses, in a clone of its repository
-    #[cfg(feature = "git")]
-    Edit(edit::EditArguments),
-    /// Show which versions would be chosen, and change nothing
-    Resolve(update::ResolveArguments),
-    /// Show which versions would be chosen, and what requires them: `mu resolve --explain`
-    #[command(name = "what-if")]
-    WhatIf(update::ResolveArguments),
-    /// Show the folder that a reference points to
-    Which(status::WhichArguments),
-    /// List what is installed
-    #[command(visible_alias = "ls")]
-    List(status::ListArguments),
-    /// Show the dependency tree
-    Tree(graph::TreeArguments),
-    /// Draw the dependency graph
-    Graph(graph::GraphArguments),
-    /// Show why a package is installed, and why this version
-    Why(graph::WhyArguments),
-    /// Show which packages have newer versions
-    Outdated(update::OutdatedArguments),
-    /// Show what changed between two versions of a package
-    Diff(diff::DiffArguments),
-    /// Show the state of the workspace: its packages, lock and packs
-    Status(status::StatusArguments),
-    /// Search all registries for packages
-    Search(search::SearchArguments),
-    /// Show what a package is and how to install it
-    Info(info::InfoArguments),
-    /// List the versions of a package
-    Versions(search::VersionsArguments),
-    /// Hash the installed packages again, and compare them with Mu.lock
-    Verify(status::VerifyArguments),
-    /// Fill the store with what Mu.lock names, and install nothing
-    Fetch(machine::FetchArguments),
-    /// Run the builds of trusted packages, and install the results
-    Build(get::BuildArguments),
-    /// Keep packs in the workspace as files to commit
-    Vendor(vendor::VendorArguments),
-    /// Show or raise the version in Mu.yaml
-    Version(manifest::VersionArguments),
-    /// Create the archive of a package
-    #[cfg(feature = "hub")]
-    Pack(pack::PackArguments),
-    /// Pack a package and publish it
-    #[cfg(feature = "publish")]
-    Publish(publish::PublishArguments),
-    /// Withdraw a published version
-    #[cfg(feature = "publish")]
-    Yank(publish::YankArguments),
-    /// Tag a published version
-    #[cfg(feature = "publish")]
-    Tag(publish::TagArguments),
-    /// Copy packages into another hub or registry
-    #[cfg(feature = "publish")]
-    Mirror(publish::MirrorArguments),
-    /// Store a token for a registry's host
-    Login(login::LoginArguments),
-    /// Remove the token for a registry's host
-    Logout(login::LogoutArguments),
-    /// Show whose the token for a registry's host is, and what it allows
-    #[command(name = "whoami")]
-    WhoAmI(login::WhoAmIArguments),
-    #[command(subcommand)]
-    Registry(config::RegistryCommand),
-    #[cfg(feature = "publish")]
-    #[command(subcommand)]
-    Hub(hub::HubCommand),
-    #[command(subcommand)]
-    Cache(machine::CacheCommand),
-    #[command(subcommand)]
-    Config(config::ConfigCommand),
-    /// Show folders and variables, and where each comes from
-    Env(config::EnvironmentArguments),
-    #[cfg(feature = "exec")]
-    #[command(subcommand)]
-    Plugin(plugin::PluginCommand),
-    /// Check the setup of this machine, and contact each registry
-    Doctor(machine::DoctorArguments),
-    /// Print the names that can follow what was typed
-    #[command(name = "__complete", hide = true)]
-    Complete(complete::CompleteArguments),
-    /// Print completions for a shell
-    Completions(complete::CompletionsArguments),
-    /// Print the manual page, or write a page for each command
-    Man(complete::ManArguments),
-    /// Print the JSON schema of a file, or of a command's answer
-    Schema(schema::SchemaArguments),
-}
 
 /// The stack of a command, in bytes.
 const STACK: usize = 8 << 20;
@@ -308,96 +192,12 @@ fn start(
         return Err(CommandError { code: Code::Io, ..error }.into());
     }
     let mut global = cli.global;
-    global.refresh |= asks_registries(&command);
+    global.refresh |= command.asks_registries();
     let context = Context { environment, global, shell: Arc::clone(shell), server: program.server };
-    carry_out(&context, command).map_err(|stop| match stop {
+    command.run(&context).map_err(|stop| match stop {
         Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
         closed @ Stop::Closed(_) => closed,
     })
-}
-
-/// Whether a command is about what registries have now, so that no answer is recent enough.
-fn asks_registries(command: &Command) -> bool {
-    match command {
-        Command::Get(arguments) => arguments.update,
-        Command::Update(_)
-        | Command::Upgrade(_)
-        | Command::Downgrade(_)
-        | Command::Outdated(_)
-        | Command::Versions(_)
-        | Command::Diff(_)
-        | Command::Info(_) => true,
-        #[cfg(feature = "publish")]
-        Command::Publish(_) | Command::Mirror(_) => true,
-        _ => false,
-    }
-}
-
-fn carry_out(context: &Context, command: Command) -> CommandExit {
-    match command {
-        Command::Init(arguments) => manifest::run_init(context, arguments),
-        Command::Get(arguments) => get::run(context, arguments),
-        Command::Add(arguments) => get::run_add(context, arguments),
-        Command::Remove(arguments) => get::run_remove(context, arguments),
-        Command::Update(arguments) => update::run(context, arguments),
-        Command::Upgrade(arguments) => update::run_upgrade(context, arguments),
-        Command::Downgrade(arguments) => update::run_downgrade(context, &arguments),
-        Command::Pin(arguments) => manifest::run_pin(context, arguments),
-        Command::Unpin(arguments) => manifest::run_unpin(context, arguments),
-        #[cfg(feature = "git")]
-        Command::Patch(arguments) => edit::run_patch(context, &arguments),
-        #[cfg(feature = "git")]
-        Command::Edit(arguments) => edit::run(context, arguments),
-        Command::Resolve(arguments) => update::run_resolve(context, arguments),
-        Command::WhatIf(mut arguments) => {
-            arguments.explain = true;
-            update::run_resolve(context, arguments)
-        }
-        Command::Which(arguments) => status::run_which(context, &arguments),
-        Command::List(arguments) => status::run_list(context, &arguments),
-        Command::Tree(arguments) => graph::run_tree(context, &arguments),
-        Command::Graph(arguments) => graph::run(context, &arguments),
-        Command::Why(arguments) => graph::run_why(context, &arguments),
-        Command::Outdated(arguments) => update::run_outdated(context, &arguments),
-        Command::Diff(arguments) => diff::run(context, &arguments),
-        Command::Status(arguments) => status::run(context, &arguments),
-        Command::Search(arguments) => search::run(context, arguments),
-        Command::Info(arguments) => info::run(context, &arguments),
-        Command::Versions(arguments) => search::run_versions(context, arguments),
-        Command::Verify(arguments) => status::run_verify(context, &arguments),
-        Command::Fetch(arguments) => machine::run_fetch(context, &arguments),
-        Command::Build(arguments) => get::run_build(context, arguments),
-        Command::Vendor(arguments) => vendor::run(context, &arguments),
-        Command::Version(arguments) => manifest::run(context, arguments),
-        #[cfg(feature = "hub")]
-        Command::Pack(arguments) => pack::run(context, arguments),
-        #[cfg(feature = "publish")]
-        Command::Publish(arguments) => publish::run(context, arguments),
-        #[cfg(feature = "publish")]
-        Command::Yank(arguments) => publish::run_yank(context, arguments),
-        #[cfg(feature = "publish")]
-        Command::Tag(arguments) => publish::run_tag(context, arguments),
-        #[cfg(feature = "publish")]
-        Command::Mirror(arguments) => publish::run_mirror(context, arguments),
-        Command::Login(arguments) => login::run(context, &arguments),
-        Command::Logout(arguments) => login::run_logout(context, &arguments),
-        Command::WhoAmI(arguments) => login::run_whoami(context, &arguments),
-        Command::Registry(command) => config::run_registry(context, command),
-        #[cfg(feature = "publish")]
-        Command::Hub(command) => hub::run(context, command),
-        Command::Cache(command) => machine::run(context, &command),
-        Command::Config(command) => config::run(context, &command),
-        Command::Env(arguments) => config::run_environment(context, &arguments),
-        #[cfg(feature = "exec")]
-        Command::Plugin(command) => plugin::run(context, &command),
-        Command::Doctor(arguments) => machine::run_doctor(context, &arguments),
-        Command::Complete(arguments) => complete::run(context, &arguments, Cli::command),
-        Command::Completions(arguments) => {
-            complete::run_completions(context, &arguments, &mut Cli::command())
-        }
-        Command::Man(arguments) => complete::man(context, &arguments, Cli::command()),
-        Command::Schema(arguments) => schema::run(context, &arguments),
-    }
 }
 
 /// Reads a command line.

@@ -2,38 +2,12 @@
 
 use clap::{Args, ValueEnum};
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, json_schema};
 
-use crate::cli::context::{CommandExit, Context, Packages};
-#[cfg(feature = "git")]
-use crate::cli::edit;
-#[cfg(feature = "hub")]
-use crate::cli::pack;
-#[cfg(feature = "exec")]
-use crate::cli::plugin;
-use crate::cli::{
-    change, complete, config, graph, info, login, machine, manifest, search, status, update, vendor,
-};
-#[cfg(feature = "publish")]
-use crate::cli::{hub, publish};
+use crate::cli::commands::answers;
+use crate::cli::context::{CommandExit, Context};
 use crate::manifest::in_lines;
-use crate::ops::build::BuildReport;
-use crate::ops::cache::Filled;
-use crate::ops::diff::Difference;
-use crate::ops::info::VersionList;
-#[cfg(feature = "publish")]
-use crate::ops::mirror::Mirrored;
-use crate::ops::outdated::Outdated;
-#[cfg(feature = "git")]
-use crate::ops::patch::{Patches, WorkingCopy};
-use crate::ops::status::Status;
-use crate::ops::vendor::Vendored;
-use crate::ops::vendor::cluster::{CrossplaneResources, Subscribed};
-use crate::ops::vendor::kcl::VendoredModules;
-use crate::ops::verify::{Listed, Member};
-use crate::ops::why::Why;
-use crate::ops::{Code, CommandError, cache as stored, verify};
-use crate::report::{Document, Failure};
+use crate::ops::{Code, CommandError};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -78,109 +52,11 @@ pub(crate) fn run(context: &Context, arguments: &SchemaArguments) -> CommandExit
     context.json(&schema)
 }
 
-/// One shape of an answer.
-type Shape = fn(&mut SchemaGenerator) -> Schema;
-
-/// The answers of all commands that have one; some have several, depending on flags.
-const ANSWERS: &[(&str, &[Shape])] = &[
-    ("add", &[shape::<change::Answer<'_>>]),
-    ("build", &[shape::<BuildReport>]),
-    ("cache clean", &[shape::<machine::Cleaned>]),
-    ("cache dir", &[shape::<machine::Folder>]),
-    ("cache prune", &[shape::<stored::Pruned>]),
-    ("cache size", &[shape::<stored::CacheSize>]),
-    ("completions", &[shape::<complete::Completions>]),
-    ("config get", &[shape::<config::Settings>]),
-    ("config list", &[shape::<config::Settings>]),
-    ("config set", &[shape::<config::Wrote>]),
-    ("diff", &[shape::<Difference>]),
-    ("doctor", &[shape::<machine::Answer>]),
-    ("downgrade", &[shape::<change::Answer<'_>>]),
-    #[cfg(feature = "git")]
-    ("edit", &[shape::<edit::Edits>, shape::<edit::Done>]),
-    ("env", &[shape::<config::Settings>]),
-    ("error", &[Failure::json_schema]),
-    ("fetch", &[shape::<Filled>]),
-    ("get", &[shape::<change::Answer<'_>>]),
-    ("graph", &[shape::<graph::Answer<'_>>]),
-    #[cfg(feature = "publish")]
-    ("hub check", &[shape::<hub::Check<'_>>]),
-    #[cfg(feature = "publish")]
-    ("hub init", &[shape::<hub::Init<'_>>]),
-    #[cfg(feature = "publish")]
-    ("hub token add", &[shape::<hub::Added<'_>>]),
-    #[cfg(feature = "publish")]
-    ("hub token list", &[shape::<hub::Tokens>]),
-    #[cfg(feature = "publish")]
-    ("hub token revoke", &[shape::<hub::Revoked<'_>>]),
-    ("info", &[shape::<info::Answer<'_>>, shape::<info::ReadmeAnswer>]),
-    ("init", &[shape::<manifest::Created>]),
-    ("list", &[shape::<Packages<Listed>>, shape::<Packages<Member>>]),
-    ("login", &[shape::<login::Login>]),
-    ("logout", &[shape::<login::Logout>]),
-    ("man", &[shape::<complete::Page>, shape::<complete::Folder>]),
-    #[cfg(feature = "publish")]
-    ("mirror", &[shape::<Mirrored>]),
-    ("outdated", &[shape::<Packages<Outdated>>]),
-    #[cfg(feature = "hub")]
-    ("pack", &[shape::<pack::Answer<'_>>]),
-    #[cfg(feature = "git")]
-    ("patch", &[shape::<WorkingCopy>, shape::<Patches>, shape::<change::Answer<'_>>]),
-    ("pin", &[shape::<change::Answer<'_>>]),
-    #[cfg(feature = "exec")]
-    ("plugin check", &[shape::<plugin::Checked>]),
-    #[cfg(feature = "exec")]
-    ("plugin list", &[shape::<plugin::Listed>]),
-    #[cfg(feature = "exec")]
-    ("plugin run", &[shape::<plugin::Said>]),
-    #[cfg(feature = "publish")]
-    ("publish", &[shape::<Packages<publish::Package<'_>>>]),
-    ("registry add", &[shape::<config::WroteRegistry>]),
-    ("registry list", &[shape::<config::Registries<'_>>]),
-    ("registry remove", &[shape::<config::WroteRegistry>]),
-    ("remove", &[shape::<change::Answer<'_>>]),
-    ("resolve", &[shape::<change::Answer<'_>>, shape::<update::Compared<'_>>]),
-    ("search", &[shape::<search::Answer<'_>>, shape::<search::Capabilities>]),
-    ("status", &[shape::<Status>]),
-    #[cfg(feature = "publish")]
-    ("tag", &[shape::<publish::TagAnswer>]),
-    ("tree", &[shape::<graph::TreeAnswer>]),
-    ("unpin", &[shape::<change::Answer<'_>>]),
-    ("update", &[shape::<change::Answer<'_>>]),
-    ("upgrade", &[shape::<change::Answer<'_>>]),
-    (
-        "vendor",
-        &[
-            shape::<change::Answer<'_>>,
-            shape::<vendor::Undone>,
-            shape::<Vendored>,
-            shape::<VendoredModules>,
-            shape::<CrossplaneResources>,
-            shape::<Subscribed>,
-        ],
-    ),
-    ("verify", &[shape::<verify::Report>]),
-    ("version", &[shape::<manifest::Answer>]),
-    ("versions", &[shape::<VersionList>]),
-    ("what-if", &[shape::<change::Answer<'_>>, shape::<update::Compared<'_>>]),
-    ("which", &[shape::<status::Place>, shape::<status::Places>]),
-    ("whoami", &[shape::<login::WhoAmI>]),
-    ("why", &[shape::<Why>]),
-    #[cfg(feature = "publish")]
-    ("yank", &[shape::<publish::YankAnswer>]),
-];
-
-fn shape<A: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    let description = A::json_schema(generator).remove("description");
-    let mut schema = Document::<A>::json_schema(generator);
-    schema.insert("description".to_owned(), description.unwrap_or_default());
-    schema
-}
-
 /// The schema of a command's answer.
 fn answer(command: &str) -> Result<Schema, CommandError> {
-    let Some((_, shapes)) = ANSWERS.iter().find(|(name, _)| *name == command) else {
-        let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
+    let described = answers();
+    let Some((_, shapes)) = described.iter().find(|(name, _)| *name == command) else {
+        let names: Vec<&str> = described.iter().map(|(name, _)| *name).collect();
         let message = match command {
             "" => "`mu schema answer` needs the command whose answer it describes".to_owned(),
             command => format!("`mu {command}` has no answer that is described"),
@@ -230,7 +106,7 @@ mod tests {
         let has_none = ["hub serve", "schema", "__complete"];
         commands.retain(|name| !has_none.contains(&name.as_str()));
         commands.sort();
-        let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = answers().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, commands);
     }
 
@@ -258,7 +134,7 @@ mod tests {
     #[test]
     fn every_field_is_described() {
         let mut found = Vec::new();
-        for (name, _) in ANSWERS {
+        for (name, _) in answers() {
             let schema = answer(name).expect("is described").to_value();
             undescribed(&schema, name, &mut found);
         }

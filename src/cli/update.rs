@@ -338,6 +338,11 @@ impl<'a> Side<'a> {
     }
 }
 
+/// `mu what-if`: as `mu resolve --explain`.
+pub(crate) fn run_what_if(context: &Context, arguments: ResolveArguments) -> CommandExit {
+    run_resolve(context, ResolveArguments { explain: true, ..arguments })
+}
+
 pub(crate) fn run_resolve(context: &Context, arguments: ResolveArguments) -> CommandExit {
     let session = context.open(OperationScope::Workspace)?;
     let request = WhatIf {
