@@ -176,9 +176,9 @@ fn small_rooms(files: &BTreeMap<String, String>) -> usize {
     small
 }
 
-/// The files that the session is handed through, from function to function, by `mu get`. A method counts where one file alone
-/// has one of its name.
-fn rooms_of_get(files: &BTreeMap<String, String>) -> BTreeSet<String> {
+/// How many files the session is handed through, from function to function, by `mu get`, and how often a call leads back into one of
+/// them from another. Each function is entered once. A method counts where one file alone has one of its name.
+fn way_of_get(files: &BTreeMap<String, String>) -> (usize, usize) {
     let crates = Crate::all();
     let program = &crates[""];
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -191,6 +191,8 @@ fn rooms_of_get(files: &BTreeMap<String, String>) -> BTreeSet<String> {
     let start = (0..program.len()).find(|file| program.path(*file) == "src/ops/get.rs");
     let mut open = vec![(start.expect("the verb has a file"), "get".to_owned())];
     let mut seen: BTreeSet<(usize, String)> = open.iter().cloned().collect();
+    let mut rooms: BTreeSet<usize> = open.iter().map(|(file, _)| *file).collect();
+    let mut returns = 0;
     while let Some((file, name)) = open.pop() {
         for function in read[file].iter().filter(|function| function.name == name) {
             for called in handed_to(&function.lines.join("\n")) {
@@ -207,12 +209,13 @@ fn rooms_of_get(files: &BTreeMap<String, String>) -> BTreeSet<String> {
                 if let Some(target) = target
                     && seen.insert((target, name.to_owned()))
                 {
+                    returns += usize::from(target != file && !rooms.insert(target));
                     open.push((target, name.to_owned()));
                 }
             }
         }
     }
-    seen.iter().map(|(file, _)| program.path(*file).to_owned()).collect()
+    (rooms.len(), returns)
 }
 
 /// What a text hands the session to: the functions that get it, and its own methods, which begin with a point.
@@ -277,6 +280,7 @@ fn figures() -> Vec<Figure> {
     });
     let crates = Crate::all();
     let circles = crates.values().flat_map(Crate::loops).filter(|files| files.len() > CIRCLE);
+    let (rooms, returns) = way_of_get(&files);
     let figure = |name, value, rises| Figure { name, value, rises };
     vec![
         figure(
@@ -286,9 +290,10 @@ fn figures() -> Vec<Figure> {
         ),
         figure(
             "files that the session of `mu get` is handed through",
-            rooms_of_get(&files).len() as f64,
+            rooms as f64,
             false,
         ),
+        figure("calls on that way that lead back into one of these files", returns as f64, false),
         figure(
             "visible names that stand for several things, in a hundred",
             shared_names(&files),
