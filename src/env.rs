@@ -73,10 +73,6 @@ const DEFAULT_MU_ROOT: &str = "/usr/local/mu";
 
 impl Environment {
     /// Reads the environment of this process.
-    ///
-    /// # Errors
-    ///
-    /// When there is no current folder, or no home folder and it matters.
     pub fn from_process() -> Result<Self, EnvironmentError> {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -37,19 +37,11 @@ pub fn folder_of(path: &Path) -> Option<&Path> {
 }
 
 /// The manifest of a folder, mu's own or a foreign one.
-///
-/// # Errors
-///
-/// As [`Manifest::locate`].
 pub fn locate_manifest(folder: &Path) -> Result<Option<PathBuf>, ManifestError> {
     Ok(Manifest::locate(folder)?.or_else(|| foreign(folder).map(|(_, path)| path)))
 }
 
 /// Reads the manifest of a folder, if there is one.
-///
-/// # Errors
-///
-/// As [`Manifest::load`], also of a foreign one.
 pub fn load(folder: &Path, around: &Reading<'_>) -> Result<Option<Loaded>, ManifestError> {
     match Manifest::load(folder)? {
         None => foreign(folder).map(|(_, path)| load_manifest(&path, around)).transpose(),
@@ -58,10 +50,6 @@ pub fn load(folder: &Path, around: &Reading<'_>) -> Result<Option<Loaded>, Manif
 }
 
 /// Reads the manifest at `path`, mu's own or a foreign one.
-///
-/// # Errors
-///
-/// As [`Manifest::load_file`], also of a foreign one.
 pub fn load_manifest(path: &Path, around: &Reading<'_>) -> Result<Loaded, ManifestError> {
     let Some(format) = format_of_manifest(path) else { return Manifest::load_file(path) };
     let texts = texts(format, path)?;
@@ -84,10 +72,6 @@ fn carried(path: &Path) -> Result<Option<BTreeSet<String>>, ManifestError> {
 }
 
 /// Reads name, version and exports of the package in a folder, if it has a manifest.
-///
-/// # Errors
-///
-/// As [`Manifest::load_head`], also of a foreign one.
 pub fn load_package_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     if let Some(own) = Manifest::load_head(folder)? {
         return Ok(Some(own));
@@ -105,10 +89,6 @@ pub fn load_package_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
 
 /// The package in the foreign manifest `text`, which some place has at `path`; `beside` are other files that
 /// belong to it.
-///
-/// # Errors
-///
-/// When it is not valid in its format.
 pub fn parse(
     format: &Format,
     path: &Path,
@@ -133,10 +113,6 @@ pub fn dependencies_file(path: &Path) -> PathBuf {
 }
 
 /// The text of a file in which dependencies are written. A `requirements.yaml` need not be there yet.
-///
-/// # Errors
-///
-/// When the file cannot be read.
 pub fn dependencies_text(path: &Path) -> Result<String, ManifestError> {
     match path.ends_with(helm::REQUIREMENTS) {
         true => Ok(read_bounded_text(path)?.unwrap_or_else(|| "dependencies: []\n".to_owned())),
@@ -177,10 +153,6 @@ pub fn has_editable_dependencies(path: &Path, aliases: &HelmRepositoryAliases) -
 }
 
 /// The text of the manifest at `path`, mu's own or a foreign one, with this `version`.
-///
-/// # Errors
-///
-/// When the manifest cannot be read, or changed safely.
 pub fn manifest_with_version(
     path: &Path,
     text: &str,
@@ -196,10 +168,6 @@ pub fn manifest_with_version(
 }
 
 /// The package in `text`, the workspace's own manifest at `path`, or its `requirements.yaml`.
-///
-/// # Errors
-///
-/// When it is not valid in its format.
 pub fn parse_own(
     path: &Path,
     text: &str,
@@ -331,10 +299,6 @@ fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
 
 /// The dependencies of the chart whose `Chart.yaml` is at `path`, as Helm locks them; `is_own` says whether its author works on it
 /// there.
-///
-/// # Errors
-///
-/// As [`load_manifest`].
 pub fn helms_needs(
     path: &Path,
     aliases: &HelmRepositoryAliases,
@@ -346,20 +310,12 @@ pub fn helms_needs(
 }
 
 /// The dependencies of the KCL module whose `kcl.mod` is at `path`; `is_own` says whether its author works on it there.
-///
-/// # Errors
-///
-/// As [`load_manifest`].
 pub fn kcls_needs(path: &Path, is_own: bool) -> Result<Vec<kcl::ModuleRequirement>, ManifestError> {
     let texts = texts(&kcl::FORMAT, path)?;
     Ok(kcl::needs(&texts, is_own).map_err(|error| pointed_at(&error, path, &texts))?)
 }
 
 /// The names of the charts that the chart in a folder needs.
-///
-/// # Errors
-///
-/// As [`load_manifest`].
 pub fn helms_dependencies(folder: &Path) -> Result<Vec<String>, ManifestError> {
     let path = folder.join(helm::CHART);
     let texts = texts(&helm::FORMAT, &path)?;
@@ -367,10 +323,6 @@ pub fn helms_dependencies(folder: &Path) -> Result<Vec<String>, ManifestError> {
 }
 
 /// Name and version of the chart in a folder, as they are written; `None` if there is none.
-///
-/// # Errors
-///
-/// As [`load_manifest`].
 pub fn helms_head(folder: &Path) -> Result<Option<Release>, ManifestError> {
     let path = folder.join(helm::CHART);
     let texts = texts(&helm::FORMAT, &path)?;

@@ -96,10 +96,6 @@ pub(crate) struct Source<'a> {
 }
 
 /// The content of a package, sorted by the bytes of the paths, and warnings for its author.
-///
-/// # Errors
-///
-/// When a folder cannot be read, something in it cannot be in a package, or a link leads to what is not its author's.
 pub(crate) fn choose_contents(
     source: &Source<'_>,
     environment: &Environment,
@@ -153,10 +149,6 @@ fn recorded_modes(
 }
 
 /// Writes the content of the package in `folder`, which is not one of the workspace's, into `tree`.
-///
-/// # Errors
-///
-/// As [`choose`]; when its manifest or a file cannot be read, or `tree` refuses one.
 pub(crate) fn write(
     folder: &Path,
     environment: &Environment,

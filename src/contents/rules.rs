@@ -62,10 +62,6 @@ impl Rules {
     /// The rules in files called `names` for the content of the package in `folder`, from those in `top`, a folder around it. Where those
     /// around leave out the package itself, or its manifest, called `manifest`, they say nothing about its files: somebody else builds
     /// or clones it there.
-    ///
-    /// # Errors
-    ///
-    /// When a file of rules cannot be read.
     pub(crate) fn for_content(
         names: &'static [&'static str],
         folder: &Path,
@@ -105,10 +101,6 @@ impl Rules {
     }
 
     /// The rules in the files of `folder` alone.
-    ///
-    /// # Errors
-    ///
-    /// When a file of rules cannot be read.
     pub(crate) fn from_folder_alone(
         names: &'static [&'static str],
         folder: &Path,
@@ -118,10 +110,6 @@ impl Rules {
     }
 
     /// These rules and those of a folder inside.
-    ///
-    /// # Errors
-    ///
-    /// When a file of rules cannot be read.
     pub(crate) fn with_folder_inside(
         &self,
         folder: &Path,
@@ -150,10 +138,6 @@ impl Rules {
     }
 
     /// The rules for what is in the repository at `top`, with those of this clone alone: Git's own, without a user's.
-    ///
-    /// # Errors
-    ///
-    /// When a file of rules cannot be read.
     pub(crate) fn of_git(top: &Path) -> Result<Self, FileError> {
         let mut rules = Self { names: OF_GIT, folders: Vec::new() };
         let exclude = top.join(".git/info/exclude");
@@ -169,10 +153,6 @@ impl Rules {
     }
 
     /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder `inner`.
-    ///
-    /// # Errors
-    ///
-    /// When a file of rules cannot be read.
     pub(crate) fn leave_out_on_the_way(&self, top: &Path, inner: &Path) -> Result<bool, FileError> {
         let on_the_way = inner.ancestors().take_while(|folder| *folder != top);
         let mut on_the_way: Vec<&Path> = on_the_way.collect();

@@ -225,10 +225,6 @@ pub(crate) struct Owned {
 impl Owned {
     /// The package itself, and the repository around it, or the workspace around it if it is in no repository. What is around the home
     /// folder says nothing about what belongs together.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be found.
     pub(crate) fn around(folder: &Path, environment: &Environment) -> Result<Self, FileError> {
         let package = fs::canonicalize(folder)?;
         let home = fs::canonicalize(&environment.home);
@@ -249,10 +245,6 @@ impl Owned {
     }
 
     /// The package itself alone: it was packed elsewhere.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be found.
     pub(crate) fn own_folder_alone(folder: &Path) -> Result<Self, FileError> {
         Ok(Self { package: fs::canonicalize(folder)?, around: None, top: folder.to_owned() })
     }

@@ -93,10 +93,6 @@ impl Index {
 
     /// The releases of a package as its registry lists them now, even if only commits that are on this
     /// machine are required.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be looked up.
     pub fn listed_releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         self.shared.run.commits.note(id, &VersionSpec::Latest);
         self.forget_recalled();
@@ -180,10 +176,6 @@ impl Index {
     }
 
     /// The provider with this name.
-    ///
-    /// # Errors
-    ///
-    /// When there is none.
     pub fn providers(&self) -> &Providers {
         &self.shared.run.routes.providers
     }
@@ -201,10 +193,6 @@ impl Index {
     }
 
     /// Which provider serves a registry, whether or not the settings have it.
-    ///
-    /// # Errors
-    ///
-    /// When its place cannot be read, or this program has no such provider.
     pub fn provider_of(&self, registry: &ConfiguredRegistry) -> Result<String, RouteError> {
         self.shared.run.routes.registry_provider(registry)
     }
@@ -227,10 +215,6 @@ impl Index {
     }
 
     /// Where a package is, whether or not it has versions.
-    ///
-    /// # Errors
-    ///
-    /// When the package cannot be looked up.
     pub fn route(&self, id: &PackageId) -> Result<Arc<Route>, Unavailable> {
         Ok(Arc::clone(&self.shared.package(id)?.route))
     }
@@ -252,10 +236,6 @@ impl Index {
     }
 
     /// Where a candidate is, and what is known about it: everything that fetching needs.
-    ///
-    /// # Errors
-    ///
-    /// When the package cannot be looked up, or its line cannot be read.
     pub fn release(
         &self,
         id: &PackageId,
@@ -274,10 +254,6 @@ impl Index {
 
     /// If listings are only hints, asks the place itself about a chosen version. Returns whether selection
     /// used the same data; if not, it uses the new data from now on, and has to choose again.
-    ///
-    /// # Errors
-    ///
-    /// When the place cannot be reached, or no longer has such a version.
     pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {
         let package = self.shared.package(id)?;
         let confirmed = package.confirm_release(&*self.shared, position);
@@ -290,10 +266,6 @@ impl Index {
 
     /// Like [`Index::release`], but also asks the place itself if its listing lacks the version's
     /// requirements.
-    ///
-    /// # Errors
-    ///
-    /// As [`Index::release`] and [`Index::confirm`].
     pub fn release_in_full(
         &self,
         id: &PackageId,
@@ -310,19 +282,11 @@ impl Index {
     }
 
     /// The releases of a package in its registry, whether or not the workspace has one of its own.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be looked up.
     pub fn published(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         Ok(Arc::clone(&self.shared.package(id)?.releases))
     }
 
     /// The entries of a package in its registry that are not versions.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be looked up.
     pub fn left_out(&self, id: &PackageId) -> Result<Vec<LeftOut>, Unavailable> {
         Ok(self.shared.package(id)?.left_out())
     }
@@ -333,19 +297,11 @@ impl Index {
     }
 
     /// The folders of a repository that have version tags of their own.
-    ///
-    /// # Errors
-    ///
-    /// When the repository could not be looked up.
     pub fn folders_with_versions(&self, id: &PackageId) -> Result<BTreeSet<String>, Unavailable> {
         Ok(self.shared.package(id)?.folders_with_tags())
     }
 
     /// The names of the tags and branches of a repository, and that of its default branch.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be looked up.
     pub fn names(&self, id: &PackageId) -> Result<(Vec<String>, Option<String>), Unavailable> {
         let package = self.shared.package(id)?;
         package.names().map_err(|error| Unavailable::new(id, error))
@@ -353,10 +309,6 @@ impl Index {
 
     /// The manifest of a candidate, if its place can show it without a fetch; a hub cannot, and has the
     /// relevant data in its index.
-    ///
-    /// # Errors
-    ///
-    /// When the candidate cannot be looked up, or its manifest cannot be read.
     pub fn manifest(
         &self,
         id: &PackageId,
@@ -389,10 +341,6 @@ impl Index {
     }
 
     /// Writes what was learned to the cache folder.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written; then only time is lost.
     pub fn save(&self) -> Result<(), FileError> {
         self.shared.caches.open_caches().iter().try_for_each(|cache| cache.save())
     }

@@ -35,10 +35,6 @@ pub(super) trait PackageSurroundings {
     fn run(&self) -> &Run;
 
     /// Whether there is a package with this id in its registry.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be looked up.
     fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable>;
 }
 
@@ -124,10 +120,6 @@ impl Run {
 
     /// Records the place of a package that `reference` gives, a dependency of a package at `place`, and its requirement; local
     /// folders are relative to `from`.
-    ///
-    /// # Errors
-    ///
-    /// When a package of that place may not lead there: why it is refused.
     pub(super) fn declare_dependency(
         &self,
         place: &Route,

@@ -20,10 +20,6 @@ use crate::select::Requirement;
 use crate::select::releases::{ChosenFacts, Details, Entry, Upgrade, plain};
 
 /// Sorts the lines of a listing, ascending by version; those that are not versions come last.
-///
-/// # Errors
-///
-/// When two lines about the same version differ, because nobody knows which is right.
 pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
     let mut sorted: Vec<(Option<Version>, Range<usize>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {

@@ -24,10 +24,6 @@ pub struct Merged {
 impl Lockfile {
     /// Reads the lock in `folder` if it has both sides of a merge in it, each of them a lock: what either has. Of two versions, the
     /// higher stays that `fits`. `None` if there is nothing to put together, or it contradicts itself.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn read_merge(
         folder: &Path,
         fits: &dyn Fn(&LockedPackage) -> bool,

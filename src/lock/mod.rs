@@ -361,10 +361,6 @@ impl Requested {
 
 impl Lockfile {
     /// Reads the lock in `folder`; `None` when there is none.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, is damaged, or was written by a newer mu.
     pub fn read(folder: &Path) -> Result<Option<Self>, LockError> {
         let path = folder.join(FILE_NAME);
         match fs::read_text_if_there(&path)? {
@@ -375,10 +371,6 @@ impl Lockfile {
 
     /// Reads what this machine uses while packages are edited in the workspace at `root`; `None` when there is no such lock, or
     /// it is damaged: everything in it can be found out again.
-    ///
-    /// # Errors
-    ///
-    /// When it is there and cannot be read, or a link leads there.
     pub fn read_edits(root: &Path) -> Result<Option<Self>, LockError> {
         let Some(text) = fs::read_text_if_there(&edits_path(root))? else { return Ok(None) };
         refuse_links_of_edits(root)?;
@@ -387,20 +379,12 @@ impl Lockfile {
     }
 
     /// Writes the lock as [`Lockfile::read_edits`] reads it.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written, or a link leads there.
     pub fn write_edits(&self, root: &Path) -> Result<(), LockError> {
         refuse_links_of_edits(root)?;
         Ok(fs::write_atomic(&edits_path(root), self.print_edits().as_bytes())?)
     }
 
     /// Removes the lock of edits, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed.
     pub fn remove_edits(root: &Path) -> Result<(), FileError> {
         let path = edits_path(root);
         if fs::metadata_if_there(&path)?.is_some() { fs::remove_file(&path) } else { Ok(()) }
@@ -417,10 +401,6 @@ impl Lockfile {
     }
 
     /// Writes the lock into `folder`, or removes it there if nothing is locked.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written; the old lock is then unchanged.
     pub fn write(&self, folder: &Path) -> Result<(), FileError> {
         let path = folder.join(FILE_NAME);
         if self.is_empty() {

@@ -36,10 +36,6 @@ pub struct CacheSize {
 }
 
 /// Measures the cache folder.
-///
-/// # Errors
-///
-/// When it cannot be read.
 pub fn cache_size(cache: &Path) -> Result<CacheSize, FileError> {
     let mut size = CacheSize::default();
     for entry in fs::entries_if_there(cache)? {
@@ -67,10 +63,6 @@ pub struct Pruned {
 
 /// Removes trees that no pack is linked to, records of builds without results, and partial downloads; in a dry run, only counts
 /// the trees.
-///
-/// # Errors
-///
-/// When the store cannot be read or changed.
 pub fn prune(
     store: &Store,
     cache: &Path,
@@ -110,10 +102,6 @@ pub fn prune(
 }
 
 /// Removes everything in the cache folder; returns the number of bytes.
-///
-/// # Errors
-///
-/// When something cannot be removed.
 pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<u64, CommandError> {
     // The file of the lock is removed last, with its folder.
     let lock = alone(store, events)?;
@@ -190,11 +178,6 @@ pub struct Filled {
 }
 
 /// Brings every package of the lock into the store.
-///
-/// # Errors
-///
-/// When there is no lock, with `--locked` when it does not fit the manifests, and when a package cannot be fetched or is not
-/// what the lock says. What was fetched before stays in the store.
 pub fn fill(session: &Session) -> Result<Filled, CommandError> {
     let lock = session.lockfile()?.ok_or_else(|| {
         let folder = session.lock_folder();

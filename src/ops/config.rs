@@ -58,10 +58,6 @@ const MAPS: [&str; 8] = [
 ];
 
 /// All settings, by key: those of the workspace, else those of the user, else the defaults.
-///
-/// # Errors
-///
-/// When a file cannot be read.
 pub fn all_settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
     let mut all: BTreeMap<String, Setting> = BTreeMap::new();
     let mut add = |setting: Setting| drop(all.insert(setting.key.clone(), setting));
@@ -109,10 +105,6 @@ fn said(path: &Path, text: &str) -> Result<Vec<Setting>, SourceError> {
 }
 
 /// One setting; of a map without an entry, all of its entries.
-///
-/// # Errors
-///
-/// When nothing is set under that key.
 pub fn setting(session: &Session, key: &str) -> Result<Vec<Setting>, CommandError> {
     let all = all_settings(session)?;
     let below = format!("{key}.");
@@ -142,10 +134,6 @@ fn not_set<'k>(
 }
 
 /// Sets a setting in the workspace's file, or in that of the user; returns the file.
-///
-/// # Errors
-///
-/// When there is no such setting, the value is not valid for it, or the file cannot be changed.
 pub fn set(
     session: &Session,
     key: &str,
@@ -192,10 +180,6 @@ pub fn set(
 }
 
 /// Those of [`environment_variables`] with these names.
-///
-/// # Errors
-///
-/// When one of them is not set.
 pub fn named(environment: &Environment, names: &[String]) -> Result<Vec<Setting>, CommandError> {
     let all = environment_variables(environment);
     let one = |name: &String| {
@@ -273,11 +257,6 @@ pub struct AddedRegistry {
 }
 
 /// Sets a registry in the workspace's settings, or in those of the user.
-///
-/// # Errors
-///
-/// When the prefix or the registry is not valid, nothing can be fetched from it, or the file cannot be
-/// changed.
 pub fn add(
     session: &Session,
     prefix: &str,
@@ -371,10 +350,6 @@ fn check(session: &Session, registry: &ConfiguredRegistry) -> Result<(), Command
 }
 
 /// Removes a registry from the workspace's settings, or from those of the user; returns the file.
-///
-/// # Errors
-///
-/// When it is not set there, or the file cannot be changed.
 pub fn remove(session: &Session, prefix: &str, global: bool) -> Result<PathBuf, CommandError> {
     let path = session.settings_file(global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();

@@ -62,10 +62,6 @@ impl Save {
 }
 
 /// Installs.
-///
-/// # Errors
-///
-/// When a reference cannot be read or points to nothing, and as [`crate::ops::apply::install::install`].
 pub fn get(session: &Session, request: &GetRequest) -> Result<Outcome, CommandError> {
     warn_of_redirects(session);
     let mut notes = Vec::new();
@@ -361,10 +357,6 @@ fn seen_from(
 }
 
 /// Checks that there is anything here that `get` without references could install.
-///
-/// # Errors
-///
-/// When there is nothing to install; the error says how to start.
 pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
     if !session.workspace.members.is_empty() || session.lockfile()?.is_some() {
         return Ok(());
@@ -421,11 +413,6 @@ pub struct RemoveRequest {
 /// from what `mu get` was given.
 ///
 /// Several manifests are edited only if requested.
-///
-/// # Errors
-///
-/// When nothing requires one of them, or several packages do and it is not clear which is meant, and as
-/// [`crate::ops::apply::install::install`].
 pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, CommandError> {
     let (texts, dry_run) = (&request.references, request.dry_run);
     let previous = session.lockfile()?.unwrap_or_default();

@@ -54,10 +54,6 @@ const IGNORED: &str = "\
 ";
 
 /// Creates a package or a workspace in the current folder.
-///
-/// # Errors
-///
-/// When there is one already, the name is not valid, or a file cannot be written.
 pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, CommandError> {
     let Environment { current: folder, home, mu_home, users, .. } = environment;
     let mut begun = Begun::default();

@@ -26,10 +26,6 @@ pub struct Host {
 }
 
 /// The host behind a base: where its registry is, if the settings say so.
-///
-/// # Errors
-///
-/// When `base` is not a base, or its registry accepts no token.
 pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
     let place = base.split_once("://").map_or(base, |(_, rest)| rest);
     let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
@@ -79,10 +75,6 @@ pub struct LoggedIn {
 }
 
 /// Stores a token for a host, if its server accepts it; if no server can be asked, only if the user wants it.
-///
-/// # Errors
-///
-/// When the text is not a token, is refused, or cannot be stored.
 pub fn log_in(session: &Session, host: &Host, token: &Secret) -> Result<LoggedIn, CommandError> {
     let text = token.expose();
     if text.is_empty() || text.contains(|character: char| !character.is_ascii_graphic()) {
@@ -142,10 +134,6 @@ pub struct TokenOwner {
 }
 
 /// Asks the server behind a base whose the token is that is stored for it.
-///
-/// # Errors
-///
-/// When there is none, the server does not accept it, or cannot be reached.
 pub fn whoami(session: &Session, base: &str) -> Result<TokenOwner, CommandError> {
     let Host { host, prefix, .. } = host_of(session, base)?;
     let http = session.http();
@@ -167,10 +155,6 @@ pub fn whoami(session: &Session, base: &str) -> Result<TokenOwner, CommandError>
 }
 
 /// Removes the stored token of a host; returns whether there was one.
-///
-/// # Errors
-///
-/// When it cannot be removed.
 pub fn logout(session: &Session, host: &Host) -> Result<bool, CommandError> {
     let mut was_there = false;
     for name in names_of(&host.host) {

@@ -55,10 +55,6 @@ pub struct Outdated {
 
 /// Finds the packages that could move: the locked ones, or those of a supposed installation, as
 /// [`WhatIf::installed`](crate::ops::requirements::supposition::WhatIf::installed) has them.
-///
-/// # Errors
-///
-/// When registries cannot be reached, or an installation cannot be read.
 pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>, CommandError> {
     let mut lock = session.lockfile()?.unwrap_or_default();
     let mut requirements = names::collect_looked_up(session, lock.extra.clone())?;

@@ -67,10 +67,6 @@ pub struct Listed {
 }
 
 /// Makes a working copy of a locked package, with the patch that it already has; or finds the one that is there.
-///
-/// # Errors
-///
-/// When the package is not locked or cannot be fetched, or there is a working copy of other content.
 pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let package = locked(session, &lock, reference)?;
@@ -174,10 +170,6 @@ fn working_copy(session: &Session, copy: &str) -> Result<PathBuf, CommandError> 
 
 /// Writes what was changed in a working copy, given by its folder or its package, into a file of the workspace, names that in the
 /// settings, and installs the package with it.
-///
-/// # Errors
-///
-/// When nothing was changed, the package is no longer locked in that version, or the patch would not apply.
 pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
     let folder = working_copy(session, copy)?;
     let root = session.workspace.opened()?;
@@ -227,10 +219,6 @@ pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
 }
 
 /// Removes the patches of packages from the settings, with their files, and installs the packages as they are published.
-///
-/// # Errors
-///
-/// When a package has no patch.
 pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, CommandError> {
     let (path, mut text) = settings(session)?;
     let mut dropped = Vec::new();
@@ -269,10 +257,6 @@ pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, Com
 }
 
 /// The patches and the working copies.
-///
-/// # Errors
-///
-/// When a file cannot be read.
 pub fn list(session: &Session) -> Result<Patches, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let mut patches = Vec::new();

@@ -40,10 +40,6 @@ pub struct PinRequest {
 }
 
 /// Pins dependencies to their locked versions.
-///
-/// # Errors
-///
-/// When a package is not a dependency or not locked, and whenever [`crate::ops::apply::install::install`] fails.
 pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let branches = branches(session, &lock)?;
@@ -143,10 +139,6 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 }
 
 /// Undoes [`pin`]; other pins are changed only if they are named.
-///
-/// # Errors
-///
-/// When a package is not a dependency, and whenever [`crate::ops::apply::install::install`] fails.
 pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let strategy = session.strategy();
@@ -262,10 +254,6 @@ pub struct OwnVersion {
 }
 
 /// Shows the version of a package of the workspace, or changes it.
-///
-/// # Errors
-///
-/// When there is no such package, the version is not one, or the manifest cannot be changed.
 pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion, CommandError> {
     let package = request.package.as_deref();
     let index = named::target(session, package, "mu version patch -p PACKAGE")?;

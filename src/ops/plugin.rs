@@ -78,10 +78,6 @@ fn find(session: &Session, name: &str) -> Result<Arc<ExecProvider>, CommandError
 }
 
 /// Asks a plugin one question, and gives its answer as it is. `params` is JSON, or a package.
-///
-/// # Errors
-///
-/// When there is no such plugin, it does not know the method, or cannot answer.
 pub fn run(
     session: &Session,
     name: &str,
@@ -134,10 +130,6 @@ pub struct CheckRequest {
 
 /// Tries whether a plugin does what the protocol says; with a reference, also with the package that it names, and with
 /// records, whether it still answers as it did.
-///
-/// # Errors
-///
-/// When there is no such plugin, or the reference or the records cannot be read. What the plugin does wrong is in the answer.
 pub fn check(session: &mut Session, request: &CheckRequest) -> Result<Vec<Check>, CommandError> {
     let name = &named(session, &request.plugin)?;
     let plugin = find(session, name)?;

@@ -77,10 +77,6 @@ pub struct Placed {
 }
 
 /// Examines the workspace.
-///
-/// # Errors
-///
-/// When lock or state cannot be read.
 pub fn status(session: &Session) -> Result<Status, CommandError> {
     let lock = session.lockfile()?;
     let exists = lock.is_some();

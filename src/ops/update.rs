@@ -23,10 +23,6 @@ use crate::select::{Move, Selection, Update};
 
 /// Moves everything to the newest versions that fit, or only the named packages (`PKG` or `PKG#VERSION`).
 /// Step-by-step upgrades start at the locked version, or at the supposed installation.
-///
-/// # Errors
-///
-/// When one of them is not locked, and for all that [`install`](crate::ops::apply::install::install) fails for.
 pub fn update(
     session: &Session,
     request: &UpdateRequest,
@@ -147,10 +143,6 @@ fn refuse_unordered(name: &PackageName, spec: &VersionSpec) -> Result<(), Comman
 
 /// Moves packages to the newest version that satisfies the conditions and the argument, and changes the requirements in the
 /// workspace's manifests accordingly.
-///
-/// # Errors
-///
-/// When there is no such version, or it is older than the one in use, and as [`update`].
 pub fn upgrade_within(
     session: &Session,
     request: &UpdateRequest,
@@ -267,10 +259,6 @@ fn retarget(
 }
 
 /// Moves packages to older versions, and lowers requirements of the workspace's manifests that forbid them.
-///
-/// # Errors
-///
-/// When one of the versions is newer than the one in use, and for all that [`update`] fails for.
 pub fn downgrade(
     session: &Session,
     texts: &[String],

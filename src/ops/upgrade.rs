@@ -22,11 +22,6 @@ use crate::select::{Move, Update, spec_beginning_at};
 /// Pins move only if they are named; tags, branches and commits never do. A range keeps its form: `~1.5`
 /// becomes `~2.1`, `^1.0.6` becomes `^2.1.0`, `1.x` becomes `2.x`. Requirements on replaced packages stay,
 /// because they cannot name versions of the replacement; a warning says what to write instead.
-///
-/// # Errors
-///
-/// When a name is not a dependency, no versions fit together, and for all that
-/// [`install`](crate::ops::apply::install::install) fails for.
 pub fn upgrade(
     session: &Session,
     names: &[PackageName],

@@ -46,10 +46,6 @@ pub struct Report {
 }
 
 /// Checks the packs of the named packages, or every pack that the lock names.
-///
-/// # Errors
-///
-/// When there is no lock although something is required, the lock or the state cannot be read, or a named package is not in use.
 pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let meant = names.iter().map(|text| {
@@ -126,10 +122,6 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
 }
 
 /// Checks every tree in the store.
-///
-/// # Errors
-///
-/// When the store cannot be read.
 pub fn verify_store(session: &Session) -> Result<Report, CommandError> {
     let _store = session.use_store()?;
     let digests = session.store.digests()?;
@@ -210,10 +202,6 @@ pub struct Member {
 }
 
 /// Lists the packages of the lock, followed by replaced packages.
-///
-/// # Errors
-///
-/// When lock or state cannot be read.
 pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();

@@ -28,10 +28,6 @@ use crate::select::{InstalledVersion, Update};
 use crate::workspace::{ExclusionSetting, Resolution};
 
 /// Chooses versions under the suppositions.
-///
-/// # Errors
-///
-/// When an assumption cannot be read, nothing requires an excluded package, or no versions fit together.
 pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandError> {
     let mut notes = Vec::new();
     let result = answer(session, request, &mut notes);
@@ -206,10 +202,6 @@ pub struct Row {
 }
 
 /// Chooses versions with both strategies, under the same assumptions.
-///
-/// # Errors
-///
-/// When neither strategy finds versions that fit together: the error of the one in effect.
 pub fn compare(session: &Session, request: &WhatIf) -> Result<Comparison, CommandError> {
     let by =
         |resolution| what_if(session, &WhatIf { resolution: Some(resolution), ..request.clone() });

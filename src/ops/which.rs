@@ -23,10 +23,6 @@ pub struct All {
 }
 
 /// Finds the package (or the element) that a reference names.
-///
-/// # Errors
-///
-/// When the reference cannot be read, or nothing is found in any of the eight places.
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
     let reference = as_here(session, Reference::parse(text)?);
     find(session, &reference, &wanted_by(session, &reference))?.map_err(|error| {
@@ -36,10 +32,6 @@ pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
 }
 
 /// The eight places that a reference may point to, and which one it does.
-///
-/// # Errors
-///
-/// When the reference cannot be read, or a manifest in the workspace is wrong.
 pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
     let reference = as_here(session, Reference::parse(text)?);
     let mut wanted = wanted_by(session, &reference);
@@ -70,10 +62,6 @@ pub struct Element {
 }
 
 /// The requested element, as the manifest of its package describes it.
-///
-/// # Errors
-///
-/// When that manifest cannot be read.
 pub fn element(found: &Found) -> Result<Option<Element>, CommandError> {
     let Some(name) = &found.element else { return Ok(None) };
     let folder = &found.place.folder;

@@ -28,10 +28,6 @@ use crate::store::trees_in;
 pub type VersionOfContent<'known> = dyn Fn(&WantedPack, &Digest) -> Option<String> + 'known;
 
 /// Records wanted packs that are in place, and are the right ones, or other versions that were published.
-///
-/// # Errors
-///
-/// When something else is in the place of packs, or the path of one contains a link.
 pub(super) fn adopt(
     packs: &PacksFolder,
     state: &mut State,
@@ -123,10 +119,6 @@ fn is_inside(state: &State, place: &str) -> bool {
 }
 
 /// Refuses a file where a pack is to be made: only a user can have put it there.
-///
-/// # Errors
-///
-/// When there is such a thing, or the path of a pack contains a link.
 pub(super) fn refuse_files(
     packs: &PacksFolder,
     state: &State,
@@ -148,10 +140,6 @@ impl PacksFolder {
     ///
     /// A manifest that mu generated is not part of the package, so it is left out if that leads to the
     /// expected digest. On a file system where every file may be executed, it does not count which ones may.
-    ///
-    /// # Errors
-    ///
-    /// When something in it cannot be read.
     pub fn digest_of(
         &self,
         place: &str,

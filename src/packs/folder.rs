@@ -52,10 +52,6 @@ impl PacksFolder {
     }
 
     /// Locks these packs, so that only this run changes them until the lock is dropped.
-    ///
-    /// # Errors
-    ///
-    /// When the lock file cannot be created.
     pub fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock, PacksError> {
         let own = self.make()?.open_or_make(OWN);
         own.map_err(|error| self.not_opened(OWN, error))?;
@@ -189,10 +185,6 @@ impl<'packs> Folders<'packs> {
     }
 
     /// The folder of the pack at `place`, and the pack's name in it; `None` if there is no such folder.
-    ///
-    /// # Errors
-    ///
-    /// When a part of the path is a link, or cannot be opened.
     pub(super) fn folder_at<'place>(
         &mut self,
         place: &'place str,
@@ -202,10 +194,6 @@ impl<'packs> Folders<'packs> {
     }
 
     /// The kind of what is at `place`, if anything; a symbolic link is not followed.
-    ///
-    /// # Errors
-    ///
-    /// As [`Folders::at`].
     pub(super) fn kind(&mut self, place: &str) -> Result<Option<Kind>, PacksError> {
         let (above, leaf) = split(place);
         Ok(self.last(above)?.kind(leaf))
@@ -220,10 +208,6 @@ impl<'packs> Folders<'packs> {
     }
 
     /// As [`Folders::at`], but creates the folder if necessary.
-    ///
-    /// # Errors
-    ///
-    /// When a part of the path is a link, or cannot be created.
     pub(super) fn make_at<'place>(
         &mut self,
         place: &'place str,

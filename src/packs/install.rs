@@ -55,10 +55,6 @@ impl<'packs> Installation<'packs> {
     /// Compares what is wanted with what is installed. Packs that were installed in another way than by
     /// `link` are made again; vendored ones are files, whatever `link` is. A folder of which mu has no record may be replaced if
     /// `published` knows its content.
-    ///
-    /// # Errors
-    ///
-    /// When a folder that mu did not create is in the way.
     pub fn plan(
         packs: &'packs PacksFolder,
         mut wanted: Vec<WantedPack>,
@@ -115,10 +111,6 @@ impl<'packs> Installation<'packs> {
     ///
     /// The caller holds the packs folder's lock. `generate` returns the manifest of a package without its
     /// own. `check` refuses a tree that was already in the store and is not the wanted package.
-    ///
-    /// # Errors
-    ///
-    /// When a file operation fails. The installed packs are then unchanged.
     pub fn begin<'build>(
         self,
         store: &'build Store,
@@ -170,10 +162,6 @@ impl Building<'_> {
 
     /// Builds the pack with this number, from a tree that has just arrived in the store: that is faster while
     /// both are in memory.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub fn build(&self, number: usize, stored: &Stored) -> Result<(), PacksError> {
         let omitted = self.build_from(number, stored)?;
         lock(&self.built)[number] = Some(omitted);
@@ -187,11 +175,6 @@ impl Building<'_> {
     }
 
     /// Builds the remaining packs, and moves all into place. The store has every tree.
-    ///
-    /// # Errors
-    ///
-    /// When the store lacks a tree, or a file operation fails. The installed packs are then either unchanged
-    /// or named in the state as pending.
     pub fn finish(self, threads: usize) -> Result<(), PacksError> {
         if self.plan.is_empty() {
             let Installation { packs, state, adopted, .. } = &self.plan;

@@ -73,10 +73,6 @@ impl PacksFolder {
     }
 
     /// What is installed here; `locked` returns what the lock beside these packs names, if that is needed.
-    ///
-    /// # Errors
-    ///
-    /// When state or record cannot be read, or the path of a pack contains a link.
     pub fn recognized(
         &self,
         locked: impl FnOnce() -> Vec<WantedPack>,
@@ -137,10 +133,6 @@ impl PacksFolder {
     ///
     /// Does nothing if the state is known and packs are not vendored. The caller holds the packs folder's
     /// lock.
-    ///
-    /// # Errors
-    ///
-    /// As [`PacksFolder::recognized`], and when the state cannot be written.
     pub fn recognize(
         &self,
         locked: impl FnOnce() -> Vec<WantedPack>,
@@ -176,10 +168,6 @@ pub enum HashError {
 }
 
 /// The tree of the files below `folder`, without the folders and files in `skip` (absolute paths).
-///
-/// # Errors
-///
-/// When something cannot be read.
 pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<Tree, HashError> {
     let mut entries = Vec::new();
     let root = fs::canonicalize(folder)?;
@@ -271,10 +259,6 @@ type Content<'entry> = (bool, &'entry [u8; 32]);
 impl Installation<'_> {
     /// Refuses the plan if it would replace or remove what mu did not install. `before` are the packs that
     /// the lock named before; another process may have installed these.
-    ///
-    /// # Errors
-    ///
-    /// When there is such a thing, or the path of a pack contains a link.
     pub fn check_own(
         &self,
         store: &Store,

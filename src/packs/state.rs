@@ -227,10 +227,6 @@ fn identity(folder: &Path) -> Option<[u8; 32]> {
 }
 
 /// Removes the states of packs folders that no longer exist.
-///
-/// # Errors
-///
-/// When one cannot be removed.
 pub fn remove_orphans(cache: &Path) -> Result<(), FileError> {
     #[derive(Deserialize)]
     struct Folder {

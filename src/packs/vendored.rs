@@ -100,10 +100,6 @@ impl PacksFolder {
     /// Marks packs as committed; the next installation replaces links to the store by files.
     ///
     /// The caller holds the packs folder's lock.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub fn mark_vendored(&self) -> Result<(), PacksError> {
         let mut state = self.state();
         state.pending.extend(state.packs.keys().cloned());
@@ -113,10 +109,6 @@ impl PacksFolder {
     }
 
     /// Marks packs as not committed.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub fn unmark_vendored(&self) -> Result<(), FileError> {
         fs::write_atomic(&self.path().join(".gitignore"), NOT_COMMITTED.as_bytes())?;
         fs::remove_file(&self.path().join(".gitattributes"))?;
@@ -140,10 +132,6 @@ impl PacksFolder {
     }
 
     /// What packs leave out; empty if the record is damaged.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, or a newer mu wrote it.
     pub fn record(&self) -> Result<PartialPacks, PacksError> {
         let path = if self.is_vendored() { self.record_path() } else { self.partial_path() };
         let Some(text) = fs::read_text_if_there(&path)? else { return Ok(PartialPacks::default()) };

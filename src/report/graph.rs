@@ -99,10 +99,6 @@ fn escaped_for_mermaid(plain: &str) -> String {
 pub const MOST_PIECES: usize = 50_000;
 
 /// The graph as SVG.
-///
-/// # Errors
-///
-/// The number of boxes, labels and bends, if it is more than [`MOST_PIECES`].
 pub fn graph_as_svg(graph: &Graph) -> Result<String, usize> {
     let node = |vertex| {
         let (name, version) = texts(vertex);

@@ -148,10 +148,6 @@ impl Shell {
     }
 
     /// Prints text of the answer unchanged (it may contain styles).
-    ///
-    /// # Errors
-    ///
-    /// When stdout is closed.
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.done();
         let mut out = threads::lock(&self.out);
@@ -194,19 +190,11 @@ impl Shell {
     }
 
     /// Prints a line of the answer.
-    ///
-    /// # Errors
-    ///
-    /// When stdout is closed.
     pub fn line(&self, text: &str) -> io::Result<()> {
         self.print(&format!("{text}\n"))
     }
 
     /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
-    ///
-    /// # Errors
-    ///
-    /// When stdout is closed.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
         let document = Document { answer, warnings: &threads::lock(&self.warned) };
         self.line(&serde_json::to_string_pretty(&document)?)

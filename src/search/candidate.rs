@@ -86,10 +86,6 @@ impl SearchPath {
     }
 
     /// All eight places with what is there, in order; more than one may be a hit.
-    ///
-    /// # Errors
-    ///
-    /// When a manifest in the workspace is wrong.
     pub fn candidates(&self, wanted: &Query) -> Result<Vec<Candidate>, SearchError> {
         self.package_places(&wanted.id)
             .into_iter()

@@ -65,11 +65,6 @@ impl SearchPath {
     /// Finds a package, or the package that exports an element.
     ///
     /// The package is the longest prefix of the name that is a hit; the rest must be one of its exports.
-    ///
-    /// # Errors
-    ///
-    /// When no prefix is a hit, the package exports no such element, or a manifest in the workspace
-    /// is wrong.
     pub fn find(&self, wanted: &Query) -> Result<Found, SearchError> {
         let mut looked_at = match self.look_for(wanted)? {
             Ok(found) => return Ok(found),
@@ -89,20 +84,12 @@ impl SearchPath {
     }
 
     /// Finds exactly the named package, and no element of another.
-    ///
-    /// # Errors
-    ///
-    /// When it is not found, or a manifest in the workspace is wrong.
     pub fn find_package(&self, wanted: &Query) -> Result<Found, SearchError> {
         self.look_for(wanted)?
             .map_err(|candidates| SearchError::package_not_found(wanted, candidates))
     }
 
     /// Finds the package of the workspace in `folder`, which need not be one of its eight places.
-    ///
-    /// # Errors
-    ///
-    /// When its manifest is wrong.
     pub fn find_at(&self, wanted: &Query, folder: &Path) -> Result<Option<Found>, SearchError> {
         let places = self.package_places(&wanted.id);
         let number = places.iter().find(|place| place.folder == folder);

@@ -125,10 +125,6 @@ impl Store {
     }
 
     /// Notes the digest of the tree that an archive had.
-    ///
-    /// # Errors
-    ///
-    /// When the note cannot be written.
     pub fn note_unpacked(&self, archive: Unpacking<'_>, digest: &Digest) -> Result<(), FileError> {
         if self.is_read_only() {
             return Ok(());
@@ -138,10 +134,6 @@ impl Store {
     }
 
     /// Removes the notes about trees that are no longer here.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub fn remove_old_notes(&self) -> Result<(), FileError> {
         for entry in fs::entries_if_there(&self.folder().join(ARCHIVES))? {
             let note = fs::read_text_if_there(&entry.path()).ok().flatten();
@@ -163,10 +155,6 @@ impl Store {
 
 impl Store {
     /// Records that packs in the folder `packs` may be links to trees.
-    ///
-    /// # Errors
-    ///
-    /// When the record cannot be written.
     pub fn note_linked(&self, packs: &Path) -> Result<(), FileError> {
         let hash = Sha256::digest(packs.as_os_str().as_encoded_bytes());
         let name = FileDigest::from_bytes(hash.into()).to_string();
@@ -184,10 +172,6 @@ impl Store {
     }
 
     /// The trees that packs are links to; forgets packs folders that no longer exist.
-    ///
-    /// # Errors
-    ///
-    /// When a packs folder exists and cannot be read, so that its content is unknown.
     pub fn linked(&self) -> Result<Vec<Digest>, FileError> {
         let mut linked = HashSet::new();
         for note in fs::entries_if_there(&self.folder().join(LINKED))? {

@@ -148,10 +148,6 @@ impl Store {
     }
 
     /// Keeps others from pruning while the returned lock lives (or, if exclusive, from using the store).
-    ///
-    /// # Errors
-    ///
-    /// When the lock file cannot be created.
     pub fn lock(&self, sharing: Sharing, waiting: &mut dyn FnMut()) -> Result<Lock, FileError> {
         Lock::acquire(&self.folder.join("lock"), sharing, waiting)
     }
@@ -168,10 +164,6 @@ impl Store {
     }
 
     /// Opens the folder that holds the files of a tree.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeStoreError::Corrupt`] when it was removed; else when it cannot be opened.
     pub fn open(&self, stored: &Stored) -> Result<Folder, TreeStoreError> {
         let name = [&*hex(&stored.digest), "/", FILES].concat();
         let opened = self.trees().and_then(|trees| trees.open_folder(&name).ok());
@@ -187,10 +179,6 @@ impl Store {
     }
 
     /// The tree with this digest.
-    ///
-    /// # Errors
-    ///
-    /// When its list cannot be read.
     pub fn find(&self, digest: &Digest) -> Result<Option<Stored>, TreeStoreError> {
         if let Some(added) = self.added().get(digest) {
             return Ok(Some(added.clone()));
@@ -223,10 +211,6 @@ impl Store {
 
     /// Adds the tree that `fill` writes, if its digest is `expected` (or none is known yet); `fill` returns the package's own
     /// name and version, as in [`Stored::called`].
-    ///
-    /// # Errors
-    ///
-    /// When `fill` fails, the digest differs, or a file operation fails; nothing is kept then.
     pub fn add(
         &self,
         expected: Option<&Digest>,
@@ -249,10 +233,6 @@ impl Store {
     }
 
     /// The tree that `fill` writes, of which nothing is kept.
-    ///
-    /// # Errors
-    ///
-    /// When `fill` fails, or a file operation fails.
     pub fn inspect(
         &self,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
@@ -344,10 +324,6 @@ impl Store {
 
     /// Drops a tree. It is first moved out of the way as a whole, so that neither the store nor a pack that
     /// is a link to it ever has half of it.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
         self.added().remove(digest);
         if self.readonly {
@@ -359,10 +335,6 @@ impl Store {
     }
 
     /// The digests of all trees.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be read.
     pub fn digests(&self) -> Result<Vec<Digest>, FileError> {
         let mut digests: Vec<Digest> = fs::entries_if_there(&self.folder.join(TREES))?
             .into_iter()
@@ -380,10 +352,6 @@ impl Store {
     /// Removes trees without a list: those whose removal was interrupted.
     ///
     /// The caller holds the store's lock exclusively.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub fn remove_unlisted(&self) -> Result<(), FileError> {
         for entry in fs::entries_if_there(&self.folder.join(TREES))? {
             if !entry.path().join(LIST).exists() {

@@ -35,10 +35,6 @@ pub struct NewRegistry {
 
 impl NewRegistry {
     /// Checks what a person wrote, before it is in any file; `folder` is what a relative place is relative to.
-    ///
-    /// # Errors
-    ///
-    /// Whether the prefix or the URL is wrong, and what is wrong with it.
     pub fn check(&self, prefix: &str, folder: &Path) -> Result<(), (Part, TextProblem)> {
         registry::prefix(prefix).map_err(|problem| (Part::Prefix, problem))?;
         let url = self.url.as_ref().map(|url| registry::place(url, folder));
@@ -90,10 +86,6 @@ pub struct Set {
 }
 
 /// The text of the settings at `path` with a registry for `prefix` (`hub.mu.com/`) added or replaced.
-///
-/// # Errors
-///
-/// When the settings or the new registry are not valid, or the text cannot be changed safely.
 pub fn set_registry(
     path: &Path,
     text: &str,
@@ -132,10 +124,6 @@ pub fn set_registry(
 }
 
 /// The text of the settings at `path` without the registry for `prefix`; `None` if there is none.
-///
-/// # Errors
-///
-/// When the settings are wrong, or the text cannot be changed safely.
 pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<String>, EditError> {
     let mut expected = layer(path, text)?.registries;
     let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
@@ -171,10 +159,6 @@ pub fn value(text: &str) -> New {
 }
 
 /// The text of the settings at `path` with another value for `key`, such as `resolution` or `runtime.kubernetes`.
-///
-/// # Errors
-///
-/// When there is no such setting, the value is not valid for it, or the text cannot be changed safely.
 pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String, EditError> {
     let changed = match key.split_once('.') {
         Some((map, key)) => {
@@ -193,10 +177,6 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String,
 }
 
 /// The text of a workspace's settings at `path` without the patch for `key`; `None` if there is none.
-///
-/// # Errors
-///
-/// When the settings are wrong, or the text cannot be changed safely.
 pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>, EditError> {
     let mut expected = patches(path, text)?;
     let Some(index) = expected.iter().position(|known| known == key) else { return Ok(None) };
@@ -220,10 +200,6 @@ pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>
 }
 
 /// The text of a workspace's settings at `path` with `file` as the patch for `key`.
-///
-/// # Errors
-///
-/// When the settings are wrong, or the text cannot be changed safely.
 pub fn set_patch(path: &Path, text: &str, key: &str, file: &str) -> Result<String, EditError> {
     let file = New::Text(file.to_owned());
     let changed = set_key(path, text, &format!("{PATCHES}.{key}"), file)?;

@@ -114,10 +114,6 @@ impl Edit {
 }
 
 /// Checks where a clone is, or is to be: nowhere in what belongs to Git or mu, except for [`EDIT_FOLDER`].
-///
-/// # Errors
-///
-/// When it is elsewhere.
 pub fn place(text: &str) -> Result<InnerPath, TreeError> {
     let own = text.strip_prefix(EDIT_FOLDER.as_str()).and_then(|rest| rest.strip_prefix('/'));
     own.map_or_else(
@@ -158,10 +154,6 @@ pub enum EditsError {
 
 impl RecordedEdits {
     /// The edits of the workspace at `root`.
-    ///
-    /// # Errors
-    ///
-    /// When the file is there and cannot be read, or leads out of the workspace.
     pub fn read(root: &Path) -> Result<Self, EditsError> {
         let path = root.join(MU_FOLDER).join(EDITS_FILE);
         if fs::metadata_if_there(&path)?.is_none() {
@@ -183,10 +175,6 @@ impl RecordedEdits {
     }
 
     /// Writes them.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
     pub fn write(&self, root: &Path) -> Result<(), FileError> {
         let (root, file) = (Folder::at(root)?, InnerPath::own(".mu/edits.json").into());
         if self.edits.is_empty() {

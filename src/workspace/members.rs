@@ -337,10 +337,6 @@ impl Workspace {
 
 impl Workspace {
     /// Adds the member whose manifest has this path and text in the checkout, and is left out of it. What is no member is passed over.
-    ///
-    /// # Errors
-    ///
-    /// When the manifest is wrong, or another member is the same package.
     #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git leaves members out"))]
     pub(crate) fn add_left_out(
         &mut self,

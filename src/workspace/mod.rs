@@ -140,10 +140,6 @@ impl Workspace {
 
     /// Refuses a root that another user prepared: if a file or folder that mu knows by name is a symbolic
     /// link, or belongs to none of `users`, unless the settings in `mu_home` trust that root.
-    ///
-    /// # Errors
-    ///
-    /// [`WorkspaceError::Foreign`], or when the settings in `mu_home` are wrong.
     pub fn check_root(root: &Path, mu_home: &Path, users: &[u32]) -> Result<(), WorkspaceError> {
         root::refuse_links(root)?;
         let Err(error) = root::refuse_other_owners(root, users) else { return Ok(()) };
@@ -154,10 +150,6 @@ impl Workspace {
     /// Opens the workspace at `root`: reads its settings, those in `mu_home`, and every member's manifest, with the short names that
     /// the user has given to chart repositories. No packages are searched in mu's own folders: `mu_home`, and the cache, which may
     /// be inside the workspace.
-    ///
-    /// # Errors
-    ///
-    /// When one of these files is wrong, or two members are the same package.
     pub fn open(
         root: &Path,
         [mu_home, cache]: [&Path; 2],
@@ -193,10 +185,6 @@ impl Workspace {
     }
 
     /// Opens the workspace at `root` without searching its members.
-    ///
-    /// # Errors
-    ///
-    /// When a file of settings is wrong.
     pub fn open_without_members(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
         Ok(Self::read_settings(root, mu_home)?.0)
     }
@@ -216,19 +204,11 @@ impl Workspace {
     }
 
     /// The root, opened: what a checkout names is read, made, replaced and removed below it alone.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be opened.
     pub fn opened(&self) -> Result<Folder, FileError> {
         Folder::at(&self.root)
     }
 
     /// The folder of a member, opened below the root and through no link.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be opened.
     pub fn folder_of(&self, member: &Member) -> Result<Folder, FileError> {
         let root = self.opened()?;
         match member.place.as_str() {

@@ -45,10 +45,6 @@ pub struct ConfiguredRegistry {
 impl ConfiguredRegistry {
     /// A registry at this place, without further settings. `place` is a URL, or a folder relative to
     /// `folder`.
-    ///
-    /// # Errors
-    ///
-    /// When prefix or place cannot be read.
     pub fn at_place(prefix: &str, place: &str, folder: &Path) -> Result<Self, TextProblem> {
         let mut registry = Self::new(self::prefix(prefix)?, PathBuf::new(), NamedBy::User);
         registry.url = Some(self::place(place, folder)?);
@@ -118,10 +114,6 @@ impl ConfiguredRegistry {
 }
 
 /// Reads the prefix of a registry: `hub.mu.com/`, `hub.mu.com/internal/`; the last slash may be missing.
-///
-/// # Errors
-///
-/// When it is neither a base, nor a base with the start of names.
 pub fn prefix(text: &str) -> Result<String, TextProblem> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let end = scheme.len() + "://".len();

@@ -72,10 +72,6 @@ const OF_EDITS: [(&str, bool); 4] = [
 ];
 
 /// Refuses a root in which a known file or folder is a link, or of the wrong kind.
-///
-/// # Errors
-///
-/// [`ForeignError::Link`] or [`ForeignError::Kind`], of the first one.
 pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
     refuse(root, &KNOWN)
 }

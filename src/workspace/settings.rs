@@ -275,10 +275,6 @@ pub enum Cutoff {
 impl Cutoff {
     /// Reads an age (`3 days`, `2 weeks`, `12h`) or a date (`2026-11-01`, `2026-11-01T12:00:00Z`; a
     /// date alone is its beginning in UTC).
-    ///
-    /// # Errors
-    ///
-    /// When the text is neither.
     pub fn parse(text: &str) -> Result<Self, TextProblem> {
         let help = "write an age such as `3 days`, or a date such as `2026-11-01`";
         let text = text.trim();
@@ -311,10 +307,6 @@ impl Cutoff {
     }
 
     /// Reads an age alone, such as `10 minutes` or `0`, in seconds.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not an age.
     pub fn parse_age(text: &str) -> Result<i64, TextProblem> {
         let help = "write an age such as `10 minutes`";
         match Self::parse(text) {

@@ -68,12 +68,7 @@ const ARGUMENTS: &[Argument] = &[
     argument(SSH, "format!(\"{user}@{}\", remote.host())", "RemoteUrl", true),
     argument(SSH, "remote.host()", "RemoteUrl", true),
     argument(SSH, "format!(\"git-upload-pack {}\", quote(&remote.path()))", "RemoteUrl", true),
-    argument(
-        "src/cli/hub.rs",
-        "arguments.iter().skip(1)",
-        "the user's own, as they are",
-        false,
-    ),
+    argument("src/cli/hub.rs", "arguments.iter().skip(1)", "the user's own, as they are", false),
     argument(STAND_IN, "git_dir", "an absolute path of mu's own, or that of a checkout", false),
     argument(STAND_IN, "&self.place.root", "an absolute path", false),
     argument(STAND_IN, "arguments", "constants, and a path behind `--`", false),

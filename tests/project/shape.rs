@@ -288,11 +288,7 @@ fn figures() -> Vec<Figure> {
             small_rooms(&files) as f64,
             false,
         ),
-        figure(
-            "files that the session of `mu get` is handed through",
-            rooms as f64,
-            false,
-        ),
+        figure("files that the session of `mu get` is handed through", rooms as f64, false),
         figure("calls on that way that lead back into one of these files", returns as f64, false),
         figure(
             "visible names that stand for several things, in a hundred",

@@ -51,10 +51,6 @@ impl LineSpan {
 
 impl ListingLines {
     /// Reads a line.
-    ///
-    /// # Errors
-    ///
-    /// When the cache file can no longer be read.
     pub(in crate::index) fn read(&self, line: LineSpan) -> io::Result<Cow<'_, [u8]>> {
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let bytes = match &self.far {

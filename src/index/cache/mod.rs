@@ -65,10 +65,6 @@ enum Said {
 
 impl Cache {
     /// Reads the cache of the registry at `root`, in the cache folder `folder`.
-    ///
-    /// # Errors
-    ///
-    /// When the file exists and cannot be read. A damaged one counts as empty.
     pub(super) fn open(folder: &Path, provider: &str, root: &Lead) -> Result<Self, FileError> {
         let path = folder.join("index").join(file_name(provider, root));
         let file = fs::open_if_there(&path)?;
@@ -146,10 +142,6 @@ impl Cache {
     }
 
     /// Writes what was stored.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
     pub(super) fn save(&self) -> Result<(), FileError> {
         let changes = std::mem::take(&mut *threads::lock(&self.changed));
         if changes.is_empty() {
@@ -277,10 +269,6 @@ impl Caches {
     }
 
     /// The cache of a registry.
-    ///
-    /// # Errors
-    ///
-    /// When it exists and cannot be read.
     pub(super) fn cache_of_registry(
         &self,
         provider: &str,

@@ -53,10 +53,6 @@ pub(super) struct RecordFrame {
 
 impl Near {
     /// Reads the near parts of a file; nothing if it is not a cache of this layout.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
     pub(super) fn read(mut file: &File) -> io::Result<Self> {
         let mut near = Self::default();
         let size = file.seek(SeekFrom::End(0))?;
@@ -188,10 +184,6 @@ pub(super) struct Part<'parts> {
 }
 
 /// Writes a segment of these records.
-///
-/// # Errors
-///
-/// When the disk refuses.
 pub(super) fn write(parts: &[Part<'_>], out: &mut dyn Write) -> io::Result<()> {
     let near = |part: &Part<'_>| FRAME_HEAD + part.name.len() + part.near.len();
     out.write_all(&number(parts.iter().map(near).sum()))?;

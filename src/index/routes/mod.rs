@@ -67,10 +67,6 @@ impl Providers {
     }
 
     /// The provider with this name.
-    ///
-    /// # Errors
-    ///
-    /// When this program does not have it; the error names those that it has.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Provider>, RouteError> {
         if let Some(provider) = self.built_in.get(name) {
             return Ok(Arc::clone(provider));
@@ -425,10 +421,6 @@ impl Routes {
     }
 
     /// Lets `id` be asked where `reference` says, which is a dependency of a package at `from`.
-    ///
-    /// # Errors
-    ///
-    /// When it is nearer to this machine than `from` is, and the settings do not lead it there: why it is refused.
     pub(super) fn let_in_dependency(
         &self,
         from: &Route,
@@ -460,10 +452,6 @@ impl Routes {
     }
 
     /// The place that an id alone names.
-    ///
-    /// # Errors
-    ///
-    /// When it is near to this machine, and nobody has named it who may.
     fn lead(&self, id: &PackageId, url: SafeUrl) -> Result<Lead, RouteError> {
         if lock(&self.near).contains(id.base_str()) {
             return Ok(Lead::of_workspace(url));

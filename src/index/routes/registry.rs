@@ -83,10 +83,6 @@ impl Routes {
     }
 
     /// The provider of a registry of the settings, and its folder.
-    ///
-    /// # Errors
-    ///
-    /// When its place cannot be read, or this program has no such provider.
     fn place_of(&self, serving: &ServingRegistry) -> Result<(Arc<dyn Provider>, Lead), RouteError> {
         if let Some(known) = serving.place.get() {
             return Ok(known.clone());
@@ -178,10 +174,6 @@ impl Routes {
     }
 
     /// Which provider serves a registry of the settings.
-    ///
-    /// # Errors
-    ///
-    /// When its place cannot be read, or this program has no such provider.
     pub(in crate::index) fn registry_provider(
         &self,
         registry: &ConfiguredRegistry,

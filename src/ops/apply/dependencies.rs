@@ -52,10 +52,6 @@ pub(crate) struct Unnoted {
 
 /// Changes the entries with these `names` (local names, names or ids; none means every entry) as `decide` says; returns those
 /// whose new note could not be written.
-///
-/// # Errors
-///
-/// When a name is not the name of a dependency, or a manifest cannot be changed.
 pub(crate) fn change(
     session: &Session,
     editing: &mut Editing,
@@ -84,10 +80,6 @@ pub(crate) fn change(
 
 /// Supposes that the entries with these `names` require what `decide` says. Nothing of it is written, so it need not be
 /// anything that their format can say.
-///
-/// # Errors
-///
-/// When a name is not the name of a dependency.
 pub(crate) fn suppose(
     session: &Session,
     editing: &mut Editing,
@@ -138,10 +130,6 @@ fn each(
 }
 
 /// The packages that `names` mean: by id or name, or by the end of a name that only one dependency has.
-///
-/// # Errors
-///
-/// When a name could be several.
 pub(crate) fn named(
     session: &Session,
     names: &[PackageName],

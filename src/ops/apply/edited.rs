@@ -25,10 +25,6 @@ use crate::reference::PackageId;
 use crate::select::Update;
 
 /// Does what [`install`](super::install::install) does, in a workspace with packages that only this machine uses; `session` leaves these out.
-///
-/// # Errors
-///
-/// As [`install`](super::install::install).
 pub(super) fn install_edited(
     session: &Session,
     requirements: &Requirements,

@@ -58,10 +58,6 @@ impl<'a> Content<'a> {
     }
 
     /// Checks that a package is the chosen one.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
     pub(crate) fn check(&self) -> Result<(), CommandError> {
         // Repositories and folders were read themselves, so nothing else could have been mixed up. What can be wrong is
         // the version that a lock claims for a commit.
@@ -131,10 +127,6 @@ impl<'a> Content<'a> {
     }
 
     /// Checks that an installed pack has the version that the lock says, without any request.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
     pub(crate) fn check_label(&self) -> Result<(), CommandError> {
         if !is_checked(self.session, self.package) {
             return self.check_commit();
@@ -353,10 +345,6 @@ impl<'a> Content<'a> {
 
 /// Checks packages that need not be fetched: that a tree in the store was once verified for one package does
 /// not prove that it belongs to another.
-///
-/// # Errors
-///
-/// As [`Content::check`].
 pub(crate) fn check_all(session: &Session, contents: &[Content<'_>]) -> Result<(), CommandError> {
     /// The number of packages that are checked in the time that it takes to start a thread.
     const FEW: usize = 16;

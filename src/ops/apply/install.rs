@@ -34,11 +34,6 @@ use crate::workspace::Link;
 use crate::{formats, fs};
 
 /// Brings packs, lock and manifests in line with what was resolved, or only reports what would change.
-///
-/// # Errors
-///
-/// When something cannot be fetched or written, or the lock must not change. Lock and manifests are unchanged
-/// then.
 pub fn install(
     session: &Session,
     requirements: &Requirements,

@@ -29,10 +29,6 @@ use crate::{formats, fs};
 
 /// Checks what a command adds to manifests of other ecosystems, and what KCL modules need from Git repositories. What could not be
 /// looked up is not refused.
-///
-/// # Errors
-///
-/// When a package is of another kind than those of the manifest.
 pub(crate) fn check_kinds(
     session: &Session,
     changed: &ChangedManifests,
@@ -87,10 +83,6 @@ fn is_new(resolved: &Resolved, id: &PackageId) -> bool {
 
 /// Has what a command adds to manifests of other ecosystems, or moves there, say what is known of the chosen packages, such as
 /// the tags of their versions. What could not be looked up stays as it was written.
-///
-/// # Errors
-///
-/// When a manifest cannot be changed.
 pub(crate) fn describe(
     session: &Session,
     editing: &mut Editing,
@@ -219,10 +211,6 @@ const FILE: OwnPath = InnerPath::own(".helmignore");
 const WHY: &str = "# Files of mu, which are not a part of the chart.";
 
 /// The lines that are missing in the `.helmignore` of the chart at `root`; none if there is no chart.
-///
-/// # Errors
-///
-/// When it cannot be read.
 pub(crate) fn missing(root: &Path) -> Result<Vec<String>, CommandError> {
     use mu_formats::helm;
 
@@ -239,10 +227,6 @@ pub(crate) fn missing(root: &Path) -> Result<Vec<String>, CommandError> {
 }
 
 /// Adds the lines that are missing; returns the file, if it has changed. A `.helmignore` that is a link is left alone.
-///
-/// # Errors
-///
-/// When it cannot be read or written.
 pub(crate) fn add(root: &Path) -> Result<Option<PathBuf>, CommandError> {
     let missing = missing(root)?;
     let is_link = fs::symlink_metadata(&root.join(FILE.as_str()));

@@ -29,10 +29,6 @@ pub(crate) fn is_patch_result_missing(session: &Session, lock: &Lockfile) -> boo
 }
 
 /// Applies the patches whose results are not in the store.
-///
-/// # Errors
-///
-/// When one does not apply, is not the one that the lock names, or gives other content than the lock says.
 pub(crate) fn apply_patches(
     session: &Session,
     resolved: &mut Resolved,
@@ -92,10 +88,6 @@ fn one(session: &Session, package: &LockedPackage) -> Result<Stored, CommandErro
 pub(crate) type Changes = Vec<(String, Option<(Mode, Vec<u8>)>)>;
 
 /// What a patch changes in a package.
-///
-/// # Errors
-///
-/// When it does not apply, or changes what the package requires.
 #[cfg(feature = "git")]
 pub(crate) fn changes(
     session: &Session,
@@ -156,10 +148,6 @@ pub(crate) fn changes(
 }
 
 /// A file of a tree in the store, if it is what was checked.
-///
-/// # Errors
-///
-/// When it cannot be read, or was changed.
 pub(crate) fn file_of(
     session: &Session,
     stored: &Stored,

@@ -86,10 +86,6 @@ pub(crate) struct Adding {
 
 impl Plan {
     /// A plan that changes nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// When the lock cannot be read.
     pub(crate) fn new(session: &Session) -> Result<Self, CommandError> {
         // What earlier `mu get REF` runs were given is in no manifest. A plan that began without it would drop it from
         // the lock.
@@ -98,10 +94,6 @@ impl Plan {
     }
 
     /// The requirements of the manifests as the plan leaves them, and `extra`; collected anew only after a change.
-    ///
-    /// # Errors
-    ///
-    /// As [`names::collect`].
     pub(crate) fn collect_planned(
         &mut self,
         session: &Session,
@@ -123,10 +115,6 @@ impl Plan {
 
     /// What is in use before the plan changes anything: the lock, or the result of the manifests if moves rewrite those, unless
     /// they contradict themselves.
-    ///
-    /// # Errors
-    ///
-    /// When the lock cannot be read, or a registry cannot be reached.
     pub(crate) fn in_use(&mut self, session: &Session) -> Result<Arc<Lockfile>, CommandError> {
         if !rewrites(session, session.strategy()) {
             return Ok(session.lockfile()?.unwrap_or_default());
@@ -150,10 +138,6 @@ impl Plan {
 
     /// Tidies the manifests, if their requirements are the state, and carries the plan out; `to` is
     /// [`Move::Tidy`] or [`Move::Clear`].
-    ///
-    /// # Errors
-    ///
-    /// When versions do not fit together, and as [`install`].
     pub(crate) fn carry_out(
         mut self,
         session: &Session,
@@ -165,10 +149,6 @@ impl Plan {
     }
 
     /// Moves everything to the newest versions that are allowed, if that changes requirements.
-    ///
-    /// # Errors
-    ///
-    /// When the current requirements cannot be met, or a registry cannot be reached.
     pub(crate) fn move_everything(&mut self, session: &Session) -> Result<(), CommandError> {
         self.tidy(session, Move::Clear)?;
         // The move has to begin at the fewest requirements: a line that nothing needs any more would hold its package
@@ -179,10 +159,6 @@ impl Plan {
 
     /// Moves versions, to what `wish` requests if there is one, and adds the new requirements to the plan.
     /// Returns the move; `None` if requirements do not change.
-    ///
-    /// # Errors
-    ///
-    /// When bounds forbid the move, or a registry cannot be reached.
     pub(crate) fn move_versions(
         &mut self,
         session: &Session,
@@ -199,10 +175,6 @@ impl Plan {
     }
 
     /// Adds the requirements after a move to the plan.
-    ///
-    /// # Errors
-    ///
-    /// When a manifest cannot be changed.
     pub(crate) fn add_move(
         &mut self,
         session: &Session,
@@ -220,10 +192,6 @@ impl Plan {
     }
 
     /// Carries the plan out without changing it first.
-    ///
-    /// # Errors
-    ///
-    /// When versions do not fit together, and as [`install`].
     pub(crate) fn conclude(
         mut self,
         session: &Session,
@@ -266,10 +234,6 @@ impl Plan {
 
     /// The requirements of the manifests as they are now, and the lock for them: what was resolved for `before`, with the new
     /// words, if `is_met` says that these accept nothing else; else it is resolved again.
-    ///
-    /// # Errors
-    ///
-    /// As [`resolve`].
     pub(crate) fn restate(
         &mut self,
         session: &Session,
@@ -288,10 +252,6 @@ impl Plan {
     }
 
     /// Installs what was resolved for the requirements of the manifests as they are now, and writes these.
-    ///
-    /// # Errors
-    ///
-    /// As [`install`].
     pub(crate) fn finish(
         mut self,
         session: &Session,

@@ -26,10 +26,6 @@ pub(crate) type List = Option<(usize, Section)>;
 
 /// Writes the `requirements` after `change` into the lists that `is_written` accepts; returns the new list of what `mu get` was
 /// given, with what no manifest can say.
-///
-/// # Errors
-///
-/// When a manifest cannot be changed.
 pub(crate) fn write_requirements(
     session: &Session,
     editing: &mut Editing,

@@ -219,10 +219,6 @@ pub(super) fn not_named(session: &Session, packages: &[&LockedPackage]) -> Comma
 }
 
 /// Asks for consent, unless it was given for all of this before.
-///
-/// # Errors
-///
-/// When it is not given.
 pub(super) fn ask(session: &Session, wanted: Agreement) -> Result<(), CommandError> {
     let path = session.environment.mu_home.join(FOLDER).join(FILE);
     // One file for all workspaces: what is agreed to is the content, wherever it is used.

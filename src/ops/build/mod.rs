@@ -93,10 +93,6 @@ struct Buildable<'lock> {
 }
 
 /// Builds packages and what they depend on, and installs the results.
-///
-/// # Errors
-///
-/// When a requested build is not trusted, programs cannot be confined here, a build fails, or its result cannot be installed.
 pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, CommandError> {
     let lock = session.lockfile()?.ok_or_else(|| {
         CommandError::new(Code::NotFound, "there is no Mu.lock, so nothing can be built")
@@ -356,10 +352,6 @@ fn place(
 }
 
 /// The variables that a build gets, except for those that name its own folders.
-///
-/// # Errors
-///
-/// When one that the manifest names is not set, or has a token of mu's.
 fn build_environment(
     session: &Session,
     package: &LockedPackage,
@@ -411,10 +403,6 @@ fn path(session: &Session) -> String {
 }
 
 /// The key of a build.
-///
-/// # Errors
-///
-/// When a program of `tools` is not there.
 fn build_key(
     digest: &Digest,
     dependencies: &BTreeMap<String, Digest>,

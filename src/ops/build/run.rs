@@ -57,10 +57,6 @@ pub(super) struct BuildResult {
 
 impl Prepared<'_> {
     /// Takes the result of an earlier build, or builds. With `check`, builds twice, and compares.
-    ///
-    /// # Errors
-    ///
-    /// When the program fails, does not make its outputs, or makes something else the second time.
     pub(super) fn make(&self, check: bool) -> Result<BuildResult, CommandError> {
         //     CACHE/builds/KEY/
         //         lock      held while it is built

@@ -44,11 +44,6 @@ pub struct BeginRequest {
 }
 
 /// Begins an edit.
-///
-/// # Errors
-///
-/// When the package is not used here or belongs to the workspace, its repository is not known or cannot be cloned, or
-/// something is in the way.
 pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, CommandError> {
     let root = session.workspace.root.clone();
     let lock = session.lockfile()?.unwrap_or_default();

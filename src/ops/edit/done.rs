@@ -58,11 +58,6 @@ pub struct Ended {
 }
 
 /// Ends edits.
-///
-/// # Errors
-///
-/// [`Code::Conflict`] with all reasons if something would be lost; nothing has changed then. [`Code::Offline`] if the remotes
-/// may not be asked.
 pub fn end_edits(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, CommandError> {
     let root = &session.workspace.root;
     let mut edits = RecordedEdits::read(root)?;
@@ -333,10 +328,6 @@ fn ways(
 }
 
 /// Removes clones that have been in the trash for 30 days, but in a dry run; returns how many.
-///
-/// # Errors
-///
-/// When one cannot be removed.
 pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandError> {
     let root = &session.workspace.root;
     let mut edits = RecordedEdits::read(root)?;
@@ -362,10 +353,6 @@ pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandErr
 }
 
 /// Restores the edit with this name in the trash, or the newest one of this package; returns all that were in the clone.
-///
-/// # Errors
-///
-/// When there is none, or something else is in its place now.
 pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandError> {
     let root = &session.workspace.root;
     let mut edits = RecordedEdits::read(root)?;

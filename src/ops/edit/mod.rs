@@ -72,10 +72,6 @@ pub enum Is {
 }
 
 /// All edits of the workspace, in the order in which they were made.
-///
-/// # Errors
-///
-/// When they cannot be read.
 pub fn list(session: &Session) -> Result<Vec<Edited>, CommandError> {
     let edits = RecordedEdits::read(&session.workspace.root)?;
     edits.edits.iter().map(|edit| seen(session, edit)).collect()
@@ -162,10 +158,6 @@ struct Origin {
 
 impl Origin {
     /// Finds it: for a Git package in the lock, for others in what they say of themselves; or where `url` says.
-    ///
-    /// # Errors
-    ///
-    /// When no repository is known, or the one that is known cannot be used.
     fn find(
         session: &Session,
         package: &LockedPackage,

@@ -165,10 +165,6 @@ pub(crate) fn warnings_of_conflicts(session: &Session) -> Vec<String> {
 }
 
 /// Refuses a workspace in which a package needs two others that conflict with each other.
-///
-/// # Errors
-///
-/// When there is such a package. The error names the paths to both.
 pub(crate) fn check(session: &Session, changed: &ChangedManifests) -> Result<(), CommandError> {
     let members = &session.workspace.members;
     for Apart { by, with } in apart(session) {

@@ -57,10 +57,6 @@ pub struct Graph {
 
 impl Graph {
     /// The graph of a session.
-    ///
-    /// # Errors
-    ///
-    /// When the lock cannot be read.
     pub fn load(session: &Session) -> Result<(Self, Arc<Lockfile>), CommandError> {
         let lock = session.lockfile()?.unwrap_or_default();
         let requirements = Requirements::collect(session, lock.extra.clone())?;

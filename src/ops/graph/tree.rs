@@ -54,10 +54,6 @@ pub enum Roots {
 }
 
 /// The trees that `roots` names, at most `depth` levels deep.
-///
-/// # Errors
-///
-/// When the lock cannot be read, or what `roots` names is not in use.
 pub fn dependency_trees(
     session: &Session,
     roots: &Roots,

@@ -137,10 +137,6 @@ pub enum Reason {
 }
 
 /// Finds why the package that `text` names is in use, and why in its version.
-///
-/// # Errors
-///
-/// When the reference cannot be read or names nothing that is locked, or the workspace's own requirements cannot be read.
 pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
     let (graph, lock) = Graph::load(session)?;
     let id = find_used(session, &lock, &PackageName::without_version(text, Purpose::Why)?)?;

@@ -70,10 +70,6 @@ pub(super) fn candidate_of(chosen: &Revision) -> Candidate<'_> {
 }
 
 /// The version that `text` names in its registry, brought into the store.
-///
-/// # Errors
-///
-/// When there is no such version, or the package cannot be fetched.
 pub(super) fn fetched(
     session: &Session,
     text: &str,
@@ -118,10 +114,6 @@ pub(super) struct PublishedPackage {
 }
 
 /// Asks the registry of the package that `text` names, directly or by one of its elements.
-///
-/// # Errors
-///
-/// When the reference cannot be read, or the registry cannot be reached or has no such package.
 pub(super) fn published(session: &Session, text: &str) -> Result<PublishedPackage, CommandError> {
     let mut notes = Vec::new();
     // What a word means here comes first (the lock, the manifest around the current folder), then what the registry has

@@ -62,10 +62,6 @@ struct Fetched {
 /// Compares the version that `from` names with the one that `to` names: `PKG#VERSION`, or only `#VERSION` for the same package.
 /// Without `to`, compares the locked version with the one that `from` names, which is the newest if it names none, or the tip of the
 /// branch that is locked.
-///
-/// # Errors
-///
-/// When there is no such version, when without `to` the package is not locked, and when one cannot be fetched.
 pub fn diff(session: &Session, from: &str, to: Option<&str>) -> Result<Difference, CommandError> {
     let _store = session.use_store()?;
     let (from, to) = match to {
@@ -100,10 +96,6 @@ fn followed(session: &Session, text: &str) -> Result<String, CommandError> {
 }
 
 /// How the packages differ that a run moves from the lock `before` to what it has chosen.
-///
-/// # Errors
-///
-/// When a version cannot be fetched.
 pub fn of_moves(
     session: &Session,
     before: &Lockfile,
@@ -266,10 +258,6 @@ pub enum Content {
 }
 
 /// The files that differ: manifests first, then by path.
-///
-/// # Errors
-///
-/// When a file cannot be read.
 fn compare_trees(before: &Stored, after: &Stored) -> Result<Vec<FileChange>, CommandError> {
     let (mut old, mut new) = (before.tree.entries(), after.tree.entries());
     let mut changes = Vec::new();

@@ -45,10 +45,6 @@ impl VersionFilter {
     }
 
     /// Parses the texts.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be parsed.
     pub(super) fn read(&self) -> Result<Sieve<'_>, CommandError> {
         // `1.` means all that begins so, as `1` does.
         let version = self.version.as_deref().map(|text| text.strip_suffix('.').unwrap_or(text));

@@ -115,10 +115,6 @@ pub struct VersionDescription {
 /// Looks up the package that `text` names, and the newest version that it accepts. Whether that can be used
 /// depends on facts of the runtime (`NAME=VALUE`): those of the settings, and `runtime`, which takes
 /// precedence.
-///
-/// # Errors
-///
-/// When the reference cannot be read, the registry cannot be reached, or has no such package or version.
 pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, CommandError> {
     let filter = VersionFilter { runtime: runtime.to_vec(), ..VersionFilter::default() };
     let here = Here::new(session, &filter)?;
@@ -335,10 +331,6 @@ pub struct PackageReadme {
 }
 
 /// Fetches the newest version that `text` accepts into the store, and reads its readme.
-///
-/// # Errors
-///
-/// As [`info`], and when the package cannot be fetched or has no readme.
 pub fn fetch_readme(session: &Session, text: &str) -> Result<PackageReadme, CommandError> {
     let _store = session.use_store()?;
     let (id, release, stored) = fetched(session, text)?;
@@ -392,10 +384,6 @@ pub struct VersionList {
 }
 
 /// Lists the versions of the package that `text` names that match the version in `text` and `filter`.
-///
-/// # Errors
-///
-/// When the reference or the filter cannot be read, or the registry cannot be reached or has no such package.
 pub fn versions(
     session: &Session,
     text: &str,

@@ -272,10 +272,6 @@ pub(super) struct Here {
 
 impl Here {
     /// The settings, and the assumptions of `filter`, which take precedence.
-    ///
-    /// # Errors
-    ///
-    /// When a supposition cannot be read.
     pub(super) fn new(session: &Session, filter: &VersionFilter) -> Result<Self, CommandError> {
         let settings = &session.workspace.settings;
         let mut runtime = settings.runtime.clone();
@@ -325,10 +321,6 @@ impl Here {
     }
 
     /// The newest version that can be used here: no prerelease, not yanked, and not the one at `except`.
-    ///
-    /// # Errors
-    ///
-    /// When the properties of a version cannot be looked up.
     pub(super) fn newest(
         &self,
         listing: &Listing<'_>,

@@ -84,10 +84,6 @@ struct Answered {
 }
 
 /// Searches.
-///
-/// # Errors
-///
-/// When the filter cannot be read, or no registry answers.
 pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult, CommandError> {
     if let Some(capability) = &request.provides {
         return providing(session, request, capability);
@@ -226,10 +222,6 @@ fn usable(route: Result<Route, RouteError>) -> Result<Option<Route>, CommandErro
 }
 
 /// The capabilities that packages of the registries provide.
-///
-/// # Errors
-///
-/// When no registry answers.
 pub fn registry_capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError> {
     let mut found = BTreeSet::new();
     let (mut has_answer, mut failed) = (false, None);
@@ -391,10 +383,6 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
 }
 
 /// The packages with a version that passes the filter, with the newest such version.
-///
-/// # Errors
-///
-/// When none of the packages could be looked up.
 fn filtered(
     session: &Session,
     sieve: &Sieve<'_>,

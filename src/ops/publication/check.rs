@@ -50,10 +50,6 @@ impl There<'_> {
 }
 
 /// Checks that no dependency of `member` is patched: others would get it without the patch.
-///
-/// # Errors
-///
-/// When one is.
 pub(super) fn not_patched(
     session: &Session,
     member: &Member,
@@ -86,10 +82,6 @@ pub(super) fn not_patched(
 }
 
 /// Checks the manifest of `member`; returns warnings about what is probably not intended.
-///
-/// # Errors
-///
-/// When it cannot be published.
 pub(super) fn manifest(
     session: &Session,
     member: &Member,
@@ -211,10 +203,6 @@ fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
 
 /// Refuses to publish a package with a base in its name into a hub that, according to the settings, serves
 /// another base: there it would be found as a package of that base, which its author did not mean.
-///
-/// # Errors
-///
-/// When the settings lead other bases to `to`, and not the one that the manifest names.
 pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), CommandError> {
     let Some(base) = member.manifest.name.base() else { return Ok(()) };
     // What `--to` names, in the form in which settings have it, so that both can be compared.
@@ -244,10 +232,6 @@ pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), C
 }
 
 /// The successor of a package, from its name.
-///
-/// # Errors
-///
-/// When it is not a package, or a version of one.
 pub(super) fn moved_to(session: &Session, text: &str) -> Result<PackageId, CommandError> {
     let reference = Reference::parse(text)?;
     let refuse = |reason: &str| {
@@ -328,10 +312,6 @@ fn leads_elsewhere(
 
 /// Chooses versions of the dependencies as others will have to, without this workspace's own packages, except
 /// `siblings`. The packages `there`, at the target, were checked when they were published.
-///
-/// # Errors
-///
-/// When a dependency cannot be resolved, or they do not fit together.
 pub(super) fn dependencies(
     session: &Session,
     member: &Member,

@@ -30,10 +30,6 @@ pub struct TokenToCreate {
 }
 
 /// The place that a command line names: a folder, a `file:` URL, or a bucket (`s3://BUCKET/PREFIX`).
-///
-/// # Errors
-///
-/// When the text names no such place.
 pub fn hub_place(environment: &Environment, text: &str) -> Result<Place, CommandError> {
     let variables = environment.variables.iter();
     let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
@@ -47,10 +43,6 @@ pub(crate) fn staging(environment: &Environment) -> PathBuf {
 }
 
 /// Creates a hub, unless there is one; returns whether it is new.
-///
-/// # Errors
-///
-/// When the place is not valid, or cannot be written.
 pub fn create_hub(environment: &Environment, text: &str) -> Result<bool, CommandError> {
     let (_, is_new) = Hub::init(&hub_place(environment, text)?)?;
     Ok(is_new)
@@ -58,10 +50,6 @@ pub fn create_hub(environment: &Environment, text: &str) -> Result<bool, Command
 
 /// Reads a whole hub again, compares each index line with its archive and the manifest in it, and with
 /// `repair` fixes what can be fixed.
-///
-/// # Errors
-///
-/// When there is no hub, or it cannot be read.
 pub fn check(
     environment: &Environment,
     text: &str,
@@ -76,10 +64,6 @@ pub fn check(
 pub type Serve = fn(&Place, Serving, &mut dyn FnMut(SocketAddr)) -> Result<(), HubError>;
 
 /// Serves a hub until the process is asked to stop; calls `started` with the address.
-///
-/// # Errors
-///
-/// When there is no hub, the address is in use, or the TLS files are not valid.
 pub fn serve_hub(
     environment: &Environment,
     text: &str,
@@ -93,10 +77,6 @@ pub fn serve_hub(
 }
 
 /// Creates a token and returns it.
-///
-/// # Errors
-///
-/// When there is no hub, a token with that name exists, or the place cannot be written.
 pub fn create_hub_token(
     environment: &Environment,
     text: &str,
@@ -126,19 +106,11 @@ pub fn create_hub_token(
 }
 
 /// The tokens of a hub.
-///
-/// # Errors
-///
-/// When there is no hub, or it cannot be read.
 pub fn hub_tokens(environment: &Environment, text: &str) -> Result<Vec<Token>, CommandError> {
     Ok(Hub::open(&hub_place(environment, text)?)?.tokens()?)
 }
 
 /// Revokes a token.
-///
-/// # Errors
-///
-/// When there is no such token, or the place cannot be written.
 pub fn revoke_hub_token(
     environment: &Environment,
     text: &str,

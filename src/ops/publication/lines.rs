@@ -90,10 +90,6 @@ pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<HubError> {
 }
 
 /// The line of a version among those of its package at `place`.
-///
-/// # Errors
-///
-/// When it is not there.
 pub(super) fn existing_line(
     lines: Vec<IndexLine>,
     place: &impl Display,

@@ -38,10 +38,6 @@ pub(super) struct OciRegistry {
 
 impl OciRegistry {
     /// The registry at `to`, without contacting it.
-    ///
-    /// # Errors
-    ///
-    /// When that is not a place in an OCI registry.
     pub(super) fn open(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
         let rest = to.strip_prefix("oci://").unwrap_or(to);
         let url = SafeUrl::parse(&format!("https://{rest}")).map_err(|error| {

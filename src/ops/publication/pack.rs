@@ -26,11 +26,6 @@ pub struct PackRequest {
 }
 
 /// Packs a package of the workspace.
-///
-/// # Errors
-///
-/// When the manifest has no version, a file looks like a secret, a reader would refuse the archive, or
-/// something cannot be read or written.
 pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
     let index = named::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
     refuse_foreign(&session.workspace.members[index])?;

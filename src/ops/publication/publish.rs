@@ -84,10 +84,6 @@ pub enum Done {
 }
 
 /// Publishes packages of the workspace.
-///
-/// # Errors
-///
-/// When a package cannot be published as it is, or the hub refuses it. Those before it stay published.
 pub fn publish(
     session: &Session,
     request: &PublishRequest,
@@ -349,11 +345,6 @@ fn own_dependencies(session: &Session, index: usize) -> Vec<usize> {
 const SHOWN: usize = 5;
 
 /// The commit that contains everything packed from `folder`, if the folder is in a checkout.
-///
-/// # Errors
-///
-/// When a packed file is not committed as it is, or a sparse checkout leaves a file out, unless `allow_dirty` is set, or the repository cannot be
-/// read.
 fn packed_commit(
     session: &Session,
     folder: &Path,

@@ -52,10 +52,6 @@ struct Index {
 
 impl Server {
     /// Asks the hub at `root` whether it accepts changes, and where.
-    ///
-    /// # Errors
-    ///
-    /// When there is no hub, or it accepts none.
     pub(super) fn open(
         session: &Session,
         root: &SafeUrl,
@@ -82,10 +78,6 @@ impl Server {
     }
 
     /// Publishes a version.
-    ///
-    /// # Errors
-    ///
-    /// When the server refuses it, or has it with other content.
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         let mut url = self.version(&upload.name, &upload.version)?;
         let is_foreign = upload.line.contains_key("format");
@@ -126,10 +118,6 @@ impl Server {
     }
 
     /// Keeps the signed statement about the archive of a version beside it.
-    ///
-    /// # Errors
-    ///
-    /// When the server refuses it, or has another one.
     pub(super) fn upload_provenance(
         &self,
         name: &str,
@@ -146,10 +134,6 @@ impl Server {
     }
 
     /// All index lines of a package; none if it is not there.
-    ///
-    /// # Errors
-    ///
-    /// When the hub cannot be read.
     pub(super) fn lines(&self, name: &str) -> Result<Vec<IndexLine>, CommandError> {
         Ok(self.index(name)?.lines)
     }
@@ -175,10 +159,6 @@ impl Server {
     }
 
     /// Changes a published version; returns whether that changed anything.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such version, or the server refuses.
     pub(super) fn mark(
         &self,
         name: &str,

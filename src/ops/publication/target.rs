@@ -63,10 +63,6 @@ fn is_pinned(release: &Release) -> bool {
 
 impl PublicationTarget {
     /// The hub at `to`, or else the one of the base of `id`. Also returns the name of the package there.
-    ///
-    /// # Errors
-    ///
-    /// When there is no hub, or it does not accept changes.
     pub(crate) fn find(
         session: &Session,
         to: Option<&str>,
@@ -121,10 +117,6 @@ impl PublicationTarget {
     }
 
     /// The hub at `to`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Target::find`].
     pub(crate) fn hub_at(
         session: &Session,
         to: &str,
@@ -177,10 +169,6 @@ impl PublicationTarget {
     }
 
     /// Publishes a version.
-    ///
-    /// # Errors
-    ///
-    /// When the hub refuses it, or already has it with other content.
     pub(crate) fn publish(&self, mut upload: Upload) -> Result<Published, CommandError> {
         let provenance = match self.takes_artifacts() {
             true => None,
@@ -206,10 +194,6 @@ impl PublicationTarget {
 
     /// Copies an artifact of another ecosystem, or one that is pinned to its digest, from one OCI registry into another, as it is;
     /// `None` if this is not possible here.
-    ///
-    /// # Errors
-    ///
-    /// When one of the registries refuses, or this one already has that version with other content.
     #[cfg_attr(not(feature = "oci"), allow(unused_variables))]
     pub(crate) fn copy(
         &self,
@@ -259,10 +243,6 @@ impl PublicationTarget {
 
     /// Checks that the line of an upload matches the manifest in its archive, as every client does at
     /// installation. A folder or bucket is checked when it is written.
-    ///
-    /// # Errors
-    ///
-    /// When they differ, or the archive cannot be read.
     pub(crate) fn compare(&self, session: &Session, upload: &Upload) -> Result<(), CommandError> {
         match &self.kind {
             Kind::Files(_) => Ok(()),
@@ -275,10 +255,6 @@ impl PublicationTarget {
     }
 
     /// The index line of a version, if it is there.
-    ///
-    /// # Errors
-    ///
-    /// When the hub cannot be read.
     pub(crate) fn line(
         &self,
         name: &str,
@@ -292,10 +268,6 @@ impl PublicationTarget {
     }
 
     /// All index lines of a package, as they were published; none if there is no such package.
-    ///
-    /// # Errors
-    ///
-    /// When the hub cannot be read.
     pub(crate) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
         match &self.kind {
             Kind::Files(hub) => Ok(hub.lines(name)?),
@@ -306,10 +278,6 @@ impl PublicationTarget {
     }
 
     /// Changes a published version; returns whether that changed anything.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such version, or the hub refuses.
     pub(crate) fn mark(
         &self,
         name: &str,
@@ -334,10 +302,6 @@ impl PublicationTarget {
     }
 
     /// Whether [`Target::mark`] would change anything.
-    ///
-    /// # Errors
-    ///
-    /// As [`Target::mark`].
     pub(crate) fn would_mark(
         &self,
         name: &str,
@@ -349,10 +313,6 @@ impl PublicationTarget {
     }
 
     /// Whether a version is withdrawn.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such version, or the hub cannot be read.
     pub(crate) fn is_version_yanked(
         &self,
         name: &str,

@@ -30,10 +30,6 @@ pub struct YankRequest {
 }
 
 /// Withdraws a version, or undoes that.
-///
-/// # Errors
-///
-/// When there is no such version, or the hub refuses.
 pub fn yank(session: &Session, request: &YankRequest) -> Result<MarkedVersion, CommandError> {
     let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
     let given = request.reason.as_deref().filter(|reason| !reason.is_empty());
@@ -74,10 +70,6 @@ impl MarkedVersion {
 }
 
 /// The published version that a reference of the command line names: the hub, the name there, the version.
-///
-/// # Errors
-///
-/// When the reference names no version, or its hub does not accept changes.
 pub(super) fn named(
     session: &Session,
     text: &str,
@@ -111,10 +103,6 @@ pub(super) fn named(
 
 /// The place that the protocol of `reference` states, and the name of the package there; `None` if it has no protocol, or a
 /// registry of the settings has the package.
-///
-/// # Errors
-///
-/// When nothing can be changed at such a place.
 fn stated(
     session: &Session,
     reference: &Reference,
@@ -166,10 +154,6 @@ pub struct TagRequest {
 }
 
 /// Adds a tag to a version, or removes it. A tag on another version of the package moves.
-///
-/// # Errors
-///
-/// When there is no such version, or the hub refuses.
 pub fn tag(session: &Session, request: &TagRequest) -> Result<MarkedVersion, CommandError> {
     let named = named(session, &request.reference, request.to.as_deref())?;
     let tag = &*request.tag;

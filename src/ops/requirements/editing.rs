@@ -44,10 +44,6 @@ pub(crate) struct Editing {
 
 impl Editing {
     /// Changes the text of a member's manifest; returns whether anything changed.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or the change cannot be made in it.
     pub(crate) fn change(
         &mut self,
         session: &Session,
@@ -72,10 +68,6 @@ impl Editing {
     }
 
     /// An editor of a member's manifest as it is after the changes so far.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
     pub(crate) fn member_editor(
         &self,
         session: &Session,
@@ -92,10 +84,6 @@ impl Editing {
 
     /// Supposes another version for an entry of a member's manifest, whether or not its format can say that: nothing of it is
     /// written.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
     pub(crate) fn suppose(
         &mut self,
         session: &Session,
@@ -119,10 +107,6 @@ impl Editing {
     }
 
     /// Writes a dependency into a list of a manifest, by the name that the manifest has for its package, if it has one.
-    ///
-    /// # Errors
-    ///
-    /// When the manifest cannot be changed.
     pub(crate) fn write_dependency(
         &mut self,
         session: &Session,
@@ -214,10 +198,6 @@ impl Editing {
     /// Changes the channel or app version of a listed dependency, or allows prereleases; an empty text removes a
     /// key. Returns whether the entry names a version, so that nothing is left to be written; `None` if it is not
     /// listed.
-    ///
-    /// # Errors
-    ///
-    /// When the manifest cannot be changed.
     pub(crate) fn narrow(
         &mut self,
         session: &Session,
@@ -249,10 +229,6 @@ impl Editing {
     }
 
     /// Removes the entries on a package from these manifests; returns whether there were any.
-    ///
-    /// # Errors
-    ///
-    /// When a manifest cannot be changed.
     pub(crate) fn leave(
         &mut self,
         session: &Session,
@@ -300,10 +276,6 @@ fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Ref
 }
 
 /// Refuses to edit several manifests without a request.
-///
-/// # Errors
-///
-/// When several list the package.
 pub(crate) fn refuse_several(
     session: &Session,
     changed: &ChangedManifests,

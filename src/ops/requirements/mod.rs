@@ -120,19 +120,11 @@ pub struct Requirements {
 
 impl Requirements {
     /// The requirements of the session's manifests, and `extra`.
-    ///
-    /// # Errors
-    ///
-    /// When a reference in `extra` cannot be read.
     pub fn collect(session: &Session, extra: Vec<String>) -> Result<Self, CommandError> {
         Self::collect_changed(session, &ChangedManifests::default(), extra)
     }
 
     /// As [`Self::collect`], with some manifests changed.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::collect`].
     pub(crate) fn collect_changed(
         session: &Session,
         changed: &ChangedManifests,

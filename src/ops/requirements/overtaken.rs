@@ -215,10 +215,6 @@ pub(super) fn unfit_stated_capabilities(
 }
 
 /// Checks that there is a lock, if anything is required.
-///
-/// # Errors
-///
-/// When there is none, which leaves a command that only reads the lock without an answer.
 pub(crate) fn check_chosen(
     session: &Session,
     requirements: &Requirements,

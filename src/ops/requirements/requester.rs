@@ -116,10 +116,6 @@ pub(crate) fn narrowing(requirement: Requirement) -> String {
 const INDIRECT: &str = " # indirect";
 
 /// Reads an entry of a lock's `extra`.
-///
-/// # Errors
-///
-/// When it does not start with a reference.
 pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
     let (text, indirect) = match text.strip_suffix(INDIRECT) {
         Some(text) => (text, true),

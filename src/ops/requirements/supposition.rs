@@ -58,10 +58,6 @@ pub struct Narrowing {
 }
 
 /// Reads facts of the runtime, `NAME=VALUE`.
-///
-/// # Errors
-///
-/// When one has no name or no `=`.
 pub(crate) fn facts(texts: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
     let fact = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -75,20 +71,12 @@ pub(crate) fn facts(texts: &[String]) -> Result<BTreeMap<String, String>, Comman
 }
 
 /// Reads the version of mu that is supposed.
-///
-/// # Errors
-///
-/// When it is not a version.
 pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, CommandError> {
     let version = text.map(Version::parse_lenient).transpose();
     version.map_err(|error| CommandError::new(Code::Usage, format!("--mu-version: {error}")))
 }
 
 /// Reads supposed installations: each `ID#VERSION` or `ID#VERSION@CHANNEL`, or a file with one of them in each line.
-///
-/// # Errors
-///
-/// When one is not a reference with one version, or a file cannot be read.
 pub(crate) fn supposed_installations(
     session: &Session,
     texts: &[String],
@@ -162,10 +150,6 @@ pub(crate) enum CommandChange {
 
 impl CommandChange {
     /// Makes the change in memory.
-    ///
-    /// # Errors
-    ///
-    /// When the command would refuse it, or cannot make it in the text of the file.
     pub(crate) fn make_change(
         &self,
         session: &Session,

@@ -42,10 +42,6 @@ pub(crate) fn providers_with(session: &Session, credentials: Arc<dyn Credentials
 }
 
 /// Asks the servers behind `prefix`, a base or the start of ids, by these providers.
-///
-/// # Errors
-///
-/// When one of them refuses what is stored for it, and none accepts it, or the host cannot be reached.
 pub(crate) fn ask(
     session: &Session,
     providers: &Providers,

@@ -154,10 +154,6 @@ impl Credentials for RunTokens {
 }
 
 /// Stores a token for a host, in place of the one that was stored before.
-///
-/// # Errors
-///
-/// When neither the keyring nor the file can store it.
 pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<TokenStorage, CommandError> {
     // A token is in one of both, so that none that was replaced can come back.
     #[cfg(feature = "keyring")]
@@ -173,10 +169,6 @@ pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<TokenStor
 }
 
 /// Removes the stored token of a host; returns whether there was one.
-///
-/// # Errors
-///
-/// When it cannot be written.
 pub(crate) fn remove(home: &Path, host: &str) -> Result<bool, CommandError> {
     let mut was_there = false;
     change(home, |tokens| {
@@ -236,11 +228,6 @@ fn path(home: &Path) -> PathBuf {
 }
 
 /// The stored tokens by host.
-///
-/// # Errors
-///
-/// When the file cannot be read, or a newer mu wrote it. It never counts as empty, because the next change
-/// would then lose its content.
 fn read(home: &Path) -> Result<BTreeMap<String, Secret>, CommandError> {
     let path = path(home);
     let Some(text) = fs::read_text_if_there(&path)? else { return Ok(BTreeMap::new()) };
@@ -256,10 +243,6 @@ fn read(home: &Path) -> Result<BTreeMap<String, Secret>, CommandError> {
 }
 
 /// Changes the stored tokens with `change`, which returns whether it changed anything.
-///
-/// # Errors
-///
-/// When the file cannot be read or written.
 fn change(
     home: &Path,
     change: impl FnOnce(&mut BTreeMap<String, Secret>) -> bool,
@@ -339,10 +322,6 @@ mod keyring {
     }
 
     /// Stores the token for a host.
-    ///
-    /// # Errors
-    ///
-    /// When there is no keyring, or it refuses.
     pub(in crate::ops::session::credentials) fn store(host: &str, token: &Secret) -> Result<()> {
         entry(host)?.set_password(token.expose())
     }

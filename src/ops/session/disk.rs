@@ -16,10 +16,6 @@ use crate::ops::session::error::quoted_for_shell;
 const LISTED: usize = 8;
 
 /// The folder of this machine that a reference of the command line names.
-///
-/// # Errors
-///
-/// When it is not there.
 pub(crate) fn local_folder(session: &Session, path: &str) -> Result<PathBuf, CommandError> {
     let folder = crate::env::absolute(&session.environment.current, path.as_ref());
     if !folder.is_dir() {

@@ -144,10 +144,6 @@ impl Session {
     }
 
     /// Refuses edits where the result is for others.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::Conflict`] if there are any, and they are not allowed.
     pub fn refuse_edits(&self, what: &str) -> Result<(), CommandError> {
         if !self.edited.iter().any(|edited| edited.is_used) || self.options.allow_edits {
             return Ok(());
@@ -161,10 +157,6 @@ impl Session {
     }
 
     /// Refuses edits in continuous integration.
-    ///
-    /// # Errors
-    ///
-    /// As [`Session::refuse_edits`].
     pub(super) fn refuse_edits_in_integration(&self) -> Result<(), CommandError> {
         match self.environment.variable("CI") {
             Some("true" | "1") => {
@@ -175,10 +167,6 @@ impl Session {
     }
 
     /// Makes Git ignore what belongs to edits, in this clone alone.
-    ///
-    /// # Errors
-    ///
-    /// When Git's file of patterns cannot be written.
     pub(crate) fn ignore_edits(&self, clone: Option<&Path>) -> Result<(), CommandError> {
         #[cfg(feature = "git")]
         if let Some(around) = git_around(self, &self.workspace.root)? {
@@ -318,10 +306,6 @@ fn new_and_ignored<'s>(session: &'s Session, lock: &Lockfile) -> Vec<(&'s Path, 
 }
 
 /// The Git repository around a folder of the workspace, if there is one.
-///
-/// # Errors
-///
-/// When nothing can read it.
 #[cfg(feature = "git")]
 pub(crate) fn git_around(
     session: &Session,

@@ -137,10 +137,6 @@ impl AllowedFolders {
     }
 
     /// Checks that a package may come from `folder`, and asks the user about one outside that is new.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Refused`] when it may not.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), ProviderError> {
         let (place, around) = (real(folder), self.around());
         let shown = place.display();
@@ -204,10 +200,6 @@ impl AllowedFolders {
 
     /// Checks that packages may come from the Git repository in `folder`. What was committed is meant to be shared, so one
     /// outside needs no question; but one of the user's own settings has to be named by the user.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Refused`] when they may not.
     #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git has repositories"))]
     pub(crate) fn check_repository(&self, folder: &Path) -> Result<(), ProviderError> {
         let (place, around) = (real(folder), self.around());

@@ -17,10 +17,6 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId, Reference};
 
 /// The package that is used for the one that a name means, as [`find_locked`] finds it.
-///
-/// # Errors
-///
-/// When it means no package, or several.
 pub fn find_used(
     session: &Session,
     lock: &Lockfile,
@@ -35,10 +31,6 @@ pub fn find_used(
 }
 
 /// The locked package that a name means: by its id, or by the end of it that no other has.
-///
-/// # Errors
-///
-/// When it means no package, or several.
 pub fn find_locked(
     session: &Session,
     lock: &Lockfile,
@@ -160,10 +152,6 @@ pub fn version_of(package: &LockedPackage) -> String {
 impl Session {
     /// The lock on disk, or `None`; read once, and again after it was written. The versions of the
     /// workspace's own packages come from their manifests. While packages are edited, it is the lock of these.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn lockfile(&self) -> Result<Option<Arc<Lockfile>>, CommandError> {
         let mut known = threads::lock(&self.lockfile);
         if let Some(lockfile) = &*known {
@@ -209,10 +197,6 @@ impl Session {
     }
 
     /// Writes the lock.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written; the old lock is then unchanged.
     pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
         *threads::lock(&self.lockfile) = None;
         if self.locks_edits() {

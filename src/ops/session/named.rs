@@ -112,10 +112,6 @@ impl Purpose {
 
 impl PackageName {
     /// Reads an argument that has no place for a version.
-    ///
-    /// # Errors
-    ///
-    /// When it has a version, or is not a reference.
     pub fn without_version(text: &str, purpose: Purpose) -> Result<Self, CommandError> {
         let (name, version) = Self::with_version(text)?;
         let Some(version) = version else { return Ok(name) };
@@ -128,19 +124,11 @@ impl PackageName {
     }
 
     /// Reads several arguments that have no place for a version.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::without_version`].
     pub fn all_alone(texts: &[String], purpose: Purpose) -> Result<Vec<Self>, CommandError> {
         texts.iter().map(|text| Self::without_version(text, purpose)).collect()
     }
 
     /// Reads an argument whose version, if it has one, the caller uses.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a reference.
     pub fn with_version(text: &str) -> Result<(Self, Option<VersionSpec>), CommandError> {
         let whole = Reference::parse(text)?;
         let reference = whole.with_version(None);
@@ -161,10 +149,6 @@ impl PackageName {
 
 /// The place in the workspace's members of the package called `name` (by name, id or folder), or of
 /// the one around the current folder. `example` is how the command names one, for hints.
-///
-/// # Errors
-///
-/// When there is none, or it is unclear which is meant.
 pub(crate) fn target(
     session: &Session,
     name: Option<&str>,
@@ -214,10 +198,6 @@ pub(crate) fn target(
 }
 
 /// The place in the workspace's members of the package around the current folder.
-///
-/// # Errors
-///
-/// When the package around it does not belong to the workspace.
 pub(crate) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
     let Workspace { root, members, .. } = &session.workspace;
     let inside = session.environment.current.ancestors().take_while(|at| at.starts_with(root));

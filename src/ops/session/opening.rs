@@ -31,10 +31,6 @@ use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
 impl Session {
     /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
     /// options name another view.
-    ///
-    /// # Errors
-    ///
-    /// When settings or manifests cannot be read.
     pub fn open(
         environment: Environment,
         options: Options,
@@ -67,10 +63,6 @@ impl Session {
 
     /// Opens the workspace around the current folder only for its settings, even if its packages are not valid; or the
     /// settings of the user alone, whatever is around.
-    ///
-    /// # Errors
-    ///
-    /// When settings cannot be read.
     pub fn open_settings(
         environment: Environment,
         options: Options,
@@ -89,10 +81,6 @@ impl Session {
     /// the options, packages that are edited here are left out.
     ///
     /// The lock is taken before anything is read, so that what is read is what will be changed.
-    ///
-    /// # Errors
-    ///
-    /// When the lock cannot be taken, or settings or manifests cannot be read.
     pub fn open_to_change(
         environment: Environment,
         options: Options,
@@ -151,10 +139,6 @@ impl Session {
 
 /// Opens the workspace around the current folder for a question about packages elsewhere: if one of its own packages cannot be
 /// read, it is open without them, and a warning says so.
-///
-/// # Errors
-///
-/// When settings cannot be read.
 pub fn open_to_ask(
     environment: Environment,
     options: Options,
@@ -305,10 +289,6 @@ fn repository(package: &LockedPackage) -> Option<String> {
 }
 
 /// Adds the packages that a sparse checkout leaves out.
-///
-/// # Errors
-///
-/// When Git cannot be asked, or one of their manifests is wrong.
 #[cfg(feature = "git")]
 fn add_left_out(
     workspace: &mut Workspace,

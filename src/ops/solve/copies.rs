@@ -230,10 +230,6 @@ pub(crate) fn moved(chosen: &Chosen, to: &str) -> String {
 
 /// Checks that somebody has agreed to each new replacement; `before` is the lock, which records earlier
 /// consent. A dry run only reports how to agree, and returns the replacements without consent.
-///
-/// # Errors
-///
-/// When consent is needed and missing.
 pub(crate) fn check(
     session: &Session,
     before: &Lockfile,

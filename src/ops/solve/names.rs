@@ -18,10 +18,6 @@ use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;
 
 /// The requirements of the session's manifests, and `extra`, with every name looked up.
-///
-/// # Errors
-///
-/// When a reference in `extra` cannot be read, a package is listed twice, or a registry cannot be reached.
 pub(crate) fn collect_looked_up(
     session: &Session,
     extra: Vec<String>,
@@ -30,10 +26,6 @@ pub(crate) fn collect_looked_up(
 }
 
 /// As [`collect`], with some manifests changed.
-///
-/// # Errors
-///
-/// As [`collect`].
 pub(crate) fn collect_changed_looked_up(
     session: &Session,
     changed: &ChangedManifests,
@@ -142,10 +134,6 @@ fn unknown_in(session: &Session, member: &Member, reference: &Reference) -> Opti
 
 /// Whether a package exists, in the workspace or at its registry. Offline, an unknown package counts as
 /// existing, because installed packages are checked later.
-///
-/// # Errors
-///
-/// When its registry cannot be reached.
 pub(crate) fn is_published(session: &Session, id: &PackageId) -> Result<bool, CommandError> {
     if session.places.member_of(id).is_some() {
         return Ok(true);

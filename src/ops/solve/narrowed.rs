@@ -21,10 +21,6 @@ impl Narrowing {
 
     /// A dependency on the newest version with the revision, if one is given; otherwise the dependency as it
     /// is.
-    ///
-    /// # Errors
-    ///
-    /// When the registry cannot be reached, or there is no such version.
     pub(crate) fn at_revision(
         &self,
         session: &Session,
@@ -43,10 +39,6 @@ impl Narrowing {
     }
 
     /// The newest version of a package that satisfies the conditions, and that all of `asked` accept.
-    ///
-    /// # Errors
-    ///
-    /// When the registry cannot be reached, the revision is not valid, or there is no such version.
     pub(crate) fn newest(
         &self,
         session: &Session,
@@ -129,10 +121,6 @@ pub(crate) struct RevisionPrefix(VersionSpec);
 
 impl RevisionPrefix {
     /// Reads a revision.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a version, the beginning of one, or a range.
     pub(crate) fn parse(text: &str) -> Result<Self, CommandError> {
         match VersionSpec::parse(text) {
             Ok(spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_))) => Ok(Self(spec)),

@@ -23,10 +23,6 @@ use crate::workspace::PatchFile;
 
 /// The patch of the settings for a locked package, if there is one. An exact version wins over a range. Packages in folders of
 /// this machine are not patched: their files are changed in place.
-///
-/// # Errors
-///
-/// When two patches are for it.
 pub(crate) fn patch_of<'s>(
     session: &'s Session,
     package: &LockedPackage,
@@ -78,10 +74,6 @@ pub(crate) fn patch_path(session: &Session, patch: &PatchFile) -> PathBuf {
 }
 
 /// The content of a patch, and its digest.
-///
-/// # Errors
-///
-/// When its file cannot be read.
 pub(crate) fn read(
     session: &Session,
     patch: &PatchFile,
@@ -100,10 +92,6 @@ pub(crate) fn read(
 
 /// Writes into the lock which patches apply to its packages. What they make of the content is known from the lock before, or from
 /// `also`. Returns how that differs from before, for people.
-///
-/// # Errors
-///
-/// When a patch cannot be read, or two are for the same package.
 pub(crate) fn record_patches(
     session: &Session,
     resolved: &mut Resolved,

@@ -25,10 +25,6 @@ pub(crate) fn rewrites(session: &Session, strategy: &dyn Strategy) -> bool {
 
 /// The requirements after a move; `None` if they do not change. A failure mentions the `wish`, too, if a
 /// command has one.
-///
-/// # Errors
-///
-/// When the requirements cannot be met, when bounds forbid the move, or a registry cannot be reached.
 pub(crate) fn plan(
     session: &Session,
     requirements: &Requirements,
@@ -44,10 +40,6 @@ pub(crate) fn plan(
 
 /// A dependency that starts at the newest version that fits the other requirements, if requirements must name
 /// a start; `by` is the package that will depend on it.
-///
-/// # Errors
-///
-/// When no version fits, or a registry cannot be reached.
 pub(crate) fn dependency_with_beginning(
     session: &Session,
     requirements: &Requirements,
@@ -78,10 +70,6 @@ pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &R
 }
 
 /// Refuses to move versions if the lock is used as it is.
-///
-/// # Errors
-///
-/// With `--frozen`.
 pub(crate) fn refuse_frozen(session: &Session) -> Result<(), CommandError> {
     if !session.options.frozen {
         return Ok(());
@@ -92,10 +80,6 @@ pub(crate) fn refuse_frozen(session: &Session) -> Result<(), CommandError> {
 
 /// The fewest requirements with the same result as these, as `ID#SPEC`; `None` if these are already the
 /// fewest, or do not change.
-///
-/// # Errors
-///
-/// When the requirements cannot be met, or a registry cannot be reached.
 pub(crate) fn fewest_requirements(
     session: &Session,
     requirements: &Requirements,
@@ -121,10 +105,6 @@ pub(crate) fn fewest_requirements(
 }
 
 /// The newest versions that these requirements allow.
-///
-/// # Errors
-///
-/// When the requirements cannot be met, or a registry cannot be reached.
 pub(crate) fn resolve_newest(
     session: &Session,
     requirements: &Requirements,

@@ -34,11 +34,6 @@ use crate::select::{
 const MOST_CORRECTIONS: usize = 100;
 
 /// Finds the lock that `requirements` need.
-///
-/// # Errors
-///
-/// When no versions fit together, when a registry cannot be reached, or when the lock would change and must
-/// not.
 pub fn resolve(
     session: &Session,
     requirements: &Requirements,
@@ -62,10 +57,6 @@ pub fn resolve(
 }
 
 /// Finds the lock that `requirements` need, as if `previous` were the lock on disk.
-///
-/// # Errors
-///
-/// As [`resolve`].
 pub fn resolve_from(
     session: &Session,
     requirements: &Requirements,
@@ -171,10 +162,6 @@ fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
 
 /// The lock that `requirements` need, if the packages of `previous` have all that the `request` with it needs; sends no request
 /// about any of these.
-///
-/// # Errors
-///
-/// When the selection cannot be recorded.
 pub(crate) fn resolve_from_previous(
     session: &Session,
     requirements: &Requirements,

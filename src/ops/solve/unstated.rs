@@ -35,10 +35,6 @@ pub(super) struct Adopted {
 
 impl Adopted {
     /// What there is beside the manifests of the workspace.
-    ///
-    /// # Errors
-    ///
-    /// When a lock cannot be read, or has keys that no such lock has: the versions that were in use would be lost without a word.
     pub(super) fn find(session: &Session) -> Result<Self, CommandError> {
         let mut adopted = Self::default();
         for member in &session.workspace.members {

@@ -65,10 +65,6 @@ pub struct CrossplaneResource {
 
 /// Installs what the workspace needs, and writes a resource for each package of Crossplane in the lock. Also returns how the packs
 /// changed.
-///
-/// # Errors
-///
-/// As [`vendor`](super::vendor); when no such package is locked, or two would have one name; when something else is in the place of a file.
 pub fn vendor_for_crossplane(
     session: &Session,
     mode: VendorMode,
@@ -208,11 +204,6 @@ pub struct Subscription {
 
 /// Installs what the workspace needs, and writes a subscription for each operator of the lock. Also returns what became of the
 /// packs.
-///
-/// # Errors
-///
-/// As [`vendor`](super::vendor); when no operator is locked, or two have one name, or one is in no channel; when something else is in the
-/// place of a file.
 pub fn subscribe(
     session: &Session,
     mode: VendorMode,

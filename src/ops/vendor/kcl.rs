@@ -101,10 +101,6 @@ pub struct Differing {
 
 /// Installs what the workspace needs, and writes `vendor` and `kcl.mod.lock` of each of its KCL modules, or of those called `packages`.
 /// Also returns how the packs changed.
-///
-/// # Errors
-///
-/// As [`vendor`](super::vendor); when the workspace has no KCL module, or KCL cannot have two modules of one name.
 pub fn vendor_for_kcl(
     session: &Session,
     packages: &[String],

@@ -36,10 +36,6 @@ use crate::workspace::Member;
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
 
 /// Installs what the workspace needs, as files to commit.
-///
-/// # Errors
-///
-/// As [`install`].
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = names::collect_looked_up(session, extra)?;
@@ -71,10 +67,6 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
 }
 
 /// Installs packs from the store again, as files that are not committed.
-///
-/// # Errors
-///
-/// When it cannot be written.
 pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
     Ok(session.packs().unmark_vendored()?)
 }
@@ -118,10 +110,6 @@ pub trait WrittenFiles {
 }
 
 /// Installs what the workspace needs.
-///
-/// # Errors
-///
-/// As [`install`]; in a check, when Mu.lock does not follow from the manifests.
 fn prepared(session: &Session, mode: VendorMode) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = names::collect_looked_up(session, extra)?;
@@ -142,10 +130,6 @@ fn prepared(session: &Session, mode: VendorMode) -> Result<Outcome, CommandError
 }
 
 /// The packages of the workspace that are of some kind, or those that were named.
-///
-/// # Errors
-///
-/// When there is no package with a name, or it is of another kind.
 fn chosen<'session>(
     session: &'session Session,
     packages: &[String],
@@ -196,10 +180,6 @@ fn content_of(folder: &Path) -> Option<Digest> {
 }
 
 /// Refuses a package that is patched, where the tool takes it from its registry.
-///
-/// # Errors
-///
-/// When it is patched.
 fn refuse_patched(
     session: &Session,
     package: &LockedPackage,
@@ -241,10 +221,6 @@ fn locked<'lock>(
 /// The tag that a locked package has in its registry.
 ///
 /// Mu.lock has versions and digests, which is all that is needed to install. So a registry is asked, if that was not remembered.
-///
-/// # Errors
-///
-/// When the registry cannot be asked.
 fn registry_tag(session: &Session, package: &LockedPackage) -> Result<String, CommandError> {
     if let Some(tag) = &package.reference {
         return Ok(tag.clone());
@@ -283,10 +259,6 @@ struct Resources {
 
 impl Resources {
     /// The resources that `mu vendor --for TOOL` writes into `folder`.
-    ///
-    /// # Errors
-    ///
-    /// When the folder is a link.
     fn new(
         session: &Session,
         folder: &'static str,
@@ -301,10 +273,6 @@ impl Resources {
     }
 
     /// The file of the resource `name`, seen from the root of the workspace.
-    ///
-    /// # Errors
-    ///
-    /// When no file can be called so.
     fn file(&self, name: &str) -> Result<InnerPath, CommandError> {
         let name = InnerPath::name(&format!("{name}.yaml"));
         let name = name.map_err(|error| CommandError::from_error(Code::Manifest, error))?;
@@ -312,10 +280,6 @@ impl Resources {
     }
 
     /// Refuses to write a file that somebody else wrote.
-    ///
-    /// # Errors
-    ///
-    /// When there is such a file.
     fn check(&self, file: &InnerPath) -> Result<(), CommandError> {
         match self.root.read_text(file)? {
             Some(before) if !before.starts_with(&self.header) => {
@@ -328,10 +292,6 @@ impl Resources {
     }
 
     /// Writes a file; returns whether it was not there before, or was another one.
-    ///
-    /// # Errors
-    ///
-    /// When somebody else wrote it, or it cannot be written.
     fn write(&mut self, file: &InnerPath, text: &str) -> Result<bool, CommandError> {
         self.check(file)?;
         let text = format!("{}{text}", self.header);
@@ -344,10 +304,6 @@ impl Resources {
     }
 
     /// Removes what mu wrote for packages that are no longer locked.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed.
     fn remove_others(self) -> Result<Vec<String>, CommandError> {
         let mut removed = Vec::new();
         if self.root.look_at(&self.folder.into())?.is_none() {

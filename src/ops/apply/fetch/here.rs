@@ -19,10 +19,6 @@ use crate::store::Stored;
 use crate::{formats, fs};
 
 /// The folder of a package that somebody has put into the workspace, whether or not it exists.
-///
-/// # Errors
-///
-/// When the lock names another folder than the one where mu looks for the package.
 pub(crate) fn placed_folder(
     session: &Session,
     package: &LockedPackage,
@@ -43,10 +39,6 @@ pub(crate) fn placed_folder(
 }
 
 /// The problem with a package that somebody has put into the workspace, if it does not match the lock.
-///
-/// # Errors
-///
-/// As [`placed_folder`].
 pub(crate) fn placed_fault(
     session: &Session,
     package: &LockedPackage,
@@ -85,10 +77,6 @@ pub(crate) fn content_fault(expected: &Digest, found: Result<Digest, HashError>)
 }
 
 /// Checks that packages that somebody has put into the workspace match the lock.
-///
-/// # Errors
-///
-/// When something is not there, or has other content.
 pub(crate) fn check_placed(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
     for package in lock.packages.iter().filter(|package| package.source.is_placed_pack()) {
         if let Some(fault) = placed_fault(session, package)? {

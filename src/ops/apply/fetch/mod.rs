@@ -52,10 +52,6 @@ pub(crate) use crate::ops::apply::fetch::route::{
 const AHEAD: usize = 6;
 
 /// Brings every package of `resolved` into the store, and fills in the missing digests.
-///
-/// # Errors
-///
-/// As [`Fetching::finish`].
 pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<FetchCounts, CommandError> {
     let brought = Fetching::begin(session, resolved).finish(&|_, _| Ok(()))?;
     for (index, digest) in brought.digests {
@@ -174,11 +170,6 @@ impl<'run> Fetching<'run> {
     /// Brings every package into the store.
     ///
     /// Calls `then` with the place in the lock and the tree of each package that arrived.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be fetched, or is not what the lock or the index says, or `then` fails. Those that were fetched stay
-    /// in the store for the next run.
     pub fn finish(
         self,
         then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
@@ -452,10 +443,6 @@ impl<'run> Fetching<'run> {
 }
 
 /// Checks a tree that was already in the store and becomes the pack `wanted`.
-///
-/// # Errors
-///
-/// When the content that the lock pins is that of another package or version.
 pub(crate) fn check_stored(
     session: &Session,
     resolved: &Resolved,
@@ -486,10 +473,6 @@ pub(crate) fn check_stored(
 
 /// Checks packs that were found in place: their content matches the lock; this checks that the lock gives them the right
 /// version.
-///
-/// # Errors
-///
-/// [`Code::Integrity`] for the first that it calls otherwise.
 pub(crate) fn check_recognized(
     session: &Session,
     lock: &Lockfile,
@@ -506,10 +489,6 @@ pub(crate) fn check_recognized(
 }
 
 /// Checks that the lock gives the package in `folder` the right version, without any request.
-///
-/// # Errors
-///
-/// [`Code::Integrity`] when it does not.
 pub(crate) fn check_installed(
     session: &Session,
     package: &LockedPackage,

@@ -25,10 +25,6 @@ use crate::reference::PackageId;
 use crate::store::{Stored, TreeStoreError, Unpacking};
 
 /// Brings one locked package into the store, from where the settings lead it.
-///
-/// # Errors
-///
-/// When it cannot be fetched, or is not what the lock says.
 #[cfg(feature = "publish")]
 pub(crate) fn fetch_locked(
     session: &Session,
@@ -45,10 +41,6 @@ pub(crate) fn fetch_locked(
 }
 
 /// Brings one locked package into the store, as it was published.
-///
-/// # Errors
-///
-/// As [`Fetching::finish`](super::Fetching::finish).
 pub(crate) fn bring_locked(
     session: &Session,
     package: &LockedPackage,

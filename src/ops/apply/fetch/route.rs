@@ -105,10 +105,6 @@ fn known_way(
 }
 
 /// The place that the settings lead a locked package to now.
-///
-/// # Errors
-///
-/// When it cannot be found out.
 #[cfg(feature = "git")]
 pub(crate) fn location_in_settings(
     session: &Session,
@@ -281,10 +277,6 @@ fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<Path
 }
 
 /// What is known about a locked package's release; `way` is the route to it.
-///
-/// # Errors
-///
-/// When only its registry knows its commit, and cannot be reached.
 pub(super) fn locked_release(
     session: &Session,
     package: &LockedPackage,
@@ -416,10 +408,6 @@ pub(crate) fn source_now(
 
 /// Fetches the archive of a locked package from where the settings lead it, and checks that it has the locked
 /// content. `None` if it is not an archive of another ecosystem.
-///
-/// # Errors
-///
-/// When it cannot be fetched, or has other content.
 pub(crate) fn fetch_archive(
     session: &Session,
     package: &LockedPackage,
@@ -450,10 +438,6 @@ pub(crate) fn fetch_archive(
 }
 
 /// The signed statement about the archive of a locked package, which lies beside it; `None` if there is none.
-///
-/// # Errors
-///
-/// When it cannot be fetched.
 #[cfg(feature = "publish")]
 pub(crate) fn fetch_provenance(
     session: &Session,

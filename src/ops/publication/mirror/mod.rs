@@ -107,10 +107,6 @@ pub struct Elsewhere {
 type VersionsToCopy = BTreeMap<String, LockedPackage>;
 
 /// Copies packages and their dependencies.
-///
-/// # Errors
-///
-/// When a package cannot be resolved or fetched, or the hub refuses it. What was copied before stays.
 pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, CommandError> {
     let target = PublicationTarget::hub_at(session, &request.to, false)?;
     if request.references.is_empty() {
@@ -224,10 +220,6 @@ struct Renaming {
 
 impl Renaming {
     /// Renames the namespaces of `roots` to the one in `text`.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not a namespace.
     fn new(roots: &BTreeSet<PackageId>, text: &str) -> Result<Self, CommandError> {
         let reference = Reference::parse(text.strip_suffix('/').unwrap_or(text))?;
         let is_name = reference.base().is_none()

@@ -27,10 +27,6 @@ pub struct PackedArchive {
 
 impl PackedArchive {
     /// Packs `items`, which are sorted by the bytes of their paths; errors name the archive `name`.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be read, the archive cannot be written, or a reader would refuse it.
     pub(super) fn make(
         session: &Session,
         name: &str,
@@ -74,10 +70,6 @@ impl PackedArchive {
     }
 
     /// Reads the bytes from the start.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
     pub fn read(&self) -> io::Result<impl io::Read + '_> {
         let mut file = &self.file;
         file.rewind()?;
@@ -85,10 +77,6 @@ impl PackedArchive {
     }
 
     /// All bytes of the archive.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read.
     #[cfg(feature = "publish")]
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
@@ -98,10 +86,6 @@ impl PackedArchive {
     }
 
     /// Writes the archive to `path`.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub(in crate::ops::publication) fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut bytes = self.read().at("read the archive for", path)?;
         fs::copy_atomic(path, &mut bytes)

@@ -61,10 +61,6 @@ pub struct Packed {
 }
 
 /// Refuses a package of another ecosystem, whose own tools pack and publish it, whatever it lacks for mu.
-///
-/// # Errors
-///
-/// When it is one.
 pub(super) fn refuse_foreign(member: &Member) -> Result<(), CommandError> {
     let path = &member.manifest_path;
     let Some(format) = crate::formats::format_of_manifest(path) else { return Ok(()) };
@@ -76,11 +72,6 @@ pub(super) fn refuse_foreign(member: &Member) -> Result<(), CommandError> {
 }
 
 /// Creates the archive of the member at `index`, with the part of `lock` about its dependencies.
-///
-/// # Errors
-///
-/// When the manifest has no version, a file looks like a secret, a reader would refuse the archive, or
-/// something cannot be read.
 pub(super) fn make(
     session: &Session,
     index: usize,
@@ -147,10 +138,6 @@ fn own_content(
 }
 
 /// Packs a tree of the store as it is; errors call it `name`.
-///
-/// # Errors
-///
-/// When a file of it cannot be read, or this machine's disk refuses.
 #[cfg(feature = "publish")]
 pub(super) fn archive_of(
     session: &Session,
@@ -356,10 +343,6 @@ fn looks_secret(path: &str) -> bool {
 
 /// The part of `lock` about the dependencies of `member`; if it is incomplete, versions are chosen as `mu get`
 /// would, and nothing is written. `None` if the package has no dependencies.
-///
-/// # Errors
-///
-/// When a reference in the lock cannot be read, or versions must be chosen and cannot be.
 fn cut_or_resolve(
     session: &Session,
     lock: &Lockfile,
@@ -390,10 +373,6 @@ fn cut_or_resolve(
 }
 
 /// Cuts `lock` down to what `member` depends on; `requirements` are those of the manifests.
-///
-/// # Errors
-///
-/// A dependency whose version the lock does not name.
 fn cut(
     session: &Session,
     requirements: &Requirements,

@@ -101,10 +101,6 @@ pub struct Carried {
 /// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts, or of those called `packages`. With
 /// `unify`, archives that have other versions inside than Mu.lock are made again, with those of Mu.lock. Also returns how the packs
 /// changed.
-///
-/// # Errors
-///
-/// As [`vendor`](super::vendor); when the workspace has no chart, or a dependency is not available as an archive.
 pub fn vendor_for_helm(
     session: &Session,
     packages: &[String],

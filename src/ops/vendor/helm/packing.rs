@@ -230,10 +230,6 @@ pub(super) fn is_registry_archive(package: &LockedPackage) -> bool {
 }
 
 /// Refuses an archive that lacks a chart which its `Chart.yaml` names.
-///
-/// # Errors
-///
-/// When it lacks one, or `Chart.yaml` cannot be read.
 pub(super) fn check_whole(name: &str, version: &str, folder: &Path) -> Result<(), CommandError> {
     match lacking(folder)?.first() {
         None => Ok(()),
