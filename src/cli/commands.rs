@@ -4,7 +4,7 @@
 //! The arguments of a command, and what it does, are in its own file. Commands below a command are declared there, too; their answers
 //! are below.
 
-use clap::{CommandFactory as _, Subcommand};
+use clap::Subcommand;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::cli::context::{CommandExit, Context, Packages};
@@ -15,7 +15,7 @@ use crate::cli::pack;
 #[cfg(feature = "exec")]
 use crate::cli::plugin;
 use crate::cli::{
-    Cli, change, complete, config, diff, get, graph, info, login, machine, manifest, schema,
+    change, complete, config, diff, get, graph, info, login, machine, manifest, schema,
     search, status, update, vendor,
 };
 #[cfg(feature = "publish")]
@@ -36,15 +36,13 @@ use crate::ops::vendor::kcl::VendoredModules;
 use crate::ops::verify::{Listed, Member};
 use crate::ops::why::Why;
 use crate::ops::{cache as stored, verify};
+use crate::cli::schema::Shape;
 use crate::report::{Document, Failure};
-
-/// One shape of an answer.
-pub(super) type Shape = fn(&mut SchemaGenerator) -> Schema;
 
 /// `Variant(Arguments) "name" in Group`, the Cargo feature that has it, whether it `asks` what registries have now, so that no answer
 /// is recent enough, what runs, and what it `answers` with `--json`, where that is described.
 macro_rules! commands {
-    (|$context:ident, $arguments:ident| $(
+    (|$context:ident, $arguments:ident, $program:ident| $(
         $(#[$about:meta])*
         $variant:ident($kind:ty) $name:literal in $group:ident
             $(if ($condition:meta))? $(asks ($asks:expr))?
@@ -68,8 +66,12 @@ macro_rules! commands {
                 }
             }
 
-            /// Runs it.
-            pub(super) fn run(self, $context: &Context) -> CommandExit {
+            /// Runs it; `program` describes all commands.
+            pub(super) fn run(
+                self,
+                $context: &Context,
+                $program: fn() -> clap::Command,
+            ) -> CommandExit {
                 match self {
                     $($(#[cfg($condition)])? Self::$variant($arguments) => $run,)*
                 }
@@ -88,7 +90,7 @@ macro_rules! commands {
     };
 }
 
-commands! { |context, arguments|
+commands! { |context, arguments, program|
     /// Start a package (Mu.yaml) or a workspace (.mu/workspace.yaml)
     Init(manifest::InitArguments) "init" in Start
         => manifest::run_init(context, arguments),
@@ -269,18 +271,18 @@ commands! { |context, arguments|
     /// Print the names that can follow what was typed
     #[command(name = "__complete", hide = true)]
     Complete(complete::CompleteArguments) "__complete" in Maintain
-        => complete::run(context, &arguments, Cli::command);
+        => complete::run(context, &arguments, program);
     /// Print completions for a shell
     Completions(complete::CompletionsArguments) "completions" in Maintain
-        => complete::run_completions(context, &arguments, &mut Cli::command()),
+        => complete::run_completions(context, &arguments, &mut program()),
         answers [complete::Completions];
     /// Print the manual page, or write a page for each command
     Man(complete::ManArguments) "man" in Maintain
-        => complete::man(context, &arguments, Cli::command()),
+        => complete::man(context, &arguments, program()),
         answers [complete::Page, complete::Folder];
     /// Print the JSON schema of a file, or of a command's answer
     Schema(schema::SchemaArguments) "schema" in Maintain
-        => schema::run(context, &arguments);
+        => schema::run(context, &arguments, &answers());
 }
 
 /// The answers of commands below other commands, and of a command that failed.

@@ -194,7 +194,7 @@ fn start(
     let mut global = cli.global;
     global.refresh |= command.asks_registries();
     let context = Context { environment, global, shell: Arc::clone(shell), server: program.server };
-    command.run(&context).map_err(|stop| match stop {
+    command.run(&context, Cli::command).map_err(|stop| match stop {
         Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
         closed @ Stop::Closed(_) => closed,
     })

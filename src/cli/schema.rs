@@ -2,9 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 
-use crate::cli::commands::answers;
 use crate::cli::context::{CommandExit, Context};
 use crate::manifest::in_lines;
 use crate::ops::{Code, CommandError};
@@ -37,10 +36,18 @@ enum What {
     Answer,
 }
 
-pub(crate) fn run(context: &Context, arguments: &SchemaArguments) -> CommandExit {
+/// One shape of an answer.
+pub(super) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// Runs `mu schema`; `described` are the answers of commands, by their names.
+pub(crate) fn run(
+    context: &Context,
+    arguments: &SchemaArguments,
+    described: &[(&str, &[Shape])],
+) -> CommandExit {
     let command = arguments.command.join(" ");
     let schema = match arguments.what {
-        What::Answer => in_lines(answer(&command)?.to_value()),
+        What::Answer => in_lines(answer(&command, described)?.to_value()),
         _ if !command.is_empty() => {
             let message = format!("`{command}` is only for `mu schema answer`");
             return Err(CommandError::new(Code::Usage, message).into());
@@ -53,8 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &SchemaArguments) -> CommandExit
 }
 
 /// The schema of a command's answer.
-fn answer(command: &str) -> Result<Schema, CommandError> {
-    let described = answers();
+fn answer(command: &str, described: &[(&str, &[Shape])]) -> Result<Schema, CommandError> {
     let Some((_, shapes)) = described.iter().find(|(name, _)| *name == command) else {
         let names: Vec<&str> = described.iter().map(|(name, _)| *name).collect();
         let message = match command {
@@ -84,6 +90,7 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+    use crate::cli::commands::answers;
 
     /// The names of commands that have no commands below them.
     fn leaves(command: &clap::Command, name: &str, all: &mut Vec<String>) {
@@ -135,7 +142,7 @@ mod tests {
     fn every_field_is_described() {
         let mut found = Vec::new();
         for (name, _) in answers() {
-            let schema = answer(name).expect("is described").to_value();
+            let schema = answer(name, &answers()).expect("is described").to_value();
             undescribed(&schema, name, &mut found);
         }
         assert!(found.is_empty(), "{found:#?}");
@@ -144,7 +151,7 @@ mod tests {
     #[test]
     fn an_answer_that_there_is_not_is_told_by_those_that_there_are() {
         for command in ["", "lst"] {
-            let error = answer(command).expect_err("is none");
+            let error = answer(command, &answers()).expect_err("is none");
             assert!(error.hints[0].contains("hub token add, hub token list"), "{:?}", error.hints);
         }
     }
