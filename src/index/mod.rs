@@ -38,7 +38,6 @@ use crate::fs::FileError;
 use crate::index::cache::Record;
 use crate::index::package::Origin;
 use crate::index::prefetch::Prefetcher;
-
 use crate::index::shared::{SharedIndex, Slot};
 use crate::manifest::Manifest;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};

@@ -66,7 +66,7 @@ impl Linker {
                 is_file && stored.checked.is_none_or(|since| is_unchanged(source, entry, since));
             let corrupt = || TreeStoreError::Corrupt { path: stored.folder.join(&entry.path) };
             // A file in the store that someone changed after it was checked is not installed.
-            if is_file && !is_unchanged && !crate::packs::recognize::file_matches(source, entry) {
+            if is_file && !is_unchanged && !super::recognize::file_matches(source, entry) {
                 return Err(corrupt().into());
             }
             let is_linked = is_file && self.way.load(Ordering::Relaxed) == HARD_LINK;
@@ -77,7 +77,7 @@ impl Linker {
             let (from, to) = (stored.folder.join(&entry.path), target.path().join(&entry.path));
             if !is_file {
                 let leads_to = fs::read_link(&from)?;
-                if !crate::packs::recognize::is_target(&leads_to, entry) {
+                if !super::recognize::is_target(&leads_to, entry) {
                     return Err(corrupt().into());
                 }
                 fs::symlink_file(&leads_to, &to)?;
@@ -100,7 +100,7 @@ impl Linker {
             if is_unchanged(source, entry, since) {
                 continue;
             }
-            if !crate::packs::recognize::file_matches(source, entry) {
+            if !super::recognize::file_matches(source, entry) {
                 let path = stored.folder.join(&entry.path);
                 return Err(TreeStoreError::Corrupt { path }.into());
             }

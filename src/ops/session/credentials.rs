@@ -317,17 +317,17 @@ mod keyring {
     }
 
     /// The token for a host.
-    pub(in crate::ops::session::credentials) fn find(host: &str) -> Option<Secret> {
+    pub(super) fn find(host: &str) -> Option<Secret> {
         entry(host).ok()?.get_password().ok().map(Secret::new)
     }
 
     /// Stores the token for a host.
-    pub(in crate::ops::session::credentials) fn store(host: &str, token: &Secret) -> Result<()> {
+    pub(super) fn store(host: &str, token: &Secret) -> Result<()> {
         entry(host)?.set_password(token.expose())
     }
 
     /// Removes the token for a host; returns whether there was one.
-    pub(in crate::ops::session::credentials) fn remove(host: &str) -> bool {
+    pub(super) fn remove(host: &str) -> bool {
         entry(host).is_ok_and(|entry| entry.delete_credential().is_ok())
     }
 }

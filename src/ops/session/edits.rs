@@ -23,17 +23,16 @@ use std::sync::Arc;
 
 use mu_provider::{Commit, threads};
 
+use super::Session;
+use crate::contents::rules::Rules;
 use crate::env::Environment;
+use crate::lock::Lockfile;
 use crate::manifest::Manifest;
+use crate::ops::{Code, CommandError, OperationScope, Options, WorkspacePlaces};
 use crate::reference::PackageId;
 #[cfg(feature = "git")]
 use crate::workspace::root::local_git;
 use crate::workspace::{MU_FOLDER, Member, Workspace, edits, repository_around};
-
-use super::Session;
-use crate::contents::rules::Rules;
-use crate::lock::Lockfile;
-use crate::ops::{Code, CommandError, OperationScope, Options, WorkspacePlaces};
 
 /// What Git says of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]

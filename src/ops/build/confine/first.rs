@@ -31,9 +31,7 @@ enum Event {
 /// Shows that it can run.
 pub(super) fn tried() -> u8 {
     #[cfg(target_os = "linux")]
-    if let Err(error) =
-        crate::ops::build::confine::linux::restrict(crate::ops::build::confine::linux::WRITABLE)
-    {
+    if let Err(error) = super::linux::restrict(super::linux::WRITABLE) {
         let _ = writeln!(io::stderr(), "{error}");
         return 1;
     }
@@ -117,7 +115,7 @@ fn restrict(job: &Job) -> Result<(), String> {
         }
         // The program cannot look into this process, or use its connection to the outside.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| error.to_string())?;
-        crate::ops::build::confine::linux::restrict(crate::ops::build::confine::linux::WRITABLE)?;
+        super::linux::restrict(super::linux::WRITABLE)?;
     }
     Ok(())
 }
