@@ -1,16 +1,13 @@
-//! Which files of a folder are left out, according to `.gitignore`, `.muignore` and `.helmignore`.
+//! What is left out when a folder becomes a package: what ignore files name, and archives that do not belong in it.
 //!
-//! The rules of a folder apply to what is in it. Rules of deeper folders take precedence over those of outer
-//! ones, and in one folder `.muignore` over `.gitignore`, so that `!dist` brings back what Git should not
-//! have. Only files of the repository are read, never a user's own Git settings: what is packed must not
-//! depend on the machine.
+//! [`Rules`] are those of `.gitignore`, `.muignore` and `.helmignore`. The rules of a folder apply to what is in it.
+//! Rules of deeper folders take precedence over those of outer ones, and in one folder `.muignore` over `.gitignore`,
+//! so that `!dist` brings back what Git should not have. Only files of the repository are read, never a user's own Git
+//! settings: what is packed must not depend on the machine.
 //!
-//! Also here: archives of a package that are in its folder, whatever they are called: they are not packed again.
-//!
-//! An archive is known by the manifest in it.
-//!
-//! Also here: the archives in `charts/` that follow from a chart's dependencies: they are fetched or made again, so they are no content of the
-//! chart.
+//! Archives of the package itself are not packed again, whatever they are called: the manifest in them says what they
+//! are. [`Derived`] are the archives in `charts/` that follow from a chart's dependencies: they are fetched or made
+//! again, so they are no content of the chart. `walk.rs` applies all this; no folder is walked here.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

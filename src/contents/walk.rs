@@ -1,10 +1,9 @@
-//! One walk over a package's folder.
+//! One walk over a package's folder, and where the links in it may lead.
 //!
-//! Only names, kinds and modes are read here. Whether a path is allowed in a package is checked where the files are written. A link
-//! inside the package stays one; where it leads to something else of the author's, what is there is taken, as Helm does with every
-//! link.
-//!
-//! Also here: what belongs to the author of a package beside its folder: the files that a link in it may lead to.
+//! [`Walk`] reads only names, kinds and modes. Whether a path is allowed in a package is checked where the files are
+//! written. A link inside the package stays one. Where a link leads to something else of the author's, what is there is
+//! taken, as Helm does with every link. [`Owned`] says what is the author's: the package, and the repository or
+//! workspace around it.
 
 use std::path::{Path, PathBuf};
 

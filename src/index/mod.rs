@@ -1,13 +1,10 @@
-//! The index: from a package's id to its releases and their requirements, from any provider, cached on disk
-//! and in memory.
+//! The index: from a package's id to its releases and their requirements, from any provider, cached on disk and in
+//! memory.
 //!
-//! This is where selection's questions become I/O. [`Index`] is the entry point; `shared.rs` requests each
-//! package once a run, `load.rs` loads one, and the prefetcher in `prefetch.rs`, which the index owns, requests ahead with a
-//! small pool. Which version to choose is not decided here.
-//!
-//! Also here: packages with names like a missing one: from the list of a registry, else from its cache.
-//!
-//! Only for messages; selection does not use them.
+//! [`Index`] is the entry point, where selection's questions become I/O. `shared.rs` requests each package once a run,
+//! `load.rs` loads one, and the prefetcher in `prefetch.rs`, which the index owns, requests ahead with a small pool.
+//! For messages, the index also finds packages with names like a missing one: in the list of a registry, else in its
+//! cache. Selection does not use these. Which version to choose is not decided here.
 
 // Data of registries and of the cache never leads to an unchecked index.
 #![deny(clippy::indexing_slicing)]

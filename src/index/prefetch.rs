@@ -1,12 +1,10 @@
-//! Requests ahead of time: for levels of the graph, the prefetcher uses all threads of its pool for the network, and one
-//! of them for the local data of each level, besides one for each registry that has not changed.
+//! Requests ahead of time, in a small pool of threads.
 //!
-//! The index owns it. It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.
-//!
-//! Also here: the small pool of threads that sends requests ahead of time.
-//!
-//! Earlier tasks are done first, by threads that start when there is something to do and end with the index.
-//! Nothing waits for the pool, and it does not know what its tasks are.
+//! [`Prefetcher`], which the index owns, knows what to request. For levels of the graph, it uses all threads of its
+//! pool for the network, and one of them for the local data of each level, besides one for each registry that has not
+//! changed. [`Pool`] runs these tasks, and does not know what they are. Earlier tasks are done first, by threads that
+//! start when there is something to do and end with the index. Nothing waits for the pool and nothing is decided here:
+//! if an answer is not there yet, it is requested as if nothing had been requested ahead.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -1,7 +1,7 @@
-//! The state of a whole run: the options of the index, where packages are, and what was required of them so
-//! far.
+//! The state of a whole run: what it was started with, where packages are, and what was required of them so far.
 //!
-//! Also here: the options of an index.
+//! [`IndexOptions`] are what the caller decides; [`Run`] takes them, and learns the rest. It loads no packages: whoever
+//! needs to know about other ones asks [`PackageSurroundings`].
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

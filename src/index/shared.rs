@@ -1,11 +1,10 @@
-//! What the index and its prefetcher share: each package of a run, requested once, however many threads need it.
+//! What the index and its prefetcher share: what a run requests from registries, once, however many threads need it.
 //!
-//! A run requests a limited number of packages. A registry that invents packages, each of which needs others,
-//! could otherwise keep mu asking for ever. The path in the
-//! message comes from earlier answers, without new requests.
-//!
-//! Also here: the providers of a capability that a registry lists, cached on disk and in memory like the releases of a
-//! package.
+//! [`SharedIndex`] has the packages, and the providers of a capability that a registry lists, which are cached on disk
+//! and in memory like the releases of a package. A run requests a limited number of packages, by default
+//! [`MOST_PACKAGES`]: a registry that invents packages, each of which needs others, could otherwise keep mu asking for
+//! ever. The path in the message comes from earlier answers, without new requests. How one package is loaded is known
+//! in `load.rs`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

@@ -1,6 +1,9 @@
-//! `config` and `env`: each setting and variable, its value, and where that comes from.
+//! `config`, `env` and `registry`: each setting and variable, its value, and where that comes from, and edits of the
+//! settings.
 //!
-//! Also here: `registry add` and `registry remove`, edits of the settings that keep what a person wrote.
+//! `config` and `env` show. `config set`, `registry add` and `registry remove` edit the settings of the workspace or of
+//! the user, and keep what a person wrote. A registry that nothing could be fetched from is refused. What a setting
+//! means is known in `workspace`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

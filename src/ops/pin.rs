@@ -1,10 +1,10 @@
-//! `pin` and `unpin`: writes the locked versions into manifests as pins, and undoes that.
+//! `pin`, `unpin` and `version`: edits of the versions in manifests.
 //!
-//! A comment after the entry keeps what was written before, so that `unpin` can restore it:
-//! `- acme/utils#1.5.2 # pinned from ~1.5`. If there can be no comment, `pin` says what `unpin` will not know; `unpin` of a named
-//! package requires what is compatible with the pin.
+//! `pin` writes the locked versions into manifests as pins, and `unpin` undoes that. A comment after the entry keeps
+//! what was written before, so that `unpin` can restore it: `- acme/utils#1.5.2 # pinned from ~1.5`. If there can be no
+//! comment, `pin` says what `unpin` will not know; `unpin` of a named package requires what is compatible with the pin.
 //!
-//! Also here: `version`, which shows or changes the version in a package's manifest, and keeps its layout.
+//! `version` shows or changes the version of a package itself in its manifest, and keeps its layout.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,8 +1,7 @@
-//! A packs folder: where it is, which process may change it, and how it is opened.
+//! A packs folder: where it is, which process may change it, and how it and the folders in it are opened.
 //!
-//! This file does not know what is installed in it.
-//!
-//! Also here: the folders that packs are in, each opened once for all of its packs, and never through a symbolic link.
+//! [`PacksFolder`] is the whole. `Folders` are the folders that packs are in, each opened once for all of its packs,
+//! and never through a symbolic link. This file does not know what is installed there.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,12 @@
 //! A packs folder: what is installed in a workspace, or globally.
 //!
-//! Installing is a transaction: the intended changes are written down, every pack is built beside the others,
-//! then each is renamed into place, and at last the state is written. A run that is killed leaves packs that
-//! are whole or absent, and the next run knows which ones to check again. Where packs come from, and which
-//! ones are wanted, is decided elsewhere.
+//! Installing is a transaction: the intended changes are written down, every pack is built beside the others, then each
+//! is renamed into place, and at last the state is written. A run that is killed leaves packs that are whole or absent,
+//! and the next run knows which ones to check again. [`PacksError`] says why packs could not be installed or checked.
+//! Where packs come from, and which ones are wanted, is decided elsewhere.
 //!
-//! A packs folder may have come with a checkout, so nothing in it says what was verified or what may be
-//! removed: the state is in the cache. Its folders are opened one inside the other, and no symbolic link is
-//! followed on the way.
+//! A packs folder may have come with a checkout, so nothing in it says what was verified or what may be removed: the
+//! state is in the cache. Its folders are opened one inside the other, and no symbolic link is followed on the way.
 //!
 //! ```text
 //! packs/BASE/NAME/…      a pack
@@ -18,8 +17,6 @@
 //! packs/.mu/staging/     packs on their way
 //! CACHE/packs/HEX.json   what mu installed in one packs folder
 //! ```
-//!
-//! Also here: why packs could not be installed or checked.
 
 mod adopt;
 mod folder;

@@ -1,16 +1,15 @@
-//! Finds what a packs folder contains by hashing: if the state is not known, and always for vendored packs.
+//! Finds by hashing what a packs folder contains, and which of it mu has installed.
 //!
-//! The state is unknown in a checkout, in a folder that was moved or copied, and after the cache was cleaned.
-//! Vendored packs change with the checkout, so earlier results about them prove nothing.
+//! [`hash_folder`] hashes a folder on disk into the same digest that its archive or commit had, to check packs and the
+//! store. Nothing is trusted from names or times.
 //!
-//! Also here: hashing a folder on disk into the same digest that its archive or commit had.
+//! Packs are hashed if the state is not known, and always if they are vendored. The state is unknown in a checkout, in
+//! a folder that was moved or copied, and after the cache was cleaned. Vendored packs change with the checkout, so
+//! earlier results about them prove nothing.
 //!
-//! Used to check packs and the store; nothing is trusted from names or times here.
-//!
-//! Also here: what tells what mu has installed from what a user has put in its place, before either is replaced or removed.
-//!
-//! A state that names a pack proves nothing about what is in its folder now, so the folder is hashed. Files
-//! that tools have added to a pack, such as caches, go with it.
+//! What mu has installed is told from what a user has put in its place, before either is replaced or removed. A state
+//! that names a pack proves nothing about what is in its folder now, so the folder is hashed. Files that tools have
+//! added to a pack, such as caches, go with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;

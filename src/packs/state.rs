@@ -1,10 +1,9 @@
-//! The state of a packs folder: what mu installed there, and what it was about to install.
+//! What is installed in a packs folder, what mu was about to install there, and what should be installed.
 //!
-//! The state is a record, not a promise: the lock says what should be installed. It is kept in the cache, so
-//! that no checkout can bring one, under the folder's path and its file system identity: a folder that was
-//! moved, copied or made again is a different one, and its packs are verified again.
-//!
-//! Also here: packs that should be installed, and which is inside which, by their places.
+//! [`State`] is a record, not a promise: the lock says what should be installed, and [`WantedPack`] is one pack of
+//! that. The state is kept in the cache, so that no checkout can bring one, under the folder's path and its file system
+//! identity: a folder that was moved, copied or made again is a different one, and its packs are verified again. Packs
+//! may be inside others; their places tell which. Nothing is installed here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

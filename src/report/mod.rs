@@ -1,8 +1,7 @@
 //! Everything that mu prints goes through here: answers to stdout, the rest to stderr.
 //!
-//! [`crate::cli`] decides what is printed; this decides how it looks (colour, width, progress, escapes).
-//!
-//! Also here: how an error is printed: `error: …`, its causes, the line of text, and hints.
+//! [`crate::cli`] decides what is printed; this decides how it looks (colour, width, progress, escapes). [`Shell`] is
+//! the one way to the terminal. It prints an error as `error: …`, its causes, the line of text, and hints.
 
 pub mod graph;
 mod progress;

@@ -1,6 +1,7 @@
-//! Columns that line up, for people. Programs ask for `--json`.
+//! Text that fits a terminal, for people. Programs ask for `--json`.
 //!
-//! Also here: small texts: counts, sizes, and foreign text made safe for a terminal.
+//! [`Table`] has columns that line up. Smaller texts are counts, sizes, and foreign text made safe for a terminal.
+//! Nothing is printed here.
 
 pub use crate::ops::session::shown::count;
 

@@ -1,6 +1,7 @@
-//! Checks a place: whether there is a package, and whether it satisfies the request.
+//! Checks a place: whether there is a package, and whether it is one of the requested versions.
 //!
-//! Also here: whether a folder's package is one of the requested versions.
+//! [`Candidate`] is a place with what was found there. [`UnsatisfiedReason`] says why a folder's package does not
+//! satisfy the request. Which candidate wins is decided in `find.rs`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

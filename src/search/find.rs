@@ -1,6 +1,7 @@
 //! From a reference to a folder: the first hit, the replacement of what was replaced, and elements.
 //!
-//! Also here: searches without a result: the places that were searched, and what may have been meant.
+//! [`Found`] is a result. A search without a result is a [`SearchError`]: the places that were searched, and what may
+//! have been meant. What is at one place is checked in `candidate.rs`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -5,13 +5,11 @@
 //! | base and name | 1 `w/b/n` | 3 `w/.mu/packs/b/n` | 5 `~/.mu/packs/b/n` | 7 `$MUROOT/lib/packs/b/n` |
 //! | name alone | 2 `w/n` | 4 `w/.mu/packs/n` | 6 `~/.mu/packs/n` | 8 `$MUROOT/lib/packs/n` |
 //!
-//! The lowest number with a manifest wins. A package in the workspace wins whatever version was requested,
-//! with a warning. A pack must also satisfy the version, or else it is passed over. So is a folder of the
-//! workspace where mu does not look for packages. Nothing here contacts a registry, writes, or knows locks:
-//! the caller passes in what is known about installed packs. Local folders (`./x`) are not searched for; they
-//! are where the path says.
-//!
-//! Also here: the eight places of a package, as folders. `candidate` checks whether anything is there.
+//! The lowest number with a manifest wins. A package in the workspace wins whatever version was requested, with a
+//! warning. A pack must also satisfy the version, or else it is passed over. So is a folder of the workspace where mu
+//! does not look for packages. [`SearchPath`] gives the places of a package as folders; `candidate.rs` checks whether
+//! anything is there. Nothing here contacts a registry, writes, or knows locks: the caller passes in what is known
+//! about installed packs. Local folders (`./x`) are not searched for; they are where the path says.
 
 mod candidate;
 mod find;

@@ -1,13 +1,13 @@
-//! Which packages mu has made editable here: `.mu/edits.json`, which Git ignores.
-//!
-//! The file says where each clone belongs; whether it is there, or in the trash, is what the disk says. So the file is right
-//! whenever a run ends between a change of the file and a move of the folder. It is read like everything that a checkout may
-//! bring: nothing in it leads out of the workspace. [`crate::ops`] makes and ends edits.
-//!
-//! Also here: members that are not where references lead, and are found there all the same: packages that mu has made editable,
+//! Members that are not where references lead, and are found there all the same: packages that mu has made editable,
 //! and packages behind links inside the workspace.
 //!
-//! The disk is asked only where there is an edit, or a link that a reference could go through.
+//! Which packages are editable is in `.mu/edits.json`, which Git ignores. The file says where each clone belongs;
+//! whether it is there, or in the trash, is what the disk says. So the file is right whenever a run ends between a
+//! change of the file and a move of the folder. It is read like everything that a checkout may bring: nothing in it
+//! leads out of the workspace.
+//!
+//! The disk is asked only where there is an edit, or a link that a reference could go through. [`crate::ops`] makes and
+//! ends edits.
 
 use std::path::{Path, PathBuf};
 

@@ -1,15 +1,12 @@
-//! The workspace's own packages: one walk over its folders, one read for each manifest.
+//! The workspace's own packages, and the folders that are not searched for them: one walk over its folders, one read
+//! for each manifest.
 //!
-//! The walk follows no symbolic links, so it never leaves the workspace.
+//! The walk follows no symbolic links, so it never leaves the workspace. Two packages never have one name: where
+//! manifests say none, folders of one name are told apart by their paths. Of members that a sparse checkout leaves out,
+//! only the manifests are known.
 //!
-//! Two of them never have one name. Where manifests say none, folders of one name are told apart by their paths.
-//!
-//! Of members that a sparse checkout leaves out, only the manifests are known.
-//!
-//! Also here: the folders of a workspace that are not searched for its packages, and why.
-//!
-//! Collected on the walk that finds the packages, to distinguish an ignored package from a missing one.
-//! The disk is not read again.
+//! [`LeftOutFolders`] says which folders were not searched, and why, to distinguish an ignored package from a missing
+//! one. It is collected on the same walk; the disk is not read again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,9 +1,9 @@
-//! Registries: which place and provider serve the packages below a prefix.
+//! Registries: which place and provider serve the packages below a prefix, and where a workspace leads these elsewhere
+//! than its user does.
 //!
-//! Data only. The index finds the provider of a registry without one, and sends requests.
-//!
-//! Also here: what a workspace leads elsewhere than its user does, or than ids do: what its user should know, and what the user's trust does
-//! not cover.
+//! [`ConfiguredRegistry`] is one registry. What a workspace leads elsewhere than its user or ids do, its user should
+//! know ([`RedirectedBase`]), and the user's trust in builds does not cover it ([`Untrusted`]). This is data only: the
+//! index finds the provider of a registry without one, and sends requests.
 
 use std::path::{Path, PathBuf};
 

@@ -1,14 +1,14 @@
-//! The root of a workspace: where it starts, the Git repository around it, and whether mu may read and write there.
+//! The root of a workspace: where it starts, the Git repository around it, whether mu may read and write there, and
+//! which programs mu runs.
 //!
 //! The search checks a few names in each folder on the way up; it lists nothing, reads nothing.
 //!
-//! Anyone may have made a checkout. Nothing below `.mu` is reached through a symbolic link, because the
-//! link's author would decide what is written, replaced and removed; and what mu reads there is a regular
-//! file, so that no pipe or device makes it wait. A folder of another user is a workspace only if the
-//! settings of this user say so: its owner decides which registries are contacted and what is used instead of
-//! what. Packs have their own check, at each folder in their path, when they are read or changed.
-//!
-//! Also here: which programs of this machine mu runs: none that the checkout around the current folder brings.
+//! Anyone may have made a checkout. Nothing below `.mu` is reached through a symbolic link, because the link's author
+//! would decide what is written, replaced and removed; and what mu reads there is a regular file, so that no pipe or
+//! device makes it wait. mu runs no program that the checkout around the current folder brings. A folder of another
+//! user is a workspace only if the settings of this user say so: its owner decides which registries are contacted and
+//! what is used instead of what. Packs have their own check, at each folder in their path, when they are read or
+//! changed.
 
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,8 @@
 //! The settings of a workspace, as the rest of mu sees them.
 //!
-//! Plain data with queries; `read.rs` fills it from the two files.
-//!
-//! Settings also state facts of the runtime, and what packages do not say of themselves.
-//!
-//! Also here: how new is too new: an age such as `3 days`, or a date.
-//!
-//! The caller gives the current time; this file has no clock.
+//! [`Settings`] is plain data with queries; `read.rs` fills it from the two files. Settings also state facts of the
+//! runtime, and what packages do not say of themselves. [`Cutoff`] says how new is too new: an age such as `3 days`, or
+//! a date. The caller gives the current time; this file has no clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,15 +1,13 @@
 //! The index cache: the answers of registries, one file for each, used without conversion.
 //!
-//! Opening it reads only what selection needs: the number of each version, and its dependencies as
-//! references. Finding a package in it is one table lookup, and whole lines stay on disk until they are
-//! needed. Changes are appended, so that a new package does not rewrite the rest; a file of mostly superseded
-//! records is rewritten. Everything here can be deleted at any time. This module does not know what the bytes
-//! of a line mean.
+//! [`Cache`] is one file. Opening it reads only what selection needs: the number of each version, and its dependencies
+//! as references. Finding a package in it is one table lookup, and whole lines stay on disk until they are needed.
+//! Changes are appended, so that a new package does not rewrite the rest; a file of mostly superseded records is
+//! rewritten. [`Caches`] are those of a run, each opened when it is first needed. Everything here can be deleted at any
+//! time. This module does not know what the bytes of a line mean.
 //!
-//! The format is mu's own. `redb` could replace `segments.rs`, and `postcard`, `rkyv` or `zerovec` what writes
-//! and reads records; how fast a cache would open with them was never measured.
-//!
-//! Also here: the caches of the registries of a run, each opened when it is first needed.
+//! The format is mu's own. `redb` could replace `segments.rs`, and `postcard`, `rkyv` or `zerovec` what writes and
+//! reads records; how fast a cache would open with them was never measured.
 
 mod layout;
 mod lines;

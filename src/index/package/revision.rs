@@ -1,6 +1,9 @@
-//! Resolves commits, tags, branches and digests of a package.
+//! What the place of a package really has: under the name of a commit, tag, branch or digest, and as a version that its
+//! listing only hints at.
 //!
-//! Also here: what a version really is, if it was chosen by a listing that is only a hint.
+//! A name is looked up in the listing first; the provider is asked about what is not there. If the listing of a version
+//! is only a hint, [`Package::confirm_release`] asks the place itself, and returns what the version is if selection
+//! used other data. Which version is chosen is not decided here.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,15 +1,14 @@
-//! Which provider serves a package, and where it really is.
+//! Which provider serves a package, where the package really is, and who may name that place.
 //!
-//! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit
-//! scheme (`git+https://`, `ssh://`, `oci://`, `s3://`), all other registries, an archive by its name (`x-1.2.tgz`),
-//! well-known Git hosts, then probing: for a hub at the base, then
-//! for a Git repository or an `index.yaml` in the folder.
+//! [`Routes`] finds it, in this order: a folder, the place of Git repositories in the registries of the settings, an
+//! explicit scheme (`git+https://`, `ssh://`, `oci://`, `s3://`), all other registries, an archive by its name
+//! (`x-1.2.tgz`), well-known Git hosts, then probing: for a hub at the base, then for a Git repository or an
+//! `index.yaml` in the folder.
 //!
-//! Also here: who may name which place: what keeps content of the network away from this machine.
-//!
-//! A reference of the workspace or the user leads anywhere, and so do the settings. A dependency of a package that was fetched leads no
-//! nearer to this machine than the place of that package. What it names is checked here before it becomes the place of a package,
-//! and a place near to this machine that nobody has named so is not asked.
+//! A reference of the workspace or the user leads anywhere, and so do the settings. Content of the network is kept away
+//! from this machine: a dependency of a package that was fetched leads no nearer to it than the place of that package.
+//! What it names is checked here before it becomes the place of a package, and a place near to this machine that nobody
+//! has named so is not asked. Versions are not requested here.
 
 mod base;
 mod registry;

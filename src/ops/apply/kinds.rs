@@ -1,10 +1,13 @@
-//! What manifests of other ecosystems require: packages of their own kind, with what their tools need to know of each. What a
-//! package is, is known once its version was chosen, and nothing was written by then.
+//! What the tools of other ecosystems need of a change that mu makes: the right kind of package in their manifests, and
+//! no files of mu in charts.
 //!
-//! Also here: the `.helmignore` of a chart that is the root of a workspace.
+//! Manifests of other ecosystems require packages of their own kind, with what their tools need to know of each:
+//! [`check_kinds`] and [`describe`]. What a package is, is known once its version was chosen, and nothing was written
+//! by then.
 //!
-//! `helm package` and `helm install` take everything along that lies in a chart's folder and is not named there, so mu names its
-//! own files. Lines that are there stay.
+//! [`missing`] and [`add`] are about the `.helmignore` of a chart that is the root of a workspace. `helm package` and
+//! `helm install` take everything along that lies in a chart's folder and is not named there, so mu names its own
+//! files. Lines that are there stay.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

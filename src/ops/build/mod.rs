@@ -1,9 +1,10 @@
-//! `build`: runs the builds of packages that are trusted, each once for its content. Nothing else in mu runs code of a package.
+//! `build`: runs the builds of packages that are trusted, each once for its content. Nothing else in mu runs code of a
+//! package.
 //!
-//! A build gets a copy of its package in which it may do everything, and nearly nothing elsewhere (`confine`). Its outputs, together with
-//! the package, are a tree of the store, which is installed instead of the package alone.
-//!
-//! Also here: what a build depends on, as one key: the same key gives the same result, so it is not built again.
+//! A build gets a copy of its package in which it may do everything, and nearly nothing elsewhere (`confine`). Its
+//! outputs, together with the package, are a tree of the store, which is installed instead of the package alone. What a
+//! build depends on becomes one key: the same key gives the same result, so it is not built again. Whether the user has
+//! agreed is decided in `consent.rs`.
 
 #[allow(clippy::disallowed_methods, reason = "starts what a package brings, which is confined")]
 pub(crate) mod confine;

@@ -1,10 +1,9 @@
 //! `edit`: makes a package that the workspace uses editable, as a clone of its repository, and ends that again.
 //!
-//! [`begin`] clones and places, [`end_edits`] ends an edit if nothing would be lost, [`restore`] takes one out of the trash. No
-//! committed file changes: what is edited is in `.mu/edits.json` and in Git's own file of patterns. Installing what is used
-//! then is the caller's part.
-//!
-//! Also here: where the repository of a package is.
+//! [`begin`] clones and places, [`end_edits`] ends an edit if nothing would be lost, [`restore`] takes one out of the
+//! trash, and [`list`] shows all of them. `Origin` says where the repository of a package is. No committed file
+//! changes: what is edited is in `.mu/edits.json` and in Git's own file of patterns. Installing what is used then is
+//! the caller's part.
 
 mod begin;
 mod done;

@@ -1,18 +1,14 @@
-//! Packages of the workspace that are not where references to them point, or that are found under another
-//! name than their own: what to say about them, and the way out.
+//! Packages on this machine that are not used as somebody may expect: what to say about them, and the way out.
 //!
-//! Packages are found by their path, so that a folder can take the place of any package. If that gives an
-//! unexpected result, the user learns why.
+//! Packages of the workspace are found by their path, so that a folder can take the place of any package. If one is not
+//! where references to it point, or is found under another name than its own, the user learns why.
 //!
-//! Packages of one workspace may also conflict with each other. A workspace may contain two packages that nobody can use together, such as two implementations of one
-//! thing: this is reported. If one of its packages depends on both, nobody can install that one: this is
-//! refused.
+//! mu chooses from the versions that registries have, so that every machine gets the same. Packs of this machine count
+//! only if no registry has a package. If a package at one of the eight places of the search path is not used from
+//! there, the user reads why.
 //!
-//! Also here: packages at places of the search path that are not used from there: messages about them.
-//!
-//! mu chooses from the versions that registries have, so that every machine gets the same. Packs of this
-//! machine count only if no registry has a package. If a package at one of the eight places is not used, the
-//! user reads why.
+//! Packages of one workspace may conflict with each other, such as two implementations of one thing: this is reported.
+//! If one of its packages depends on both, nobody can install that one: [`check`] refuses this.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

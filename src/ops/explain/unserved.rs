@@ -1,7 +1,8 @@
-//! What was probably meant: a protocol or provider that nothing serves, with the line of the settings; a version, tag or branch that a
-//! repository does not have, with what it has instead.
+//! What was probably meant, where somebody has named something that is not there.
 //!
-//! Also here: what still requires a package, and the error about one that nothing requires.
+//! It may be a protocol or provider that nothing serves: the answer has the line of the settings. It may be a version,
+//! tag or branch that a repository does not have: the answer has what it has instead. Or it is a package that nothing
+//! requires: the answer has which packages still need it, or what is required here. Nothing is corrected, only said.
 
 use std::path::PathBuf;
 

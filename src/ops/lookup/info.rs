@@ -1,10 +1,8 @@
-//! `info`: what a newcomer wants to know about a package, from its registry and its newest version.
+//! `info` and `versions`: what a newcomer wants to know about one package, from its registry.
 //!
-//! Fetches no package: for a package of a hub, only the index is read.
-//!
-//! `info --readme`: the readme of a package, which must be fetched for it.
-//!
-//! Also here: `versions`: the versions of one package in ascending order, with what is known about each.
+//! `info` shows the package with its newest version. It fetches no package: for a package of a hub, only the index is
+//! read. `info --readme` shows the readme of a package, which must be fetched for it. `versions` shows the versions in
+//! ascending order, with what is known about each. Nothing is installed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

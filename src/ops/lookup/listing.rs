@@ -1,8 +1,7 @@
-//! The versions of a package that a question is about, and what is known about each.
+//! The versions of a package that a question is about, what is known about each, and whether it can be used here.
 //!
-//! Also here: what can be used here: which versions this mu and runtime could install, and why not others.
-//!
-//! Selection makes the final decision; this predicts it for versions that nobody has chosen yet.
+//! [`Listing`] reads and describes them. [`Here`] says which versions this mu and runtime could install, and why not
+//! others. Selection makes the final decision; this predicts it for versions that nobody has chosen yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

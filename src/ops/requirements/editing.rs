@@ -1,12 +1,12 @@
-//! Edits of manifests that are written only after everything else has succeeded; and the entries on packages in them: how commands write,
-//! narrow and remove these, by the name that a manifest has for a package, or under an alias of its own.
+//! Edits of the entries on packages in manifests, which are written only after everything else has succeeded.
 //!
-//! A command calls these functions for its references. So does who tries on the text of the files what a command would do.
+//! `Editing` collects them in memory. It writes, narrows and removes entries, by the name that a manifest has for a
+//! package, or under an alias of its own. A command calls these functions for its references. So does who tries on the
+//! text of the files what a command would do.
 //!
-//! Also here: pins in manifests: what they pin to, and the comment after a pin that keeps what was written before.
-//!
-//! A version that a manifest states in a Git repository, at a commit without a tag, is no release: no requirement on a version
-//! leads there again, so nothing is written that names it.
+//! Pins are such entries: here is what they pin to, and the comment after a pin that keeps what was written before. A
+//! version that a manifest states in a Git repository, at a commit without a tag, is no release: no requirement on a
+//! version leads there again, so nothing is written that names it.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
 //! What the workspace requires, by its manifests and by `mu get REF`, in the form that selection and the lock need.
 //!
-//! Also here: the locked packages that only `devDependencies` need. `mu get --no-dev` installs only the others; the lock has
-//! all of them.
+//! [`Requirements`] has all of it, each as an [`Asked`], and compares it with a lock. It also tells which locked
+//! packages only `devDependencies` need: `mu get --no-dev` installs only the others; the lock has all of them. No
+//! version is chosen here.
 
 pub mod editing;
 pub(crate) mod names;

@@ -1,6 +1,8 @@
-//! Requirers that are not packages of the lock, and their names in locks and messages.
+//! Requirers that are not packages of the lock, and how locks and messages write them and what they require.
 //!
-//! Also here: how a lock's `extra` writes the references of `mu get`: a reference, and its conditions on versions.
+//! [`Requester`] is such a requirer, with its name. [`print_extra`] and [`parse_extra`] write and read the references
+//! of `mu get` in a lock's `extra`: a reference, and its conditions on versions. What is required is collected
+//! elsewhere.
 
 use std::fmt;
 

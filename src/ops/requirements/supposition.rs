@@ -1,8 +1,9 @@
-//! The what-if question: what would be chosen with other requirements.
+//! Changes that are only supposed, to see what would follow: nothing here writes a file.
 //!
-//! Also here: what one command of a way out would change: it is tried on the text of the files, in memory, before anybody is told to paste it.
-//!
-//! The functions of the command itself make the change, so what it refuses is refused here, and what it overlooks is overlooked.
+//! [`WhatIf`] is the what-if question: what would be chosen with other requirements. `CommandChange` is what one
+//! command of a way out would change: it is tried on the text of the files, in memory, before anybody is told to paste
+//! it. The functions of the command itself make the change, so what it refuses is refused here, and what it overlooks
+//! is overlooked.
 
 use std::collections::BTreeMap;
 

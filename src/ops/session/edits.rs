@@ -1,11 +1,12 @@
-//! Packages that only this machine uses instead of locked ones: those that mu has made editable, and those in folders
-//! that Git ignores.
+//! How a session looks at its workspace: with or without the packages that only this machine uses instead of locked
+//! ones, and with the manifests that a command would change.
 //!
-//! There are two views of such a workspace. For the team there are no edits: this view chooses what Mu.lock and the manifests
-//! say. The other view is what this machine uses; its lock is `.mu/edits.lock`. Git is asked only if a package of the
-//! workspace shadows a locked one, or needs something and is new.
+//! These are packages that mu has made editable, and those in folders that Git ignores. There are two views of such a
+//! workspace, [`View`]. For the team there are no edits: this view chooses what Mu.lock and the manifests say. The
+//! other view is what this machine uses; its lock is `.mu/edits.lock`. Git is asked only if a package of the workspace
+//! shadows a locked one, or needs something and is new.
 //!
-//! Also here: how a session looks at manifests: through one of these views, and with those that a command would change. The session keeps its own as they were read.
+//! [`ChangedManifests`] are as a command would leave them. The session keeps its own as they were read.
 
 #![cfg_attr(
     not(feature = "git"),

@@ -1,8 +1,8 @@
-//! The packs of this machine as releases to choose from: installed packages, if no registry can be reached;
-//! packs of the user and the runtime, if no registry has a package; and packs that somebody has put into the
-//! workspace.
+//! The packs of this machine: as releases to choose from, and as what a lock needs.
 //!
-//! Also here: the packs that a lock needs, where they are, and the search path that includes them.
+//! They are releases in three cases: installed packages, if no registry can be reached; packs of the user and the
+//! runtime, if no registry has a package; and packs that somebody has put into the workspace. For a lock, there are the
+//! packs that it needs, where they are, and the search path that includes them. Nothing is installed here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};

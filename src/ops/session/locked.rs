@@ -1,7 +1,8 @@
-//! Which locked package a reference of the command line means, and how its version is shown.
+//! The lock of a session, and which of its packages a reference of the command line means.
 //!
-//! Also here: the lock of a session: read once, with the current versions of the workspace's own packages from their
-//! manifests.
+//! The lock is read once, with the current versions of the workspace's own packages from their manifests.
+//! [`find_locked`] finds the package that a reference means in it, and [`version_of`] is how its version is shown. What
+//! is to be locked is not decided here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,9 +1,9 @@
-//! Packages as a command line names them, and which commands do something with a version there.
+//! What a command line names: packages, with or without a version, and the manifest that a command edits.
 //!
-//! Whoever wants the package of an argument has to say what becomes of a version after it: [`PackageName::without_version`] refuses one,
-//! with the command that takes it, and [`PackageName::with_version`] hands it over. So no command drops one in silence.
-//!
-//! Also here: which manifest a command edits.
+//! Whoever wants the package of an argument has to say what becomes of a version after it:
+//! [`PackageName::without_version`] refuses one, with the command that takes it, and [`PackageName::with_version`]
+//! hands it over. So no command drops one in silence. The manifest is that of the package with the given name, id or
+//! folder, or of the one around the current folder. Nothing is looked up in the lock or a registry.
 
 use std::path::Path;
 

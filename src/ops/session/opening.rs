@@ -1,13 +1,14 @@
-//! Opening a session: the workspace around the current folder or the global packs, for reading, or as the only process that
-//! changes them.
+//! Opening a session: the workspace around the current folder or the global packs, for reading, or as the only process
+//! that changes them.
 //!
-//! What that needs first is here, too. The short names of chart repositories (`repository: "@stable"`) in the workspace's own manifests are
-//! as the user gave them to Helm, or else as Mu.lock has the chart, so that a machine without Helm's settings installs what is locked. Of
-//! packages that a sparse checkout leaves out, Git has the manifests; they count as unchanged, so that Mu.lock keeps what they need.
+//! What that needs first is here, too. The short names of chart repositories (`repository: "@stable"`) in the
+//! workspace's own manifests are as the user gave them to Helm, or else as Mu.lock has the chart, so that a machine
+//! without Helm's settings installs what is locked. Of packages that a sparse checkout leaves out, Git has the
+//! manifests; they count as unchanged, so that Mu.lock keeps what they need.
 //!
-//! Also here: what tells the user which bases a workspace leads elsewhere than the user does: once for each checkout, and again if it changes.
-//!
-//! It is no question: a workspace may do it. But ids then mean something else than elsewhere, which should not go unseen.
+//! The user is told which bases a workspace leads elsewhere than the user does: once for each checkout, and again if it
+//! changes. It is no question: a workspace may do it. But ids then mean something else than elsewhere, which should not
+//! go unseen.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;

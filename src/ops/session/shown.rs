@@ -1,12 +1,14 @@
-//! How packages are called in text for people: without the default base, and a folder by its path.
+//! How answers and messages write what mu keeps in another form: names of packages, and small texts and values.
 //!
-//! Answers and messages contain whole ids, which files and `--json` keep. The base is removed when they are
-//! printed, so that a package always has the same name. It stays if the rest would mean something else:
-//! before a name of one segment, which would mean a package's own namespace first, before a name that looks
-//! as if it began with a host, and in URLs, folders and prefixes. The id of a folder is its absolute path on this machine; it is
-//! shown as the path from the workspace, as Mu.lock has it and as a person writes it.
+//! [`PackageNaming`] has the names for people: without the default base, and a folder by its path. Answers and messages
+//! contain whole ids, which files and `--json` keep. The base is removed when they are printed, so that a package
+//! always has the same name. It stays if the rest would mean something else: before a name of one segment, which would
+//! mean a package's own namespace first, before a name that looks as if it began with a host, and in URLs, folders and
+//! prefixes. The id of a folder is its absolute path on this machine; it is shown as the path from the workspace, as
+//! Mu.lock has it and as a person writes it.
 //!
-//! Also here: small texts for people, and the form of values in JSON answers where it differs from serde's.
+//! For people there are also counts and lists. For programs, there is the form of values in JSON answers where it
+//! differs from serde's. Nothing is printed here.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

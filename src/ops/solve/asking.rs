@@ -1,11 +1,11 @@
-//! Asking selection a question, and asking it again when what was not known before turns up: packages of the workspace, newer
-//! answers of registries, packs that are installed. And asking it whether the commands of a way out lead out, before they are printed.
+//! Asking selection a question, and asking it again when what was not known before turns up: packages of the workspace,
+//! newer answers of registries, packs that are installed.
 //!
-//! Selection has found that other requirements would fit together. A command edits the text of a file, and what is then read there may be
-//! something else: a manifest may list a package twice, and its format may not be able to say what was asked for. So the edits are
-//! made in memory, and what they leave is selected for, unless it is exactly what selection had found.
-//!
-//! Also here: what prevents newer versions of a locked package, according to selection.
+//! It is also asked what prevents newer versions of a locked package (`obstacle`), and whether the commands of a way
+//! out lead out, before they are printed. Selection has found that other requirements would fit together. A command
+//! edits the text of a file, and what is then read there may be something else: a manifest may list a package twice,
+//! and its format may not be able to say what was asked for. So the edits are made in memory, and what they leave is
+//! selected for, unless it is exactly what selection had found. No lock is made here.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,12 @@
-//! Packages that are one, or could be taken for one: two copies, such as an original and its mirrored copy, and ids that differ only
-//! in case. mu warns about them, because nothing else would show it.
+//! Packages that are one, could be taken for one, or take the place of one another.
 //!
-//! And what is told of a chosen package that is known by another name elsewhere.
+//! Two copies, such as an original and its mirrored copy, and ids that differ only in case: mu warns about them,
+//! because nothing else would show it. It also says so if a chosen package is known by another name elsewhere, or has
+//! moved.
 //!
-//! Also here: whether a package may replace another one: its own manifest is not enough.
-//!
-//! The owner of the old package has agreed if the new one is in the same namespace, or if the old index says
-//! that it has moved; the user agrees by a setting, by an earlier `Mu.lock`, or by an answer now. Packages of
-//! the workspace need no consent.
+//! Whether a package may replace another one: its own manifest is not enough. The owner of the old package has agreed
+//! if the new one is in the same namespace, or if the old index says that it has moved; the user agrees by a setting,
+//! by an earlier `Mu.lock`, or by an answer now. Packages of the workspace need no consent. [`check`] refuses the rest.
 
 use std::collections::BTreeSet;
 

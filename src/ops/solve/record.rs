@@ -1,6 +1,7 @@
 //! Turns a selection into a lock: old entries for what did not move, new ones for what did.
 //!
-//! Also here: the result of resolving: a lock, and what is known about its new entries.
+//! [`Resolved`] is the result of resolving: a lock, and what is known about its new entries. Nothing is chosen or
+//! written to disk here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,9 +1,8 @@
 //! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
 //!
-//! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor
-//! --for TOOL` writes files for another tool instead; `helm/`, `kcl.rs` and `cluster.rs` do that.
-//!
-//! Also here: what these have in common: what is locked for a dependency, its tag, and files that mu wrote.
+//! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor --for TOOL`
+//! writes files for another tool instead; `helm/`, `kcl.rs` and `cluster.rs` do that. What these have in common is
+//! here: what is locked for a dependency, its tag, and files that mu wrote.
 
 pub mod cluster;
 mod helm;

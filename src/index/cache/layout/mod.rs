@@ -1,11 +1,9 @@
-//! How a record is written, so that a package's versions and their needs are read without parsing their
-//! lines.
+//! How a record is written, so that a package's versions and their needs are read without parsing their lines.
 //!
-//! The near part has the texts, each once; then the table of what is known of each version; then the lines of
-//! versions with details, which every reader needs. The far part has all other lines.
-//!
-//! Also here: numbers and texts as they are written: seven bits a byte, the lowest first; a text is given by its length
-//! and its start among the texts.
+//! The near part has the texts, each once; then the table of what is known of each version (`table.rs`); then the lines
+//! of versions with details, which every reader needs. The far part has all other lines. [`BytesWriter`] and
+//! [`BytesReader`] know how numbers and texts are written: a number has seven bits a byte, the lowest first; a text is
+//! given by its length and its start among the texts. Where a record is in the file is not known here.
 
 mod table;
 

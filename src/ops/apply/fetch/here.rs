@@ -1,7 +1,8 @@
-//! Locked packages that come from packs on this machine: those that no registry has, and those that somebody
-//! has put into the workspace.
+//! Content of locked packages that is already on this machine: packs that no registry has, packs that somebody has put
+//! into the workspace, and packs that may have the content that a lock names.
 //!
-//! Also here: packs that are already on this machine and may have the content that a lock names.
+//! A package that somebody has put into the workspace must match the lock: [`check_placed`]. [`LocalPacks`] copies a
+//! pack into the store, if it has exactly the wanted content. Nothing here asks a registry.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};

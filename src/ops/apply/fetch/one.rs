@@ -1,9 +1,9 @@
-//! One package on its way into the store: a locked one, or one that no lock names.
+//! One package on its way into the store, a locked one or one that no lock names, and the errors about content that is
+//! not what was expected, or that did not arrive.
 //!
-//! An archive whose content no listing has the digest of may have been unpacked on this machine before. And how many threads fetch
-//! packages: few if the processors are the limit, many if the network is. The caller defines the work and shares it out.
-//!
-//! Also here: the errors about content that is not what was expected, or that did not arrive.
+//! An archive whose content no listing has the digest of may have been unpacked on this machine before: then it is not
+//! fetched. [`work_at_once`] sets how many threads fetch packages: few if the processors are the limit, many if the
+//! network is. The caller defines the work and shares it out. `route.rs` says where a package comes from.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,10 +1,9 @@
 //! Where a locked package comes from: wherever the settings lead its id now.
 //!
-//! The lock says what a package is, by version and digest; the settings say where it is. The source in the
-//! lock counts only if the settings lead to the same place: then it saves requests for what was looked up
-//! before.
-//!
-//! Also here: the archive of a locked package in the form of its own ecosystem, for `mu vendor --for` and mirrors, and what is beside it.
+//! The lock says what a package is, by version and digest; the settings say where it is. The source in the lock counts
+//! only if the settings lead to the same place: then it saves requests for what was looked up before. [`LockedRoute`]
+//! is the result. For `mu vendor --for` and mirrors, there is also the archive of a locked package in the form of its
+//! own ecosystem, and what is beside it. Nothing here puts a package into the store.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};

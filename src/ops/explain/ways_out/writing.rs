@@ -1,7 +1,8 @@
-//! The commands that write what a root should require instead: into the entry of the manifest that says what it requires now, or
-//! into each, if several do.
+//! The commands that write what a root should require instead, as lines that a user can paste.
 //!
-//! Also here: command lines that a user can paste.
+//! A command writes into the entry of the manifest that says what it requires now, or into each, if several do.
+//! [`Command`] is one of them: its text, with the flags of the failed command, and what it would change in a file.
+//! Nothing is written here.
 
 use std::path::Path;
 

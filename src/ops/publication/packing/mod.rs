@@ -1,11 +1,9 @@
 //! Creates the archive of a package, with the same bytes from the same files on every machine.
 //!
-//! [`contents`](crate::contents) chooses the files, `archive.rs` writes and reads back.
-//!
-//! This file also warns of what is packed, or not, and was probably not intended; and it recognizes files that contain secrets by their
-//! names, because a publication can never be undone. Contents are not read. If a name only looks like a secret, its author needs `--force`.
-//!
-//! Also here: the part of `Mu.lock` about one package, which has the exact versions that it was built with.
+//! [`contents`](crate::contents) chooses the files, `archive.rs` writes and reads back. The archive also has the part
+//! of `Mu.lock` about its package, with the exact versions that it was built with. This file warns of what is packed,
+//! or not, and was probably not intended. It refuses files that contain secrets, by their names, because a publication
+//! can never be undone. Contents are not read. If a name only looks like a secret, its author needs `--force`.
 
 mod archive;
 
