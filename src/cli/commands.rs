@@ -14,9 +14,10 @@ use crate::cli::edit;
 use crate::cli::pack;
 #[cfg(feature = "exec")]
 use crate::cli::plugin;
+use crate::cli::schema::Shape;
 use crate::cli::{
-    change, complete, config, diff, get, graph, info, login, machine, manifest, schema,
-    search, status, update, vendor,
+    change, complete, config, diff, get, graph, info, login, machine, manifest, schema, search,
+    status, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish};
@@ -36,7 +37,6 @@ use crate::ops::vendor::kcl::VendoredModules;
 use crate::ops::verify::{Listed, Member};
 use crate::ops::why::Why;
 use crate::ops::{cache as stored, verify};
-use crate::cli::schema::Shape;
 use crate::report::{Document, Failure};
 
 /// `Variant(Arguments) "name" in Group`, the Cargo feature that has it, whether it `asks` what registries have now, so that no answer
