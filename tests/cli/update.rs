@@ -109,6 +109,27 @@ fn a_package_does_not_move_to_a_version_beside_all_that_is_required() {
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 2.0.0"]);
 }
 
+/// An open requirement that a locked major meets is not moved to the one that joins it: not in this run, and not in the next.
+#[test]
+fn a_requirement_stays_with_its_major_when_another_one_joins() {
+    let sandbox = Sandbox::new();
+    sandbox.offer("aws/app 1.0.0: aws/ec2#>=1.0\naws/ec2 1.0.0:");
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    sandbox.write("Mu.yaml", "name: acme/web\ndependencies: [aws/app]\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox.offer("aws/ec2 2.0.0:");
+    sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [\"aws/ec2#^2\"]\n");
+    sandbox.mu(&["get", "--refresh"]).ok();
+    let both = ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.0.0", "hub.mu.com/aws/ec2 2.0.0"];
+    assert_eq!(sandbox.locked(), both);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["get"]).ok().says(&["up to date"]);
+    assert_eq!(sandbox.locked(), both);
+    // `mu update` moves it.
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 2.0.0"]);
+}
+
 #[test]
 fn what_is_not_installed_cannot_move() {
     let run = sandbox().mu(&["update", "aws/ec3"]).fails();

@@ -92,6 +92,8 @@ pub struct CandidateOfLock {
     pub reference: Option<String>,
     /// The packages it depends on.
     pub dependencies: Vec<PackageId>,
+    /// What it is required as; only needed where the lock has several majors of the package, to know which of them met what.
+    pub requested: Vec<Requirement>,
 }
 
 /// The installed version of a package.

@@ -211,7 +211,7 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         NodeKind::Versions(MajorLine { place, .. }) => world.package(*place).kept(set),
         NodeKind::MajorChoice(place, versions) => {
             let package = world.package(*place);
-            let major = package.major(package.kept(versions)?);
+            let major = package.major(package.kept_major(versions)?);
             // The candidates of this node are indices into the ascending majors of its set, so a major is looked up
             // there.
             let majors = package.majors(versions);

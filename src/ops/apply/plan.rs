@@ -145,6 +145,11 @@ impl Plan {
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
         self.tidy(session, to)?;
+        // What the clearing took away may have to be said after all, beside what `mu get` was given. The next run says it; this
+        // one has to leave the same.
+        if matches!(to, Move::Clear) {
+            self.tidy(session, Move::Tidy)?;
+        }
         self.conclude(session, Update::Nothing, dry_run)
     }
 

@@ -468,6 +468,7 @@ pub fn request(
                 .iter()
                 .map(|id| previous.used_for(id).clone())
                 .collect(),
+            requested: requested_of_major(previous, package),
         })
         .collect();
     let exclude = requirements.exclude.iter();
@@ -509,4 +510,13 @@ pub fn request(
             base: defaults.base.clone(),
         },
     }
+}
+
+/// What a package of the lock is required as, where the lock has it more than once.
+fn requested_of_major(lock: &Lockfile, package: &LockedPackage) -> Vec<IndexRequirement> {
+    if lock.find(&package.id).nth(1).is_none() {
+        return Vec::new();
+    }
+    let requested = package.requested.iter().filter(|requested| requested.capability().is_none());
+    requested.filter_map(|one| IndexRequirement::parse(package.id.clone(), &one.spec)).collect()
 }

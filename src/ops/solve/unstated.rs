@@ -66,6 +66,7 @@ impl Adopted {
             commit: None,
             reference: None,
             dependencies: Vec::new(),
+            requested: Vec::new(),
         })
     }
 

@@ -83,6 +83,8 @@ struct LockedCandidate {
     position: Position,
     /// The name that it was locked for: a tag or a branch; `None` for a version, a commit or the tip.
     reference: Option<String>,
+    /// What it was required as, where the lock has several majors.
+    requested: Vec<Requirement>,
 }
 
 impl Candidates {
@@ -162,8 +164,8 @@ impl Candidates {
             },
         };
         if let Some(position) = position {
-            let reference = locked.reference.clone();
-            self.locked.push(LockedCandidate { position, reference });
+            let (reference, requested) = (locked.reference.clone(), locked.requested.clone());
+            self.locked.push(LockedCandidate { position, reference, requested });
         }
         Ok(())
     }
@@ -382,6 +384,18 @@ impl Candidates {
     pub(super) fn kept(&self, set: &PositionSet) -> Option<Position> {
         let within = self.locked.iter().map(|locked| locked.position);
         within.filter(|&position| set.holds(position)).max()
+    }
+
+    /// The locked candidate that met a requirement for which these `versions` are accepted; if the lock does not say which of several
+    /// majors that was, the highest that fits. So a requirement stays with its major when another one joins it.
+    pub(super) fn kept_major(&self, versions: &PositionSet) -> Option<Position> {
+        let is_met = |locked: &&LockedCandidate| {
+            let mut requested = locked.requested.iter();
+            versions.holds(locked.position)
+                && requested.any(|requirement| self.sets.get(requirement) == Some(versions))
+        };
+        let met = self.locked.iter().filter(is_met).map(|locked| locked.position).max();
+        met.or_else(|| self.kept(versions))
     }
 
     /// Whether the lock has a candidate that `requirement`, which was examined before, accepts.

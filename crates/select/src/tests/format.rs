@@ -329,6 +329,7 @@ impl Lock {
             commit: self.commit.clone(),
             reference: self.reference.clone(),
             dependencies: self.dependencies.iter().map(|name| id(name)).collect(),
+            requested: Vec::new(),
         }
     }
 }

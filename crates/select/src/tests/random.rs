@@ -106,6 +106,7 @@ impl Case {
                 commit: None,
                 reference: None,
                 dependencies: Vec::new(),
+                requested: Vec::new(),
             })
         });
         locked.collect()
