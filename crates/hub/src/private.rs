@@ -77,8 +77,6 @@ fn restrict(folder: &Path, path: &Path, most: u32) {
 #[cfg(not(unix))]
 fn restrict(_: &Path, _: &Path, _: u32) {}
 
-#[cfg(unix)]
-
 /// The folders of one hub's archives.
 #[derive(Debug)]
 pub struct Staging {
@@ -111,6 +109,7 @@ impl Staging {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
