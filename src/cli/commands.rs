@@ -330,3 +330,20 @@ fn answer_shape<A: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     schema.insert("description".to_owned(), description.unwrap_or_default());
     schema
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Help shows commands by these names, and leaves out a command of another one.
+    #[test]
+    fn every_row_has_the_name_of_its_command() {
+        let program = Cli::command();
+        let names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+        let rows: Vec<&str> = GROUPED.iter().map(|(_, name)| *name).collect();
+        assert_eq!(rows, names);
+    }
+}
