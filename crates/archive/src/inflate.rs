@@ -1,4 +1,4 @@
-//! Decompresses archives in memory as a whole. `mod.rs` decompresses larger ones piece by piece.
+//! Decompresses archives in memory as a whole. `unpack.rs` decompresses larger ones piece by piece.
 //!
 //! libdeflate is by far the fastest, but does not say where a gzip member ended, and data after a member is
 //! refused here. So its result counts only if the archive itself proves where the member ends; otherwise zlib

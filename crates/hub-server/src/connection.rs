@@ -15,6 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use mu_hub::HubError;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -26,7 +27,6 @@ use tokio_rustls::TlsAcceptor;
 use super::limits::{Crowd, Patient};
 use super::routes;
 use super::server::Server;
-use mu_hub::HubError;
 
 /// How many connections are open at the same time. More of them wait to be accepted.
 const CONNECTIONS: usize = 4_096;

@@ -11,14 +11,14 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use mu_hub::HubError;
+use mu_hub::files::Files;
+use mu_hub::tokens::{Token, Tokens};
 use mu_provider::threads::lock;
 
 use super::problem::Problem;
 use super::reading::Asker;
 use super::server::Server;
-use mu_hub::HubError;
-use mu_hub::files::Files;
-use mu_hub::tokens::{Token, Tokens};
 
 /// How long a bucket is not asked again whether the hub's tokens have changed: a revoked token can read for so long. In a folder,
 /// looking costs nothing, so each request does.

@@ -15,6 +15,11 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, helm};
+use mu_hub::archive::{self, Unpacked};
+use mu_hub::lines::PublishedLine;
+use mu_hub::tokens::{Can, Token, Tokens};
+use mu_hub::writer::{Change, Published, Tags, Writer};
+use mu_hub::{HubError, names};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
 use mu_provider::Commit;
@@ -29,11 +34,6 @@ use super::readers::known;
 use super::reading::{Asker, decoded, e_tags, json, too_many};
 use super::server::{Server, count};
 use super::uploads::{Room, patience};
-use mu_hub::archive::{self, Unpacked};
-use mu_hub::lines::PublishedLine;
-use mu_hub::tokens::{Can, Token, Tokens};
-use mu_hub::writer::{Change, Published, Tags, Writer};
-use mu_hub::{HubError, names};
 
 /// The longest index line that comes with an archive, in bytes.
 const LONGEST_LINE: usize = 1 << 20;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use mu_provider::publishable;
+use mu_provider::threads::lock;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -19,7 +20,6 @@ use crate::lines::Lines;
 use crate::log;
 use crate::names;
 use crate::root::{DerivedFileProgress, Root};
-use mu_provider::threads::lock;
 
 /// How many bytes of the catalog may be rewritten for each change.
 ///

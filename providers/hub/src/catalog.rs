@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer, Validator, file_path};
 use mu_provider::catalog::{Hits, Query, SearchAnswer, capabilities};
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, SafeUrl};
@@ -16,8 +18,6 @@ use sha2::{Digest as _, Sha256};
 use crate::HubProvider;
 use crate::root::Root;
 use crate::wire::ProvidersFile;
-use mu_archive::below;
-use mu_archive::document::{Asking, DocumentAnswer, Validator, file_path};
 
 /// The name of a catalog below a hub's root.
 pub const CATALOG: &str = "catalog.jsonl";

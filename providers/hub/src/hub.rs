@@ -13,17 +13,17 @@ use std::ops::{Deref, RangeInclusive};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer};
+use mu_provider::http::{AskedServer, Request};
+use mu_provider::threads::lock;
 use mu_provider::{Account, ErrorKind, Location, Progress, ProviderError, SafeUrl};
+use serde::Deserialize;
 
 use crate::HubProvider;
 use crate::root::Root;
 use crate::snapshot::{self, SnapshotLines};
 use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, closure_path};
-use mu_archive::below;
-use mu_archive::document::{Asking, DocumentAnswer};
-use mu_provider::http::{AskedServer, Request};
-use mu_provider::threads::lock;
-use serde::Deserialize;
 
 /// A hub: its root, and what was learned about it in this run.
 #[derive(Debug)]

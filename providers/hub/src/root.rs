@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use mu_archive::below;
+use mu_archive::document::{Asking, Document, DocumentAnswer, Validator};
 use mu_provider::http::because_of_web_page;
 use mu_provider::{ErrorKind, FileDigest, ProviderError, Release, SafeUrl, fs};
+use sha2::{Digest as _, Sha256};
 
 use crate::index::not_json;
 use crate::wire::{self, HUB_VERSION, HubFile};
-use mu_archive::document::{Asking, Document, DocumentAnswer, Validator};
-use sha2::{Digest as _, Sha256};
 
 /// The longest `hub.json`, in bytes.
 pub(crate) const LONGEST_HUB_FILE: u64 = 1 << 20;

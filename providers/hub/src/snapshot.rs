@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer};
 use mu_provider::{ArchiveDigest, Digest, ErrorKind, FileDigest};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::root::Root;
 use crate::wire::{SNAPSHOT_ROW, SnapshotHead, digests_path};
-use mu_archive::below;
-use mu_archive::document::{Asking, DocumentAnswer};
 
 /// How many bytes both files may have together, inflated.
 const MOST_BYTES: u64 = 256 << 20;

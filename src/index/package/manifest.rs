@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mu_formats::{Reading, helm};
+use mu_provider::threads::lock;
 use mu_provider::{
     Dependency, DetailedDependency, ErrorKind, Location, ManifestFile, PlaceKind, Progress, Release,
 };
@@ -18,7 +19,6 @@ use crate::manifest::{Manifest, Outline};
 use crate::reference::{PackageId, Version};
 use crate::select::Candidate;
 use crate::select::releases::{ChosenFacts, Details};
-use mu_provider::threads::lock;
 
 /// The data of a release's manifest that selection needs.
 #[derive(Debug, Default)]

@@ -3,6 +3,8 @@
 //! The client of `mu-provider` handles tokens, redirects and plain http, so the rules for reading apply to
 //! writing too.
 
+use std::sync::Arc;
+
 use mu_formats::helm;
 use mu_hub::Published;
 use mu_provider::http::{AskedServer, Http, Method, Request, Response, check_lead};
@@ -14,8 +16,6 @@ use serde_json::{Value, json};
 use crate::ops::publication::lines::{IndexLine, Mark, existing_line};
 use crate::ops::publication::target::Upload;
 use crate::ops::{Code, CommandError, Session};
-
-use std::sync::Arc;
 
 /// The longest answer that is read, in bytes.
 const LONGEST_ANSWER: u64 = 1 << 20;

@@ -3,6 +3,10 @@
 //!
 //! On each machine, mu itself decides whether one package may replace another. The page only shows the hub's data.
 
+use mu_hub::files::Files;
+use mu_hub::lines::PublishedLine;
+use mu_hub::names;
+use mu_hub::root::Root;
 use mu_provider::{Dependency, Maintainer, Release};
 use mu_provider_hub::wire::{ProvidersFile, providers_path};
 use serde_json::Value;
@@ -12,10 +16,6 @@ use super::frame::{Frame, PageRequest};
 use super::relations::{Known, Target, are_neighbours};
 use super::words::{Moment, size};
 use crate::problem::Problem;
-use mu_hub::files::Files;
-use mu_hub::lines::PublishedLine;
-use mu_hub::names;
-use mu_hub::root::Root;
 
 /// For how many capabilities the providers are looked up, and how many providers are shown.
 const PROVIDERS: usize = 8;

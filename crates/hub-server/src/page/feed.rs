@@ -10,6 +10,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
+use mu_hub::derived;
+use mu_hub::lines::{Lines, PublishedLine};
+use mu_hub::log;
+use mu_hub::names;
+use mu_hub::root::Root;
 
 use super::answer;
 use super::frame::{FEED, FEEDS, PageRequest};
@@ -17,11 +22,6 @@ use super::pages::Pages;
 use super::words::published;
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, answer_file, decoded};
-use mu_hub::derived;
-use mu_hub::lines::{Lines, PublishedLine};
-use mu_hub::log;
-use mu_hub::names;
-use mu_hub::root::Root;
 
 /// How many versions a feed names.
 const ENTRIES: usize = 50;

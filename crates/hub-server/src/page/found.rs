@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use mu_hub::files::Files;
+use mu_hub::root::Root;
 use mu_provider::catalog::CatalogLine;
 use mu_provider::numbered_lines;
 
 use super::relations::Relations;
 use super::words::Moment;
-use mu_hub::files::Files;
-use mu_hub::root::Root;
 
 /// A package in a list.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
+use mu_hub::names;
 
 use super::address::Address;
 use super::answer;
@@ -14,7 +15,6 @@ use super::content::escaped;
 use super::pages::Pages;
 use crate::problem::Problem;
 use crate::reading::{Data, FOREVER, answer_file};
-use mu_hub::names;
 
 /// The path of the pages of packages.
 pub(super) const PACKAGES: &str = "packages/";

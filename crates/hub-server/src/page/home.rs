@@ -8,6 +8,8 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use mu_hub::names;
+use mu_hub::root::Root;
 use mu_manifest::reference::Base;
 use mu_provider::catalog::CatalogLine;
 
@@ -18,8 +20,6 @@ use super::pages::Pages;
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, answer_file, decoded};
 use crate::search::search as search_catalog;
-use mu_hub::names;
-use mu_hub::root::Root;
 
 /// How many packages a search shows, and how many on the longer page.
 const SHOWN: [usize; 2] = [50, 500];

@@ -7,6 +7,9 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use mu_hub::lines::{Lines, PublishedLine};
+use mu_hub::names::{self, printable};
+use mu_hub::root::Root;
 
 use super::about::{
     About, FileRow, Install, Notice, Part, Related, Required, Subject, asked_of, deprecated,
@@ -21,9 +24,6 @@ use super::words::{Moment, size};
 use super::{answer, found};
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, FOREVER, NEVER, answer_file, decoded};
-use mu_hub::lines::{Lines, PublishedLine};
-use mu_hub::names::{self, printable};
-use mu_hub::root::Root;
 
 /// How many versions are shown, unless all are requested.
 const VERSIONS: usize = 50;

@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
-use tokio::sync::Mutex;
-
-use super::words::published;
 use mu_hub::HubError;
 use mu_hub::derived;
 use mu_hub::files::Files;
@@ -21,6 +18,9 @@ use mu_hub::lines::{Lines, PublishedLine, Standing};
 use mu_hub::log;
 use mu_hub::root::Root;
 use mu_hub::snapshot;
+use tokio::sync::Mutex;
+
+use super::words::published;
 
 /// How long a page waits for changes. After that, it shows what was known before.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,16 +7,17 @@
 //! libgit2 makes and applies patches in memory, so nothing depends on a person's configuration of Git, and no program runs. This
 //! module does not know where packages and patches are kept.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
 use git2::{
     ApplyOptions, Delta, Diff, DiffFormat, DiffOptions, FileMode, Index, IndexEntry, IndexTime,
     Odb, Oid, Repository, RepositoryInitOptions, Signature,
 };
 use mu_provider::fs::FileError;
 use mu_provider::{Mode, ProviderError, fs};
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::io;
-use std::path::{Path, PathBuf};
 
 /// A file of a package: its mode, and its content, or the target of a link.
 pub type PatchFile = (Mode, Vec<u8>);

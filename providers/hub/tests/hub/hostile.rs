@@ -6,10 +6,10 @@ use std::path::Path;
 use mu_archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
 use mu_provider::conformance::{self, Item};
 use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
+use mu_testing::gzip;
 
 use crate::client::{Client, chain};
 use crate::place::{Hub, at};
-use mu_testing::gzip;
 
 /// A tar under construction, which may be hostile.
 #[derive(Default, Clone)]
