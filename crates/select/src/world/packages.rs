@@ -416,7 +416,7 @@ impl<'a> Packages<'a> {
     }
 
     /// The capabilities that a version says it provides, and those that it says it requires.
-    pub(crate) fn declared_capabilities(
+    fn declared_capabilities(
         &mut self,
         place: PackageIndex,
         position: Position,
@@ -463,12 +463,10 @@ impl<'a> Packages<'a> {
 
     /// What a version says of itself, as a lock keeps it. What the settings say besides is not the package's, and not in it.
     pub(crate) fn chosen_facts(
-        &mut self,
+        &self,
         place: PackageIndex,
         position: Position,
     ) -> Result<ChosenFacts, Unavailable> {
-        // It notes what is provided, which nobody may have asked about before.
-        self.declared_capabilities(place, position)?;
         let facts = self.said(place, position, ChosenFacts::clone)?;
         Ok(ChosenFacts { conflicts: self.conflicts_of(place, position)?, ..facts })
     }
