@@ -69,10 +69,7 @@ impl Story {
         let command = format!("mu {}", words.join(" "));
         let place = if folder == "work" { String::new() } else { format!(" -C ../{folder}") };
         self.line(&command.replacen("mu", &format!("mu{place}"), 1));
-        let mut program = match std::env::var_os("MU_RANDOM_WORLDS_PROGRAM") {
-            Some(path) => self.sandbox.command_of(path, arguments),
-            None => self.sandbox.command(arguments),
-        };
+        let mut program = self.sandbox.command(arguments);
         program.current_dir(self.sandbox.path(folder));
         let (output, has_hung) = ended(program);
         let run = Run::new(&command, &output, &[]);

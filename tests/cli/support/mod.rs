@@ -3,6 +3,7 @@
 //! Servers, packages and folders as values come from `mu-testing`.
 
 pub(crate) mod hints;
+mod recorder;
 mod run;
 mod sandbox;
 mod schema;

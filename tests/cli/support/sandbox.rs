@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Hub, Package, Run, tree, write};
+use super::{Hub, Package, Run, recorder, tree, write};
 
 /// A machine of one's own.
 pub(crate) struct Sandbox {
@@ -195,7 +195,8 @@ impl Sandbox {
 
     /// A `mu` that is ready to run in the workspace.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        self.command_of(env!("CARGO_BIN_EXE_mu"), arguments)
+        let other = std::env::var_os("MU_TESTED_PROGRAM");
+        self.command_of(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_mu").into()), arguments)
     }
 
     /// Another build of `mu` that is ready to run in the workspace.
@@ -262,6 +263,8 @@ impl Sandbox {
     pub(crate) fn run(&self, arguments: &[&str], mut command: Command) -> Run {
         let output = command.output().expect("mu can be run");
         super::hints::try_all(self.folder.path(), &command, &output);
-        Run::new(&format!("mu {}", arguments.join(" ")), &output, &self.replaced)
+        let run = Run::new(&format!("mu {}", arguments.join(" ")), &output, &self.replaced);
+        recorder::record(&run, &self.path("work"), &self.replaced);
+        run
     }
 }
