@@ -1,4 +1,5 @@
-//! A lock with both sides of a merge in it: each of them is a lock, and both together are the one to go on from.
+//! A lock with both sides of a merge in it: each of them is a lock, and both together are the one to go on from. Git has marked them,
+//! or has put the lines of both together where that was no conflict for it, and so left a package in two versions.
 //!
 //! What one side alone has stays, and so does what both have. Where they differ in the version of a package, there can be only one of
 //! the two. Whether it fits is not decided here, but when versions are chosen again, which has to follow.
@@ -19,6 +20,8 @@ pub struct Merged {
     pub lock: Lockfile,
     /// The packages of which they have different versions: each with the version that stays.
     pub settled: Settled,
+    /// Whether Git has marked the sides as a conflict.
+    pub is_marked: bool,
 }
 
 impl Lockfile {
@@ -30,14 +33,41 @@ impl Lockfile {
     ) -> Result<Option<Merged>, LockError> {
         let path = folder.join(FILE_NAME);
         let text = fs::read_text_if_there(&path)?.unwrap_or_default();
-        Ok(sides(&path, &text).and_then(|sides| merged(sides, fits)))
+        let merged = sides(&path, &text).and_then(|sides| merged(sides, fits));
+        let is_marked = without_conflicts(&text).is_some();
+        Ok(merged.map(|(lock, settled)| Merged { lock, settled, is_marked }))
     }
 }
 
 /// Both sides of the text at `path`, if it has both sides of a merge in it, and each is a lock.
-pub(super) fn sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
+fn sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
+    marked_sides(path, text).or_else(|| unmarked_sides(path, text))
+}
+
+/// Both sides, as Git has marked them.
+pub(super) fn marked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
     let [ours, theirs] = without_conflicts(text)?.map(|side| read::parse(path, &side).ok());
     Some([ours?, theirs?])
+}
+
+/// The lock with the lower, and with the higher version of each package that is there in two. `None` if there is none, or one that is
+/// there otherwise: that is no merge of two locks.
+pub(super) fn unmarked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
+    let both = read::read_entries(path, text).ok()?;
+    let mut twice = read::repeated_entries(&both).peekable();
+    twice.peek()?;
+    let mut sides = [both.clone(), both.clone()];
+    for (first, later) in twice {
+        if first.version == later.version {
+            return None;
+        }
+        // Of three, each would lack one that is still there twice.
+        for (side, other) in sides.iter_mut().zip([later, first]) {
+            side.packages.retain(|package| package != other);
+        }
+    }
+    let is_a_lock = |side: &Lockfile| read::repeated_entries(side).next().is_none();
+    sides.iter().all(is_a_lock).then_some(sides)
 }
 
 /// Both sides together, and where they differ: there, the higher version stays that `fits`, or else the higher one. `None` if they have
@@ -45,7 +75,7 @@ pub(super) fn sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
 pub(super) fn merged(
     [ours, theirs]: [Lockfile; 2],
     fits: &dyn Fn(&LockedPackage) -> bool,
-) -> Option<Merged> {
+) -> Option<(Lockfile, Settled)> {
     let (packages, settled) = packages([by_id(ours.packages), by_id(theirs.packages)], fits)?;
     let is_in_use = |one: &ReplacedPackage| packages.iter().any(|package| package.id == one.id);
     let mut replaced: Vec<ReplacedPackage> = ours.replaced;
@@ -60,7 +90,7 @@ pub(super) fn merged(
     let resolution = ours.resolution;
     let lock =
         Lockfile { resolution, packages, replaced, extra, is_merge: true, ..Lockfile::default() };
-    Some(Merged { lock, settled })
+    Some((lock, settled))
 }
 
 type ById = BTreeMap<PackageId, Vec<LockedPackage>>;
@@ -137,7 +167,7 @@ mod tests {
 
     fn check(text: &str, fits: &dyn Fn(&LockedPackage) -> bool, expected: &[&str]) {
         let sides = sides(Path::new("Mu.lock"), text).expect("both sides are locks");
-        let Merged { lock, .. } = merged(sides, fits).expect("nothing contradicts");
+        let (lock, _) = merged(sides, fits).expect("nothing contradicts");
         let packages = lock.packages.iter();
         let packages: Vec<String> =
             packages.map(|one| format!("{} {}", one.id.name().leaf(), one.version)).collect();
@@ -160,6 +190,18 @@ mod tests {
         check(&text, &|_| true, &["a 1.10.0"]);
         check(&text, &|one| one.version == "1.9.0", &["a 1.9.0"]);
         check(&text, &|_| false, &["a 1.10.0"]);
+    }
+
+    #[test]
+    fn sides_that_git_has_put_together_are_told_apart() {
+        let twice = entry("a/a", "1.9.0") + &entry("a/a", "1.10.0") + &entry("a/b", "1.0.0");
+        let text = HEAD.to_owned() + &twice;
+        check(&text, &|_| true, &["a 1.10.0", "b 1.0.0"]);
+        check(&text, &|one| one.version == "1.9.0", &["a 1.9.0", "b 1.0.0"]);
+        // Two majors stand beside each other, and three versions of one are no merge of two locks.
+        let sides = |text: String| sides(Path::new("Mu.lock"), &(HEAD.to_owned() + &text));
+        assert_eq!(sides(entry("a/a", "1.0.0") + &entry("a/a", "2.0.0")), None);
+        assert_eq!(sides(twice + &entry("a/a", "1.1.0")), None);
     }
 
     #[test]

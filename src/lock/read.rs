@@ -53,6 +53,35 @@ pub fn schema() -> serde_json::Value {
 
 /// Reads the text of the lock at `path`.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
+    let lock = read_entries(path, text)?;
+    let mut packages = repeated_entries(&lock)
+        .map(|(first, later)| has_twice(path, text, &later.id, [&first.version, &later.version]));
+    let mut replaced = lock.replaced.windows(2).filter_map(|two| match two {
+        [first, later] if first.id == later.id => {
+            Some(has_twice(path, text, &later.id, [first.by.as_str(), later.by.as_str()]))
+        }
+        _ => None,
+    });
+    let wrong = packages.next().or_else(|| replaced.next());
+    drop((packages, replaced));
+    match wrong {
+        Some(wrong) => Err(wrong.into()),
+        None => Ok(lock),
+    }
+}
+
+/// The neighbours that are of one package, which can be in the lock only once.
+pub(super) fn repeated_entries(
+    lock: &Lockfile,
+) -> impl Iterator<Item = (&LockedPackage, &LockedPackage)> {
+    lock.packages.windows(2).filter_map(|two| match two {
+        [first, later] if is_twice(first, later) => Some((first, later)),
+        _ => None,
+    })
+}
+
+/// Reads the text of the lock at `path`, whether or not it has a package twice.
+pub(super) fn read_entries(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     let version = format_version(text);
     if let Some(version) = version.filter(|version| *version > FORMAT) {
         return Err(LockError::Newer { path: path.to_owned(), version });
@@ -82,23 +111,6 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     let mut doubled = drop_doubled(&mut replaced, |replaced| &replaced.id, PartialEq::eq);
     packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
     doubled.extend(drop_doubled(&mut packages, |package| &package.id, is_same_content));
-    let twice = packages.windows(2).find_map(|two| match two {
-        [first, later] if is_twice(first, later) => {
-            Some((&later.id, [first.version.as_str(), later.version.as_str()]))
-        }
-        _ => None,
-    });
-    let twice = twice.or_else(|| {
-        replaced.windows(2).find_map(|two| match two {
-            [first, later] if first.id == later.id => {
-                Some((&later.id, [first.by.as_str(), later.by.as_str()]))
-            }
-            _ => None,
-        })
-    });
-    if let Some((id, differences)) = twice {
-        return Err(has_twice(path, text, id, differences).into());
-    }
     let (resolution, extra) = (wire.resolution, wire.extra);
     Ok(Lockfile { resolution, packages, replaced, extra, doubled, is_merge: false })
 }
@@ -142,7 +154,8 @@ fn has_twice(path: &Path, text: &str, id: &PackageId, [one, other]: [&str; 2]) -
     let message = format!("`{id}` is in the lock twice: {how}");
     let entry = format!("- id: {id}\n");
     let last = text.rfind(&entry).map_or(0..0, |start| start..start + entry.len() - 1);
-    SourceError::new(path, text, last, message).help(DAMAGED)
+    let can_be_merged = merge::unmarked_sides(path, text).is_some();
+    SourceError::new(path, text, last, message).help(if can_be_merged { TWICE } else { DAMAGED })
 }
 
 /// The error of an entry with an invalid value.
@@ -209,6 +222,9 @@ const DAMAGED: &str =
 const TO_MERGE: &str = "run `mu get`, once the manifests are merged: it goes on from the entries of both sides, and \
     writes a lock that fits";
 
+const TWICE: &str = "a merge has left the entries of both sides: run `mu get`, which keeps the higher version that the \
+    manifests accept, and writes a lock that fits";
+
 const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `--theirs`) and run `mu get`: it \
     adds what the other side's manifests need";
 
@@ -230,7 +246,7 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     };
     read().map_err(|error: SourceError| match conflict(path, text) {
         Some(conflict) => {
-            let sides = merge::sides(path, text);
+            let sides = merge::marked_sides(path, text);
             let can_be_merged = sides.and_then(|sides| merge::merged(sides, &|_| true)).is_some();
             conflict.help(if can_be_merged { TO_MERGE } else { IN_CONFLICT })
         }

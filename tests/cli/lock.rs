@@ -230,13 +230,21 @@ fn of_two_versions_in_a_merge_the_higher_stays_that_the_manifests_accept() {
     let head = older[..start].to_owned() + &both + &older[start + ours.len()..];
     let extra = head.find("extra:").expect("is there");
     let merged = head[..extra].to_owned() + "extra: [c/four#^1]\n";
+    // Git merges line by line: what two people have added in different places is no conflict for it.
+    let is_mark =
+        |line: &&str| line.contains("<<<<") || line.contains("====") || line.contains(">>>>");
+    let unmarked: String = merged.split_inclusive('\n').filter(|line| !is_mark(line)).collect();
     for (wanted, expected) in [(None, "1.2.0"), (Some("c/four#~1.1"), "1.1.0")] {
         sandbox.asks_for(&["a/one#^1"].into_iter().chain(wanted).collect::<Vec<_>>());
-        sandbox.write("Mu.lock", &merged);
-        let run = sandbox.mu(&["get"]).ok();
-        run.says(&[&format!("of two versions the higher that fits: c/four {expected}")]);
-        let locked = sandbox.locked();
-        assert!(locked.contains(&format!("hub.mu.com/c/four {expected}")), "{locked:?}");
+        for lock in [&merged, &unmarked] {
+            sandbox.write("Mu.lock", lock);
+            sandbox.mu(&["get", "--locked"]).fails().says(&["run `mu get`"]);
+            let run = sandbox.mu(&["get"]).ok();
+            run.says(&[&format!("of two versions the higher that fits: c/four {expected}")]);
+            let locked = sandbox.locked();
+            assert!(locked.contains(&format!("hub.mu.com/c/four {expected}")), "{locked:?}");
+            sandbox.mu(&["get", "--locked"]).ok().does_not_say(&["merge"]);
+        }
     }
 }
 

@@ -224,9 +224,12 @@ fn merged_lock(session: &Session) -> Result<Option<Lockfile>, CommandError> {
         true => String::new(),
         false => format!(", of two versions the higher that fits: {}", settled.join(", ")),
     };
-    session.events.note(&format!(
-        "Mu.lock was in a merge conflict: its entries are those of both sides{settled}"
-    ));
+    session.events.note(&match merged.is_marked {
+        true => {
+            format!("Mu.lock was in a merge conflict: its entries are those of both sides{settled}")
+        }
+        false => format!("Mu.lock had the entries of both sides of a merge{settled}"),
+    });
     Ok(Some(merged.lock))
 }
 

@@ -4,7 +4,7 @@
 //! clone gets the same, and without the lock `mu get` works, too. A command that fails changes nothing, and none hangs.
 //!
 //! `MU_RANDOM_WORLDS=FIRST..LAST` runs the sequences of these seeds instead of the few of every day. Of each sequence that fails, the
-//! seed is printed, and a script with all its commands is kept. `MU_RANDOM_WORLDS_PROGRAM` is the path of another build of mu.
+//! seed is printed, and a script with all its commands is kept. `MU_TESTED_PROGRAM` is the path of another build of mu.
 
 mod moves;
 mod random;
@@ -86,7 +86,8 @@ fn in_manifests_of_mu() {
 
 #[test]
 fn in_charts() {
-    check(Format::Chart, 3, &[]);
+    // Git had left a package in two versions in the lock, without a conflict.
+    check(Format::Chart, 3, &[602_018]);
 }
 
 #[test]
@@ -97,5 +98,5 @@ fn in_modules() {
 
 #[test]
 fn in_packages_of_crossplane() {
-    check(Format::Crossplane, 3, &[]);
+    check(Format::Crossplane, 3, &[600_353]);
 }
