@@ -29,6 +29,16 @@ pub(crate) struct Context {
     pub(crate) shell: Arc<Shell>,
     #[cfg_attr(not(feature = "publish"), expect(dead_code, reason = "nothing is served"))]
     pub(crate) server: Server,
+    pub(crate) own: OwnOptions,
+}
+
+/// The options of sessions that only some commands set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OwnOptions {
+    /// Do not install what only `devDependencies` need.
+    pub(crate) no_dev: bool,
+    /// Find out when versions were published, because the answer says it.
+    pub(crate) dated: bool,
 }
 
 /// Why a command ended early.
@@ -49,6 +59,12 @@ impl<E: Into<CommandError>> From<E> for Stop {
 pub(crate) type CommandExit = Result<u8, Stop>;
 
 impl Context {
+    /// The context of a command with options of its own.
+    pub(crate) fn with_own_options(&self, own: OwnOptions) -> Self {
+        let (environment, global) = (self.environment.clone(), self.global.clone());
+        Self { environment, global, shell: Arc::clone(&self.shell), server: self.server, own }
+    }
+
     /// Opens the workspace, or the global packs, for reading.
     pub(crate) fn open(&self, scope: OperationScope) -> Result<Session, CommandError> {
         Session::open(self.environment.clone(), self.options()?, scope, self.events())
@@ -79,7 +95,8 @@ impl Context {
 
     /// The options of the command line and the environment.
     pub(crate) fn options(&self) -> Result<Options, CommandError> {
-        self.global.operation_options(&self.environment)
+        let OwnOptions { no_dev, dated } = self.own;
+        Ok(Options { no_dev, dated, ..self.global.operation_options(&self.environment)? })
     }
 
     fn events(&self) -> Arc<dyn Events> {

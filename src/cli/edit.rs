@@ -236,14 +236,14 @@ pub(crate) struct PatchArguments {
 
 pub(crate) fn run_patch(context: &Context, arguments: &PatchArguments) -> CommandExit {
     if let Some(folder) = &arguments.save {
-        let mut session = context.open_changing_session(OperationScope::Workspace)?;
-        let saved = patch::save(&mut session, folder)?;
+        let session = context.open_changing_session(OperationScope::Workspace)?;
+        let saved = patch::save(session, folder)?;
         context.shell.status(&format!("saved {} for {}", saved.file, context.short(&saved.key)));
         return change::print_outcome(context, &saved.outcome);
     }
     if !arguments.drop.is_empty() {
-        let mut session = context.open_changing_session(OperationScope::Workspace)?;
-        return change::print_outcome(context, &patch::drop(&mut session, &arguments.drop)?);
+        let session = context.open_changing_session(OperationScope::Workspace)?;
+        return change::print_outcome(context, &patch::drop(session, &arguments.drop)?);
     }
     let session = context.open(OperationScope::Workspace)?;
     let Some(reference) = &arguments.reference else {

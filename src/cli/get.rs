@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::change;
-use crate::cli::context::{CommandExit, Context};
+use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::ops::build::{BuildRequest, build};
 use crate::ops::get::{GetRequest, RemoveRequest, Save, check_not_empty, get, remove};
 use crate::ops::solve::narrowed;
@@ -78,12 +78,14 @@ impl NarrowingArguments {
 
 pub(crate) fn run(context: &Context, arguments: GetArguments) -> CommandExit {
     let GetArguments { references, package, update, dry_run, .. } = arguments;
+    let context =
+        &context.with_own_options(OwnOptions { no_dev: arguments.no_dev, ..OwnOptions::default() });
     let scope = OperationScope::from_global_flag(arguments.global);
     let opened = match arguments.save {
         true => context.open_for_manifest(scope, package.as_deref(), dry_run),
         false => context.open_for(scope, dry_run),
     };
-    let mut session = opened.or_else(|error| {
+    let session = opened.or_else(|error| {
         // If nothing can be written, there may be nothing to install either, and that error is more helpful.
         if references.is_empty() {
             check_not_empty(&context.open(scope)?)?;
@@ -93,7 +95,6 @@ pub(crate) fn run(context: &Context, arguments: GetArguments) -> CommandExit {
     if references.is_empty() {
         check_not_empty(&session)?;
     }
-    session.options.no_dev = arguments.no_dev;
     let save = arguments.save.then_some(Save { package, ..Save::default() });
     let narrowing = arguments.narrowing.into_operation();
     let request = GetRequest { references, save, update, dry_run, narrowing };

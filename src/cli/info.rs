@@ -7,7 +7,7 @@ use mu_provider::brief;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{CommandExit, Context};
+use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::index::LeftOut;
 use crate::lock::Source;
 use crate::ops::info::{Exports, Info, ListedVersion, PackageReadme, fetch_readme, info};
@@ -232,8 +232,8 @@ pub(crate) fn run(context: &Context, arguments: &InfoArguments) -> CommandExit {
     if arguments.readme {
         return show_readme(context, &arguments.reference);
     }
-    let mut session = context.open_asking_session()?;
-    session.options.dated = true;
+    let context = &context.with_own_options(OwnOptions { dated: true, ..OwnOptions::default() });
+    let session = context.open_asking_session()?;
     let found = info(&session, &arguments.reference, &arguments.runtime)?;
     if context.shell.is_json() {
         return context.json(&Answer::new(&found));

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{CommandExit, Context};
+use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::ops::build::confine::{Unconfined, is_supported};
 use crate::ops::cache::fill;
 use crate::ops::doctor::{Finding, doctor};
@@ -134,8 +134,9 @@ pub(crate) struct FetchArguments {
 }
 
 pub(crate) fn run_fetch(context: &Context, arguments: &FetchArguments) -> CommandExit {
-    let mut session = context.open_in(OperationScope::Workspace, View::Team)?;
-    session.options.no_dev = arguments.no_dev;
+    let context =
+        &context.with_own_options(OwnOptions { no_dev: arguments.no_dev, ..OwnOptions::default() });
+    let session = context.open_in(OperationScope::Workspace, View::Team)?;
     let filled = fill(&session)?;
     context.answer(&filled, |filled| {
         let left_out = match filled.left_out.as_slice() {

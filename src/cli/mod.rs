@@ -39,7 +39,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
 use mu_provider::threads;
 
 use crate::cli::commands::Command;
-use crate::cli::context::{CommandExit, Context, Server, Stop};
+use crate::cli::context::{CommandExit, Context, OwnOptions, Server, Stop};
 use crate::cli::global::{Global, words};
 use crate::cli::help::{Globals, shaped};
 use crate::env::{Environment, EnvironmentError};
@@ -193,7 +193,8 @@ fn start(
     }
     let mut global = cli.global;
     global.refresh |= command.asks_registries();
-    let context = Context { environment, global, shell: Arc::clone(shell), server: program.server };
+    let (shell, server, own) = (Arc::clone(shell), program.server, OwnOptions::default());
+    let context = Context { environment, global, shell, server, own };
     command.run(&context, Cli::command).map_err(|stop| match stop {
         Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
         closed @ Stop::Closed(_) => closed,

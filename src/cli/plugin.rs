@@ -89,7 +89,7 @@ pub(super) struct Said {
 }
 
 pub(crate) fn run(context: &Context, command: &PluginCommand) -> CommandExit {
-    let mut session = context.open(OperationScope::Workspace)?;
+    let session = context.open(OperationScope::Workspace)?;
     match command {
         PluginCommand::List => {
             let listed = Listed { plugins: plugin::list(&session) };
@@ -116,7 +116,7 @@ pub(crate) fn run(context: &Context, command: &PluginCommand) -> CommandExit {
                 reference: reference.clone().or(named),
                 records: replay.clone(),
             };
-            let checked = Checked { checks: plugin::check(&mut session, &request)? };
+            let checked = Checked { checks: plugin::check(session, &request)? };
             let failed = checked.checks.iter().filter(|check| !check.ok).count();
             if context.shell.is_json() && failed == 0 {
                 return context.json(&checked);

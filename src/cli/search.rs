@@ -7,7 +7,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{CommandExit, Context};
+use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::cli::global::within;
 use crate::cli::info::with_reason;
 use crate::index::LeftOut;
@@ -277,8 +277,8 @@ pub(crate) struct VersionsArguments {
 }
 
 pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> CommandExit {
-    let mut session = context.open_asking_session()?;
-    session.options.dated = true;
+    let context = &context.with_own_options(OwnOptions { dated: true, ..OwnOptions::default() });
+    let session = context.open_asking_session()?;
     let found = versions(&session, &arguments.reference, &arguments.filter.into_versions())?;
     if context.shell.is_json() {
         return context.json(&found);

@@ -117,7 +117,7 @@ fn show(
         }
         diff::print_difference(context, difference, false)?;
     }
-    let asks = !diffs.is_empty() && !dry_run && !session.options.yes;
+    let asks = !diffs.is_empty() && !dry_run && !context.options()?.yes;
     if asks && context.shell.can_ask() && !session.events.confirm("Update these packages?") {
         let message = "nothing was updated, as you answered";
         return Err(CommandError::new(Code::Conflict, message).into());

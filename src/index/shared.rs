@@ -34,7 +34,7 @@ pub(crate) struct SharedIndex {
     pub(super) caches: Caches,
     pub(super) packages: Mutex<FxHashMap<PackageId, Arc<Slot>>>,
     /// The packages that registries list as providers of a capability.
-    pub(super) providers: Mutex<HashMap<Question, Arc<[PackageId]>>>,
+    pub(super) providers: Mutex<HashMap<ListingQuestion, Arc<[PackageId]>>>,
     pub(super) met_local: Mutex<BTreeSet<PackageId>>,
     pub(super) similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     /// Whether a version of a package carries a copy of another one.
@@ -191,7 +191,7 @@ impl SharedIndex {
 }
 
 /// A registry, the start of its packages' ids, and a capability.
-pub(super) type Question = (String, Lead, String, String);
+pub(super) type ListingQuestion = (String, Lead, String, String);
 
 impl SharedIndex {
     /// The packages that the registry of `near` lists as providers of a capability, in its order.

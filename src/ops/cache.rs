@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::rc::Rc;
 
 use mu_provider::Digest;
 use schemars::JsonSchema;
@@ -18,11 +18,11 @@ use crate::ops::apply::fetch::fetch;
 use crate::ops::apply::patched;
 use crate::ops::session::shown;
 use crate::ops::solve::names;
+use crate::ops::solve::question::Question;
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::resolve::resolve;
+use crate::ops::solve::solver::resolve;
 use crate::ops::{Code, CommandError, Events, Session, Stage, requirements};
 use crate::packs::remove_orphans;
-use crate::select::Update;
 use crate::store::Store;
 
 /// What the cache folder holds, by part.
@@ -187,12 +187,14 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
     })?;
     let (locked, no_dev) = (session.options.locked, session.options.no_dev);
     let requirements = match locked || no_dev {
-        true => Some(names::collect_looked_up(session, lock.extra.clone())?),
+        true => Some(Rc::new(names::collect_looked_up(session, lock.extra.clone())?)),
         false => None,
     };
     let mut resolved = match &requirements {
-        Some(requirements) if locked => resolve(session, requirements, Update::Nothing)?,
-        _ => Resolved { previous: Arc::clone(&lock), lock, ..Resolved::default() },
+        Some(requirements) if locked => {
+            resolve(session, &Question::without_moves(Rc::clone(requirements)))?
+        }
+        _ => Resolved::keeping_lock(lock),
     };
     if let Some(requirements) = requirements.filter(|_| no_dev) {
         resolved.left_out = requirements::development_only(&requirements, &resolved.lock);

@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::rc::Rc;
 
 use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
+use crate::ops::apply::draft::ManifestDraft;
 use crate::ops::apply::element::find_element_package;
-use crate::ops::apply::plan::{Adding, Plan};
+use crate::ops::apply::transaction::{Adding, Transaction};
 use crate::ops::explain::unserved::{not_asked_for, still_required_by};
-use crate::ops::requirements::editing::{Editing, refuse_several};
+use crate::ops::requirements::editing::refuse_several;
 use crate::ops::requirements::names::unambiguous_name;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, references_without};
@@ -22,11 +24,11 @@ use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::session::opening::warn_of_redirects;
 use crate::ops::session::source::relative;
 use crate::ops::solve::narrowed::{Narrowing, without_packages};
-use crate::ops::solve::planning::{dependency_with_beginning, refuse_frozen, wish};
-use crate::ops::solve::resolve::is_locked_as;
+use crate::ops::solve::planning::{dependency_with_beginning, refuse_frozen};
+use crate::ops::solve::solver::is_locked_as;
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
-use crate::select::{Move, Update};
+use crate::select::Update;
 use crate::workspace::formats_below;
 
 /// The request of `get`.
@@ -96,47 +98,46 @@ fn get_noting(
         check_locked(session, &dependencies, &previous)?;
     }
     // What `mu get` is given replaces what it was given for the same package before.
-    let mut extra = named
+    let extra = named
         .iter()
         .fold(previous.extra.clone(), |extra, id| references_without(session, &extra, id));
-    let mut plan = Plan::default();
+    let mut draft = ManifestDraft::with_references(extra);
     let dependencies = match target {
-        Some(list) => narrow(session, request, list, &mut plan, dependencies)?,
+        Some(list) => narrow(session, request, list, &mut draft, dependencies)?,
         None => dependencies,
     };
     let by = member.map(|member| Requester::from_member(&session.workspace.members[member]));
     let by = by.unwrap_or(Requester::CommandLine);
     // `ready` can be written as it is. For `open`, versions have to be chosen first.
-    let (ready, open) =
-        begin(session, &*plan.collect_planned(session, &extra)?, dependencies, &by)?;
+    let (ready, open) = begin(session, &draft.collect_drafted(session)?, dependencies, &by)?;
     let is_kept = target.is_none() && session.scope == OperationScope::Workspace;
     let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
     let kept: Vec<String> =
         given.filter(|_| is_kept && !session.options.frozen && !request.dry_run).collect();
+    let mut adding = None;
     match target {
-        None => extra.extend(ready.iter().chain(&open).map(print_extra)),
+        None => draft.extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((member, section)) => {
             for dependency in ready {
-                plan.editing.write_dependency(session, member, section, dependency)?;
+                draft.editing.write_dependency(session, member, section, dependency)?;
             }
-            let ids = open.iter().map(|open| session.id_of_argument(&open.reference));
-            plan.says_newer = Some(ids.collect());
-            // The version to write is known once one was chosen.
-            plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
-            plan.adding = Some(Adding { member, section, dependencies: open });
+            adding = Some(Adding { member, section, dependencies: open });
         }
     }
     // Two people who run the same commands in another order get the same lock.
-    extra.sort();
-    extra.dedup();
-    plan.extra = extra;
-    let outcome = if request.update {
+    draft.extra.sort();
+    draft.extra.dedup();
+    let mut transaction = if request.update {
         refuse_frozen(session)?;
-        plan.move_everything(session)?;
-        plan.conclude(session, Update::Everything, request.dry_run)?
+        draft.move_everything(session)?;
+        Transaction::new(session, draft, Update::Everything)?
     } else {
-        plan.carry_out(session, Move::Tidy, request.dry_run)?
+        Transaction::tidied(session, draft)?
     };
+    if let Some(adding) = adding {
+        transaction = transaction.writing_chosen(session, adding, &by);
+    }
+    let outcome = transaction.run(session, request.dry_run)?;
     Ok(Outcome { kept, ..outcome })
 }
 
@@ -264,7 +265,7 @@ fn narrow(
     session: &Session,
     request: &GetRequest,
     list: (usize, Section),
-    plan: &mut Plan,
+    draft: &mut ManifestDraft,
     dependencies: Vec<manifest::Requirement>,
 ) -> Result<Vec<manifest::Requirement>, CommandError> {
     let narrowing = &request.narrowing;
@@ -274,7 +275,7 @@ fn narrow(
     let narrowing = [narrowing.channel.as_ref(), narrowing.app_version.as_ref()];
     let mut left = Vec::new();
     for dependency in dependencies {
-        let listed = plan.editing.narrow(session, list, &dependency, narrowing)?;
+        let listed = draft.editing.narrow(session, list, &dependency, narrowing)?;
         if listed != Some(true) || dependency.reference.version().is_some() {
             left.push(dependency);
         }
@@ -286,7 +287,7 @@ fn narrow(
 /// one was chosen.
 fn begin(
     session: &Session,
-    requirements: &Requirements,
+    requirements: &Rc<Requirements>,
     dependencies: Vec<manifest::Requirement>,
     by: &Requester,
 ) -> Result<(Vec<manifest::Requirement>, Vec<manifest::Requirement>), CommandError> {
@@ -414,11 +415,8 @@ pub struct RemoveRequest {
 ///
 /// Several manifests are edited only if requested.
 pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, CommandError> {
-    let (texts, dry_run) = (&request.references, request.dry_run);
     let previous = session.lockfile()?.unwrap_or_default();
-    let mut extra = previous.extra.clone();
-    let mut editing = Editing::default();
-    let mut discarded = BTreeSet::new();
+    let mut draft = ManifestDraft::new(session)?;
     let everywhere: Vec<usize> = (0..session.workspace.members.len()).collect();
     let named = request.package.as_deref();
     let targets = match named {
@@ -426,34 +424,35 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         None if request.all => everywhere,
         None => named::around(session)?.map_or(everywhere, |index| vec![index]),
     };
-    for text in texts {
+    let mut removed = BTreeSet::new();
+    for text in &request.references {
         let name = PackageName::without_version(text, Purpose::Remove)?;
         let found = find_locked(session, &previous, &name);
         let id = found
             .as_ref()
             .map_or_else(|_| session.id_of_argument(name.reference()), PackageId::clone);
         if !request.all {
-            refuse_several(session, &editing.changed, &targets, text, &id)?;
+            refuse_several(session, &draft.editing.changed, &targets, text, &id)?;
         }
-        let mut was_there = editing.leave(session, &targets, text, &id)?;
-        let rest = references_without(session, &extra, &id);
-        was_there |= rest.len() < extra.len();
-        extra = rest;
-        was_there |= previous.replacement(&id).is_some_and(|replaced| replaced.kept.is_some());
-        discarded.insert(id.clone());
-        if !was_there {
+        let is_listed = draft.editing.leave(session, &targets, text, &id)?;
+        let rest = references_without(session, &draft.extra, &id);
+        let is_given = rest.len() < draft.extra.len();
+        draft.extra = rest;
+        let is_kept = previous.replacement(&id).is_some_and(|replaced| replaced.kept.is_some());
+        if !is_listed && !is_given && !is_kept {
             // The beginning of a name is missing, and there are several.
             if let Err(error) = found
                 && error.code == Code::Usage
             {
                 return Err(error);
             }
-            return Err(not_asked_for(session, text, &id, &extra));
+            return Err(not_asked_for(session, text, &id, &draft.extra));
         }
+        removed.insert(id);
     }
-    let removed = discarded.clone();
-    let plan = Plan { editing, extra, discarded, ..Plan::default() };
-    let outcome = plan.carry_out(session, Move::Clear, dry_run)?;
+    draft.tidy_after_removal(session)?;
+    let transaction = Transaction::new(session, draft, Update::Nothing)?;
+    let outcome = transaction.discarding(removed.clone()).run(session, request.dry_run)?;
     for package in removed.iter().filter_map(|id| outcome.lock.find(id).next()) {
         if let Some(needed) = still_required_by(package) {
             session.events.warning(&format!("`{}` stays, because {needed}", package.id));

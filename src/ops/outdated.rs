@@ -1,6 +1,7 @@
 //! `outdated`: which packages could move, how far within the requirements, and what exists beyond them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use mu_provider::Commit;
@@ -18,7 +19,7 @@ use crate::ops::session::locked::version_of;
 use crate::ops::solve::asking::{newest, obstacle, requirers_of_locked};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
-use crate::ops::solve::resolve::request;
+use crate::ops::solve::question::request;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId, Reference};
 use crate::select::{Obstacle, RequirementByRequirer, SelectionRequest, Update, incompatibilities};
@@ -77,6 +78,7 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         }
     }
     check_known(session, &lock)?;
+    let requirements = Rc::new(requirements);
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
         // `mu update` says why nothing can move, for example because a package pins a yanked version.

@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use crate::fs;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::draft::ManifestDraft;
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::apply::patched::{Changes, changes, file_of};
-use crate::ops::apply::plan::Plan;
+use crate::ops::apply::transaction::Transaction;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::folder_of;
 use crate::ops::session::locked::find_locked;
@@ -21,7 +22,6 @@ use crate::ops::session::named::PackageName;
 use crate::ops::solve::patches::{is_in_folder, is_of_versions, patch_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::select::Move;
 use crate::store::Stored;
 use crate::workspace::PatchFile;
 use crate::workspace::edit::{remove_patch, set_patch};
@@ -170,8 +170,8 @@ fn working_copy(session: &Session, copy: &str) -> Result<PathBuf, CommandError> 
 
 /// Writes what was changed in a working copy, given by its folder or its package, into a file of the workspace, names that in the
 /// settings, and installs the package with it.
-pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
-    let folder = working_copy(session, copy)?;
+pub fn save(session: Session, copy: &str) -> Result<Saved, CommandError> {
+    let folder = working_copy(&session, copy)?;
     let root = session.workspace.opened()?;
     if let Ok(inside) = folder.strip_prefix(root.path().join(DRAFTS.as_str())) {
         // Nothing is read through a link there.
@@ -188,30 +188,30 @@ pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
             .hint("change files there, and run this command again"));
     }
     let _store = session.use_store()?;
-    let stored = bring_locked(session, package)?;
+    let stored = bring_locked(&session, package)?;
     let file = PATCHES.join(&file_name(&package.id, &format!("@{}.patch", package.version))?);
-    let before = patch_of(session, package)?.cloned();
+    let before = patch_of(&session, package)?.cloned();
     let key = before.as_ref().map_or_else(|| key_of(package), |before| before.key.clone());
     let reference = Reference::parse(&key)?;
     let versions = reference.version().cloned();
     let patch =
         PatchFile { key: key.clone(), id: package.id.clone(), versions, file: file.clone() };
     // Tried on the package before anything is written.
-    changes(session, package, &patch, &text, &stored)?;
-    let (path, settings) = settings(session)?;
+    changes(&session, package, &patch, &text, &stored)?;
+    let (path, settings) = settings(&session)?;
     let settings = set_patch(&path, &settings, &key, file.as_str())?;
     // The patch before the settings that name it: a run that is killed in between leaves a file that nobody uses.
     session.workspace.opened()?.write(&file, &text)?;
     fs::write_through_links(&path, settings.as_bytes())?;
-    // From here on, this session sees the settings as they are now on disk.
-    let patches = &mut session.workspace.settings.patches;
-    patches.retain(|other| other.key != key);
-    patches.push(patch);
+    // From here on, the settings are as they are now on disk.
+    let session = session.with_settings(|settings| {
+        settings.patches.retain(|other| other.key != key);
+        settings.patches.push(patch);
+    });
     if let Some(before) = before {
-        remove_unused(session, &before)?;
+        remove_unused(&session, &before)?;
     }
-    let outcome = Plan::new(session)?.carry_out(session, Move::Tidy, false);
-    let outcome = outcome.map_err(|error| {
+    let outcome = install(&session).map_err(|error| {
         error
             .hint(format!("the patch was saved as `{file}`; `mu get` installs the package with it"))
     })?;
@@ -219,14 +219,14 @@ pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
 }
 
 /// Removes the patches of packages from the settings, with their files, and installs the packages as they are published.
-pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, CommandError> {
-    let (path, mut text) = settings(session)?;
+pub fn drop(session: Session, references: &[String]) -> Result<Outcome, CommandError> {
+    let (path, mut text) = settings(&session)?;
     let mut dropped = Vec::new();
     for reference in references {
         let (name, version) = PackageName::with_version(reference)?;
         let reference = name.reference().with_version(version);
         let lock = session.lockfile()?.unwrap_or_default();
-        let id = find_locked(session, &lock, &name)
+        let id = find_locked(&session, &lock, &name)
             .unwrap_or_else(|_| session.id_of_argument(&reference));
         let is_meant = |patch: &&PatchFile| {
             let version = reference.version();
@@ -249,11 +249,18 @@ pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, Com
     }
     // Here, the settings come first: they must not name a file that is gone.
     fs::write_through_links(&path, text.as_bytes())?;
-    session.workspace.settings.patches.retain(|patch| !dropped.contains(patch));
+    let session = session.with_settings(|settings| {
+        settings.patches.retain(|patch| !dropped.contains(patch));
+    });
     for patch in &dropped {
-        remove_unused(session, patch)?;
+        remove_unused(&session, patch)?;
     }
-    Plan::new(session)?.carry_out(session, Move::Tidy, false)
+    install(&session)
+}
+
+/// Installs as the settings are now.
+fn install(session: &Session) -> Result<Outcome, CommandError> {
+    Transaction::tidied(session, ManifestDraft::new(session)?)?.run(session, false)
 }
 
 /// The patches and the working copies.

@@ -14,7 +14,8 @@ use crate::index::{Candidate, Requirement, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::Versions;
 use crate::ops::apply::dependencies::{self, ManifestDependency, NewVersion, Unnoted};
-use crate::ops::apply::plan::Plan;
+use crate::ops::apply::draft::ManifestDraft;
+use crate::ops::apply::transaction::Transaction;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::{
     NO_VERSION_TEXT, compatible_with_locked, locked_for, pin_of,
@@ -25,7 +26,6 @@ use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::Move;
 use crate::{formats, fs};
 
 /// What to pin, and how.
@@ -184,10 +184,10 @@ fn change(
     dry_run: bool,
     decide: impl Fn(&ManifestDependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
-    let mut plan = Plan::new(session)?;
-    let unnoted = dependencies::change(session, &mut plan.editing, names, decide)?;
+    let mut draft = ManifestDraft::new(session)?;
+    let unnoted = dependencies::change(session, &mut draft.editing, names, decide)?;
     warn_of_lost(session, &unnoted);
-    plan.carry_out(session, Move::Tidy, dry_run)
+    Transaction::tidied(session, draft)?.run(session, dry_run)
 }
 
 /// Warns of entries that nobody can take back to what they were.

@@ -130,8 +130,12 @@ pub struct CheckRequest {
 
 /// Tries whether a plugin does what the protocol says; with a reference, also with the package that it names, and with
 /// records, whether it still answers as it did.
-pub fn check(session: &mut Session, request: &CheckRequest) -> Result<Vec<Check>, CommandError> {
-    let name = &named(session, &request.plugin)?;
+pub fn check(session: Session, request: &CheckRequest) -> Result<Vec<Check>, CommandError> {
+    let (name, program) = named(&session, &request.plugin)?;
+    let session = session.with_settings(|settings| {
+        settings.plugins.extend(program.map(|program| (name.clone(), program)));
+    });
+    let (session, name) = (&session, &name);
     let plugin = find(session, name)?;
     let mut checks = Checks(Vec::new());
     let introduced = checks.note("starts and introduces itself", plugin.about(), |about| {
@@ -153,12 +157,12 @@ pub fn check(session: &mut Session, request: &CheckRequest) -> Result<Vec<Check>
     Ok(checks.0)
 }
 
-/// The name of a plugin that is named, or whose program is; that program is then used in this run.
-fn named(session: &mut Session, text: &str) -> Result<String, CommandError> {
+/// The name of a plugin that is named, or whose program is; with that program, which is used in this run.
+fn named(session: &Session, text: &str) -> Result<(String, Option<PathBuf>), CommandError> {
     let path = Path::new(text);
     // A word is a name, and anything with a folder in it the path of a program.
     if path.components().count() < 2 {
-        return Ok(text.strip_prefix(PLUGIN_PROGRAM_PREFIX).unwrap_or(text).to_owned());
+        return Ok((text.strip_prefix(PLUGIN_PROGRAM_PREFIX).unwrap_or(text).to_owned(), None));
     }
     let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
     let name =
@@ -175,8 +179,7 @@ fn named(session: &mut Session, text: &str) -> Result<String, CommandError> {
         let message = format!("there is no program `{}`", program.display());
         return Err(CommandError::new(Code::NotFound, message));
     }
-    session.workspace.settings.plugins.insert(name.to_owned(), program);
-    Ok(name.to_owned())
+    Ok((name.to_owned(), Some(program)))
 }
 
 /// The questions in the records of a plugin.

@@ -7,7 +7,8 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
 use crate::ops::apply::dependencies::{self, NewVersion};
-use crate::ops::apply::plan::Plan;
+use crate::ops::apply::draft::ManifestDraft;
+use crate::ops::apply::transaction::Transaction;
 use crate::ops::requirements::Asked;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
@@ -29,12 +30,14 @@ pub fn update(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let installed = supposed_installations(session, &request.installed)?;
-    let mut plan = Plan { installed, ..Plan::new(session)? };
+    let mut draft = ManifestDraft::new(session)?;
+    draft.installed = installed;
     let targets = match request.narrowing.is_empty() {
-        true => targets(session, &mut plan, &request.packages)?,
-        false => narrowed(session, &mut plan, request, true)?,
+        true if request.packages.is_empty() => Vec::new(),
+        true => targets(session, &*draft.in_use(session)?, &request.packages)?,
+        false => narrowed(session, &mut draft, request, true)?.0,
     };
-    run(session, &Requester::Update, targets, dry_run, plan)
+    run(session, &Requester::Update, targets, dry_run, draft)
 }
 
 /// What to move, and how far.
@@ -60,13 +63,12 @@ struct Target {
 /// What each argument names, which is in use.
 fn targets(
     session: &Session,
-    plan: &mut Plan,
+    in_use: &Lockfile,
     texts: &[String],
 ) -> Result<Vec<Target>, CommandError> {
-    let known = if texts.is_empty() { Arc::default() } else { plan.in_use(session)? };
     let target = |text: &String| {
         let (name, version) = PackageName::with_version(text)?;
-        let id = find_used(session, &known, &name)?;
+        let id = find_used(session, in_use, &name)?;
         let reference = name.reference().with_version(version);
         Ok(Target { id, version: None, reference })
     };
@@ -74,22 +76,22 @@ fn targets(
 }
 
 /// The newest version of each package that satisfies the conditions and its argument, and, if `within` is set, what roots
-/// require. Without a lock, packages are those that manifests require.
+/// require; and what is in use. Without a lock, packages are those that manifests require.
 fn narrowed(
     session: &Session,
-    plan: &mut Plan,
+    draft: &mut ManifestDraft,
     request: &UpdateRequest,
     within: bool,
-) -> Result<Vec<Target>, CommandError> {
+) -> Result<(Vec<Target>, Arc<Lockfile>), CommandError> {
     if request.packages.is_empty() {
         return Err(without_packages("mu update ops/kafka --app-version 2.3"));
     }
-    let requirements = plan.collect_planned(session, &plan.extra.clone())?;
+    let requirements = draft.collect_drafted(session)?;
     requirements.declare(session);
-    let known = plan.in_use(session)?;
+    let in_use = draft.in_use(session)?;
     let target = |text: &String| {
         let (name, version) = PackageName::with_version(text)?;
-        let id = find_required(session, &known, &name)?;
+        let id = find_required(session, &in_use, &name)?;
         let own = Requirement::new(id.clone(), version.unwrap_or(VersionSpec::Latest));
         refuse_unordered(&name, &own.spec)?;
         let asked = requirements.asked.iter().map(|asked| &asked.requirement);
@@ -99,7 +101,8 @@ fn narrowed(
         let reference = name.reference().with_version(Some(VersionSpec::exactly(&version)));
         Ok(Target { id, version: Some(version), reference })
     };
-    request.packages.iter().map(target).collect()
+    let targets: Result<_, CommandError> = request.packages.iter().map(target).collect();
+    Ok((targets?, in_use))
 }
 
 /// The package that is in use for the one that a name means, or that a manifest requires by it.
@@ -148,13 +151,12 @@ pub fn upgrade_within(
     request: &UpdateRequest,
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let mut plan = Plan::new(session)?;
-    let targets = narrowed(session, &mut plan, request, false)?;
-    let known = plan.in_use(session)?;
+    let mut draft = ManifestDraft::new(session)?;
+    let (targets, in_use) = narrowed(session, &mut draft, request, false)?;
     // Who names an app version may want an older one; who names a version wants to move up.
     let named = targets.iter().zip(&request.packages).filter(|(_, text)| text.contains('#'));
     for (Target { id, version, .. }, text) in named {
-        let now = known.find(id).last().and_then(LockedPackage::parsed_version);
+        let now = in_use.find(id).last().and_then(LockedPackage::parsed_version);
         if let (Some(now), Some(to)) = (now, version)
             && *to < now
         {
@@ -163,10 +165,10 @@ pub fn upgrade_within(
             return Err(CommandError::new(Code::Usage, message).hint(down));
         }
     }
-    // A plan begins at what is required now, so that nothing is lowered, and rewrites it itself.
+    // A move begins at what is required now, so that nothing is lowered, and rewrites it itself.
     let moves_all = !rewrites(session, session.strategy());
-    retarget(session, &mut plan, &wanted(&targets), moves_all)?;
-    run(session, &Requester::Update, targets, dry_run, plan)
+    retarget(session, &mut draft, &wanted(&targets), moves_all)?;
+    run(session, &Requester::Update, targets, dry_run, draft)
 }
 
 /// The versions that were chosen for packages.
@@ -181,12 +183,12 @@ fn run(
     command: &Requester,
     targets: Vec<Target>,
     dry_run: bool,
-    mut plan: Plan,
+    mut draft: ManifestDraft,
 ) -> Result<Outcome, CommandError> {
     refuse_frozen(session)?;
     if targets.is_empty() {
-        plan.move_everything(session)?;
-        return plan.conclude(session, Update::Everything, dry_run);
+        draft.move_everything(session)?;
+        return Transaction::new(session, draft, Update::Everything)?.run(session, dry_run);
     }
     // Those without a version go as far as they can, one after the other. Those with one come last, so that nothing
     // moves them again; if they cannot all be met, `check_met` says so.
@@ -204,19 +206,19 @@ fn run(
     let ids = newest.iter().chain(wishes.iter().map(|wish| &wish.requirement.id));
     let update = Update::Packages(ids.cloned().collect());
     if !newest.is_empty() {
-        plan.move_versions(session, &update, None, Move::Raise(&newest))?;
+        draft.move_versions(session, &update, None, Move::Raise(&newest))?;
     }
     let mut change = None;
     for wish in &wishes {
         let Requirement { id, spec, .. } = &wish.requirement;
-        change = plan.move_versions(session, &update, Some(wish), Move::To(id, spec))?;
+        change = draft.move_versions(session, &update, Some(wish), Move::To(id, spec))?;
     }
-    match change {
-        Some(change) => check_met(&change.selection, &wishes)?,
-        // No manifest requires them: only the lock keeps them.
-        None => plan.once = wishes,
+    if let Some(change) = change {
+        check_met(&change.selection, &wishes)?;
+        wishes.clear();
     }
-    plan.conclude(session, update, dry_run)
+    // What no move has written into a manifest, only the lock keeps.
+    Transaction::new(session, draft, update)?.requiring(wishes).run(session, dry_run)
 }
 
 /// Checks that later moves did not undo earlier ones.
@@ -241,11 +243,11 @@ fn check_met(selection: &Selection, wishes: &[Asked]) -> Result<(), CommandError
 /// Requirements that accept them already stay, unless `moves_all` is set.
 fn retarget(
     session: &Session,
-    plan: &mut Plan,
+    draft: &mut ManifestDraft,
     wanted: &BTreeMap<PackageId, Version>,
     moves_all: bool,
 ) -> Result<(), CommandError> {
-    dependencies::change(session, &mut plan.editing, &[], |dependency| {
+    dependencies::change(session, &mut draft.editing, &[], |dependency| {
         let spec = dependency.reference.spec();
         let is_ordered = matches!(spec, VersionSpec::Range(_) | VersionSpec::Pin(_));
         let version = wanted.get(&dependency.id).filter(|_| is_ordered);
@@ -264,10 +266,10 @@ pub fn downgrade(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let mut plan = Plan::new(session)?;
-    let known = plan.in_use(session)?;
-    let mut targets = targets(session, &mut plan, texts)?;
-    let requirements = plan.collect_planned(session, &plan.extra.clone())?;
+    let mut draft = ManifestDraft::new(session)?;
+    let in_use = draft.in_use(session)?;
+    let mut targets = targets(session, &in_use, texts)?;
+    let requirements = draft.collect_drafted(session)?;
     requirements.declare(session);
     for (Target { id, version, reference }, text) in targets.iter_mut().zip(texts) {
         let spec = reference.spec();
@@ -278,7 +280,7 @@ pub fn downgrade(
         let own = Requirement::new(id.clone(), spec);
         let Ok(to) = Narrowing::default().newest(session, id, &[&own]) else { continue };
         *reference = reference.with_version(Some(VersionSpec::exactly(&to)));
-        let locked = known.find(id).last();
+        let locked = in_use.find(id).last();
         let now = locked.and_then(LockedPackage::parsed_version);
         if let Some(now) = now.filter(|now| *now < to) {
             let message = format!("`{id}` is at {now}, and {to} is newer");
@@ -296,9 +298,9 @@ pub fn downgrade(
         }
         *version = Some(to);
     }
-    // A plan lowers the requirements by itself.
+    // A move lowers the requirements by itself.
     if !rewrites(session, session.strategy()) {
-        retarget(session, &mut plan, &wanted(&targets), false)?;
+        retarget(session, &mut draft, &wanted(&targets), false)?;
     }
-    run(session, &Requester::Downgrade, targets, dry_run, plan)
+    run(session, &Requester::Downgrade, targets, dry_run, draft)
 }

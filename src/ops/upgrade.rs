@@ -2,20 +2,23 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::rc::Rc;
 
-use crate::index::Requirement;
 use crate::lock::Lockfile;
 use crate::ops::apply::dependencies::{self, ManifestDependency, NewVersion};
-use crate::ops::apply::plan::Plan;
+use crate::ops::apply::draft::ManifestDraft;
+use crate::ops::apply::transaction::Transaction;
+use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::session::named::PackageName;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, refuse_frozen, rewrites};
-use crate::ops::solve::resolve::{is_locked_as, resolve};
+use crate::ops::solve::question::Question;
+use crate::ops::solve::record::Resolved;
+use crate::ops::solve::solver::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::{Move, Update, spec_beginning_at};
+use crate::select::{Change, Move, Update, spec_beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency with a range.
 ///
@@ -28,17 +31,66 @@ pub fn upgrade(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     refuse_frozen(session)?;
-    if rewrites(session, session.strategy()) {
-        return upgrade_by_plan(session, names, dry_run);
-    }
-    let known = session.lockfile()?.unwrap_or_default();
-    let extra = known.extra.clone();
+    let mut draft = ManifestDraft::new(session)?;
+    let in_use = draft.in_use(session)?;
     // First with open ends, to learn how far everything can move together: one after the other, each could take what the next one
-    // needs. Nothing moves down (`begins_here`), unless what is in use cannot be used any more: then there is no solution, and the
-    // same is asked once more with ends that are open below, too. A package that turns out to be replaced keeps its requirement,
-    // because that cannot name versions of the replacement; so it is asked again without it, at most once for each dependency.
+    // needs. Then the bounds that lead there.
+    let OpenEnds { furthest, open, replaced } = open_ends(session, &draft, names, &in_use)?;
+    tell(session, names, &replaced)?;
+    let update = Update::Packages(open.clone());
+    let transaction = match furthest {
+        Furthest::Lock(opened, resolved) => {
+            dependencies::change(session, &mut draft.editing, names, |dependency| {
+                let is_open = dependency.moves() && open.contains(&dependency.id);
+                let version = version_in(&resolved.lock, &dependency.id).filter(|_| is_open);
+                Ok(version.map(|version| NewVersion {
+                    version: Some(dependency.moved_to(&version)),
+                    note: dependency.note.clone(),
+                }))
+            })?;
+            Transaction::new(session, draft, update)?.foreseen(opened, *resolved)
+        }
+        Furthest::Move(mut change) => {
+            let requirements = draft.collect_drafted(session)?;
+            begin_there(&mut change, &requirements, &in_use, &open, !names.is_empty());
+            draft.add_move(session, &requirements, *change)?;
+            Transaction::new(session, draft, update)?
+        }
+    };
+    transaction.telling_newer(open).run(session, dry_run)
+}
+
+/// Dependencies whose ends were opened, to learn how far they move.
+struct OpenEnds {
+    furthest: Furthest,
+    /// Those that were open.
+    open: BTreeSet<PackageId>,
+    /// Packages that turned out to be replaced, and by what.
+    replaced: BTreeMap<PackageId, PackageId>,
+}
+
+/// How far dependencies with open ends move.
+enum Furthest {
+    /// To the versions of this lock, which was chosen for these requirements.
+    Lock(Rc<Requirements>, Box<Resolved>),
+    /// As this move has it: each to its newest release, and its needs only as far as necessary.
+    Move(Box<Change>),
+}
+
+/// Opens the ends of the dependencies, and looks how far they move.
+///
+/// Nothing moves down (`begins_here`), unless what is in use cannot be used any more: then there is no solution, and the same is asked
+/// once more with ends that are open below, too. A package that turns out to be replaced keeps its requirement, because that cannot
+/// name versions of the replacement; so it is asked again without it, at most once for each dependency.
+fn open_ends(
+    session: &Session,
+    draft: &ManifestDraft,
+    names: &[PackageName],
+    in_use: &Lockfile,
+) -> Result<OpenEnds, CommandError> {
+    let rewrites = rewrites(session, session.strategy());
     let (mut replaced, mut begins_here) = (BTreeMap::new(), true);
-    let (mut resolved, opened, open) = loop {
+    loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
         dependencies::suppose(session, &mut opened, names, |dependency| {
@@ -46,98 +98,65 @@ pub fn upgrade(
             if !dependency.moves() || is_own || replaced.contains_key(&dependency.id) {
                 return None;
             }
+            let current = version_in(in_use, &dependency.id);
+            // A move raises what is chosen already.
+            if rewrites && current.is_none() {
+                return None;
+            }
             open.borrow_mut().insert(dependency.id.clone());
-            let current = version_in(&known, &dependency.id).filter(|_| begins_here);
-            Some(current.as_ref().map(VersionSpec::at_least))
+            Some(current.as_ref().filter(|_| begins_here).map(VersionSpec::at_least))
         })?;
         let open = open.into_inner();
         let requirements =
-            names::collect_changed_looked_up(session, &opened.changed, extra.clone())?;
-        let resolved = resolve(session, &requirements, Update::Packages(open.clone()));
-        let resolved = match resolved {
-            Err(error) if error.code == Code::NoSolution && begins_here => {
-                begins_here = false;
-                continue;
+            names::collect_changed_looked_up(session, &opened.changed, draft.extra.clone())?;
+        let question = Question::without_moves(requirements);
+        let furthest = if rewrites {
+            let ids: Vec<PackageId> = open.iter().cloned().collect();
+            let change = planning::plan(session, &question, Move::Raise(&ids))?;
+            Furthest::Move(Box::new(change.expect("moves rewrite requirements here")))
+        } else {
+            let question = Question { update: Update::Packages(open.clone()), ..question };
+            match resolve(session, &question) {
+                Err(error) if error.code == Code::NoSolution && begins_here => {
+                    begins_here = false;
+                    continue;
+                }
+                resolved => Furthest::Lock(question.requirements, Box::new(resolved?)),
             }
-            resolved => resolved?,
         };
-        let pairs = resolved.lock.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
-        if !keep(&mut replaced, &open, pairs) {
-            break (resolved, requirements, open);
+        let new: Vec<(&PackageId, &PackageId)> = match &furthest {
+            Furthest::Lock(_, resolved) => {
+                resolved.lock.replaced.iter().map(|replaced| (&replaced.id, &replaced.by)).collect()
+            }
+            Furthest::Move(change) => {
+                let all = change.selection.replaced.iter();
+                all.map(|replaced| (&replaced.id, &replaced.by)).collect()
+            }
+        };
+        let was_open = new.iter().any(|(id, _)| open.contains(id));
+        replaced.extend(new.into_iter().map(|(id, by)| (id.clone(), by.clone())));
+        if !was_open {
+            return Ok(OpenEnds { furthest, open, replaced });
         }
-    };
-    tell(session, names, &replaced)?;
-    // Then the bounds that lead there.
-    let newest = Arc::clone(&resolved.lock);
-    let mut editing = Editing::default();
-    dependencies::change(session, &mut editing, names, |dependency| {
-        let is_open = dependency.moves() && open.contains(&dependency.id);
-        let version = version_in(&newest, &dependency.id).filter(|_| is_open);
-        let version = version.map(|version| dependency.moved_to(&version));
-        Ok(version
-            .map(|version| NewVersion { version: Some(version), note: dependency.note.clone() }))
-    })?;
-    let mut plan = Plan { editing, extra, says_newer: Some(open.clone()), ..Plan::default() };
-    let update = Update::Packages(open);
-    let written = plan.restate(session, &opened, &mut resolved, &update, |written| {
-        let mut new = written.asked.iter().filter(|asked| !opened.asked.contains(asked));
-        new.all(|asked| {
-            let Requirement { id, spec, .. } = &asked.requirement;
-            let mut chosen = newest.find(id);
-            let is_met = chosen.next().is_some_and(|package| is_locked_as(package, spec));
-            is_met && chosen.next().is_none()
-        })
-    })?;
-    plan.finish(session, &written, resolved, &update, dry_run)
+    }
 }
 
-/// Upgrades if moves rewrite requirements: each goes to its newest release, and its needs follow only as far
-/// as necessary.
-fn upgrade_by_plan(
-    session: &Session,
-    names: &[PackageName],
-    dry_run: bool,
-) -> Result<Outcome, CommandError> {
-    let mut plan = Plan::new(session)?;
-    let known = plan.in_use(session)?;
-    // First with open ends, to learn how far each can move.
-    let mut replaced = BTreeMap::new();
-    let named = RefCell::new(BTreeSet::new());
-    let (mut change, open) = loop {
-        let open = RefCell::new(BTreeSet::new());
-        let mut opened = Editing::default();
-        dependencies::suppose(session, &mut opened, names, |dependency| {
-            if dependency.by.is_some() {
-                named.borrow_mut().insert(dependency.id.clone());
-            }
-            let is_open = dependency.moves() && !replaced.contains_key(&dependency.id);
-            let current = version_in(&known, &dependency.id).filter(|_| is_open)?;
-            open.borrow_mut().insert(dependency.id.clone());
-            Some(Some(VersionSpec::at_least(&current)))
-        })?;
-        let open = open.into_inner();
-        let ids: Vec<PackageId> = open.iter().cloned().collect();
-        let requirements =
-            names::collect_changed_looked_up(session, &opened.changed, plan.extra.clone())?;
-        let nothing = Update::Nothing;
-        let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
-        let change = change.expect("moves rewrite requirements here");
-        let pairs = change.selection.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
-        if !keep(&mut replaced, &open, pairs) {
-            break (change, open);
-        }
-    };
-    tell(session, names, &replaced)?;
-    // Then starting there; what others needed before does not move.
-    let requirements = plan.collect_planned(session, &plan.extra.clone())?;
+/// Has the requirements of a move start where it led to; what others needed before does not move.
+fn begin_there(
+    change: &mut Change,
+    requirements: &Requirements,
+    in_use: &Lockfile,
+    open: &BTreeSet<PackageId>,
+    are_named: bool,
+) {
     for (group, asked) in requirements.by_requirer(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
             let id = &old.requirement.id;
-            let moves = is_moved(&old.reference, named.borrow().contains(id));
-            let chosen = change.selection.find(id).filter(|_| moves && open.contains(id));
+            let moves = open.contains(id) && is_moved(&old.reference, are_named);
+            let chosen = change.selection.find(id).filter(|_| moves);
             let chosen = chosen.and_then(|chosen| chosen.version.as_ref());
             let (Some(chosen), Some(new)) = (chosen, new) else { continue };
-            let is_above = version_in(&known, id).is_some_and(|known| known != *chosen);
+            let is_above = version_in(in_use, id).is_some_and(|known| known != *chosen);
             new.spec = if is_above {
                 spec_beginning_at(old.reference.version(), chosen)
             } else {
@@ -145,24 +164,6 @@ fn upgrade_by_plan(
             };
         }
     }
-    plan.says_newer = Some(open.clone());
-    plan.add_move(session, &requirements, change)?;
-    plan.conclude(session, Update::Packages(open), dry_run)
-}
-
-/// Records replaced packages with their replacements; returns whether any of them is `open`, which must not
-/// be.
-fn keep<'p>(
-    replaced: &mut BTreeMap<PackageId, PackageId>,
-    open: &BTreeSet<PackageId>,
-    pairs: impl Iterator<Item = (&'p PackageId, &'p PackageId)>,
-) -> bool {
-    let mut was_open = false;
-    for (id, by) in pairs {
-        replaced.insert(id.clone(), by.clone());
-        was_open |= open.contains(id);
-    }
-    was_open
 }
 
 /// Warns that ranges of replaced packages do not change, and says what to write instead.

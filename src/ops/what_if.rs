@@ -2,6 +2,7 @@
 //! nothing.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -20,7 +21,8 @@ use crate::ops::session::disk::local_folder;
 use crate::ops::session::locked::version_of;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::narrowed::without_packages;
-use crate::ops::solve::resolve::resolve_from;
+use crate::ops::solve::question::Question;
+use crate::ops::solve::solver::resolve_from;
 use crate::ops::solve::{copies, names, planning};
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
@@ -47,7 +49,7 @@ fn answer(
         return Err(without_packages("mu resolve ops/kafka --app-version 2.3"));
     }
     let previous = session.lockfile()?.unwrap_or_default();
-    let mut requirements = with_assumptions(session, request, &previous)?;
+    let mut requirements = Rc::new(with_assumptions(session, request, &previous)?);
     let mut supposed_lock = previous.clone();
     for (id, installed) in &requirements.installed {
         suppose_installed(&mut Arc::make_mut(&mut supposed_lock).packages, id, installed);
@@ -83,8 +85,9 @@ fn answer(
         // step away is not preferred.
         let is_open = is_open && dependency.reference.version().is_none();
         let mut begun = None;
-        if let Some(installed) = requirements.installed.get_mut(&id) {
-            installed.is_next_wanted &= is_open;
+        if requirements.installed.contains_key(&id) {
+            let installed = &mut Rc::make_mut(&mut requirements).installed;
+            installed.entry(id.clone()).and_modify(|one| one.is_next_wanted &= is_open);
         }
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
@@ -93,7 +96,7 @@ fn answer(
         asked.push((by, begun.unwrap_or(dependency)));
     }
     for (by, dependency) in &asked {
-        requirements.suppose(session, by, dependency);
+        Rc::make_mut(&mut requirements).suppose(session, by, dependency);
     }
     // References without the workspace's requirements are answered as if only the supposed installation
     // existed.
@@ -108,7 +111,8 @@ fn answer(
         true => Update::Nothing,
         false => Update::Packages(requirements.installed.keys().cloned().collect()),
     };
-    let resolved = resolve_from(session, &requirements, update, base)?;
+    let question = Question::new(Rc::clone(&requirements), update);
+    let resolved = resolve_from(session, &question, base)?;
     let unagreed = copies::check(session, &previous, &resolved, true)?;
     let left_out = places::left_out(session, &resolved.lock);
     for warning in resolved.warnings.iter().chain(&left_out) {

@@ -225,6 +225,17 @@ fn only_one_module_knows_the_environment_and_the_clock() {
 }
 
 #[test]
+fn nobody_changes_a_session_that_others_ask() {
+    // What is asked must not depend on who asked before: whoever needs other options or settings makes another session.
+    let mut wrong = Vec::new();
+    for (path, text) in texts("rs").into_iter().filter(|(path, _)| path.starts_with("src/")) {
+        let lines = text.lines().enumerate().filter(|(_, line)| line.contains("&mut Session"));
+        wrong.extend(lines.map(|(number, _)| format!("{path}:{}", number + 1)));
+    }
+    assert_eq!(wrong, [""; 0], "take a `Session`, or a `&Session`");
+}
+
+#[test]
 fn providers_are_asked_for_facts_and_not_for_their_names() {
     let mut wrong = Vec::new();
     for (path, text) in texts("rs") {

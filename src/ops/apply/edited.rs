@@ -3,6 +3,7 @@
 //! Mu.lock is chosen without the edits. What is installed is chosen with them, from Mu.lock and from what the edits added and
 //! moved before; it is written to `.mu/edits.lock`. A package that the edits do not move keeps the version of Mu.lock.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile};
@@ -16,8 +17,9 @@ use crate::ops::explain::places;
 use crate::ops::requirements::editing::FileEdit;
 use crate::ops::requirements::{self, Requirements};
 use crate::ops::session::installed::{named, needed_packs};
+use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::resolve::{request, resolve_from, resolve_from_previous};
+use crate::ops::solve::solver::{resolve_from, resolve_from_previous};
 use crate::ops::solve::{names, patches};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::WantedPack;
@@ -142,8 +144,9 @@ fn with_edits(
     here: &Session,
     team: &Arc<Lockfile>,
     known: Option<&Lockfile>,
-) -> Result<(Requirements, Resolved), CommandError> {
-    let needs = names::collect_looked_up(here, team.extra.clone())?;
+) -> Result<(Rc<Requirements>, Resolved), CommandError> {
+    let needs = Rc::new(names::collect_looked_up(here, team.extra.clone())?);
+    let question = Question::without_moves(Rc::clone(&needs));
     let before = here.lockfile()?.unwrap_or_default();
     // Mu.lock may be another one than last time, such as after a change of branch: so what only this machine has is added to it.
     let added = overlaid(team, known, false);
@@ -168,12 +171,12 @@ fn with_edits(
         }
         match held {
             Some(held) => held,
-            None => resolve_from(here, &needs, Update::Nothing, moved)?,
+            None => resolve_from(here, &question, moved)?,
         }
     } else {
         // With the minimal strategy, no lock is followed: the manifests are the state, those of the edits among them. The lock only
         // says where upgrades go from.
-        resolve_from(here, &needs, Update::Nothing, added)?
+        resolve_from(here, &question, added)?
     };
     let mut resolved = Resolved { previous: before, ..resolved };
     // A patch that is not used is told of Mu.lock.

@@ -1,6 +1,7 @@
 //! From a lock to packs on disk: fetching, installing, and the edits of manifests that go with it.
 
 pub(crate) mod dependencies;
+pub(crate) mod draft;
 pub(crate) mod edited;
 pub(crate) mod element;
 pub mod fetch;
@@ -9,6 +10,6 @@ pub mod install;
 pub(crate) mod kinds;
 pub(crate) mod outcome;
 pub(crate) mod patched;
-pub(crate) mod plan;
 pub(crate) mod rewrite;
+pub(crate) mod transaction;
 pub(crate) mod written;

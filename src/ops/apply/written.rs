@@ -18,7 +18,7 @@ use crate::ops::requirements::{Asked, Requirements, requirement};
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::shown;
 use crate::ops::solve::asking::{newest, obstacle, requirers_of_locked};
-use crate::ops::solve::resolve::request;
+use crate::ops::solve::question::request;
 use crate::reference::{Base, PackageId, VersionSpec};
 use crate::select::{Newer, Obstacle, Update};
 use crate::workspace::Member;

@@ -16,7 +16,7 @@ use crate::ops::session::error::in_one_line;
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::asking::{ask_ceiling, requirers_of_locked};
-use crate::ops::solve::resolve::request;
+use crate::ops::solve::question::request;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Newer, Obstacle, Update};

@@ -18,10 +18,10 @@ use crate::ops::requirements::{Requirements, print_extra};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::solve::names::is_published;
 use crate::ops::solve::patches::patch_of;
-use crate::ops::solve::resolve::resolve_from;
+use crate::ops::solve::question::Question;
+use crate::ops::solve::solver::resolve_from;
 use crate::ops::{Code, CommandError, OperationScope, Session};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
-use crate::select::Update;
 use crate::workspace::Member;
 
 /// Packages that are published in this run, with their versions.
@@ -397,7 +397,7 @@ pub(super) fn dependencies(
         asked.by = Requester::from_member(member);
     }
     // From nothing, as for whoever installs the package first.
-    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
+    let resolved = resolve_from(&outside, &Question::without_moves(requirements), Arc::default());
     outside.save_index();
     resolved.map(|_| ()).map_err(|error| {
         error

@@ -12,7 +12,6 @@ pub mod supposition;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use mu_formats::helm;
 
@@ -26,7 +25,7 @@ use crate::ops::session::edits::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{
-    Change, InstalledVersion, Local, OwnCapabilities, RootRequirer, Strategy, strategy_named,
+    InstalledVersion, Local, OwnCapabilities, RootRequirer, Strategy, strategy_named,
 };
 use crate::workspace::{ExclusionSetting, Member, Resolution};
 use crate::{formats, manifest};
@@ -99,8 +98,6 @@ pub struct Requirements {
     pub extra: Vec<String>,
     /// The what-if question that these come from, if any.
     pub question: Option<Box<WhatIf>>,
-    /// Packages that are removed completely, although others replaced them.
-    pub discarded: BTreeSet<PackageId>,
     /// What the workspace's packages provide and require.
     pub own: OwnCapabilities,
     /// What the workspace's packages replace, by the first package that does.
@@ -115,8 +112,6 @@ pub struct Requirements {
     pub installed: BTreeMap<PackageId, InstalledVersion>,
     /// The strategy that chooses.
     pub resolution: Resolution,
-    /// The move that led to these requirements, if one did.
-    pub change: Option<Rc<Change>>,
 }
 
 impl Requirements {

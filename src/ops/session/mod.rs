@@ -49,7 +49,7 @@ use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
 use crate::workspace::{
-    CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, WORKSPACE_FILE, Workspace,
+    CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, Settings, WORKSPACE_FILE, Workspace,
 };
 
 pub use self::opening::open_to_ask;
@@ -126,8 +126,8 @@ impl OperationScope {
 pub struct Session {
     /// The machine around.
     pub(crate) environment: Environment,
-    /// The options.
-    pub(crate) options: Options,
+    /// The options. They are the same from the first question on: what is asked must not depend on who asked before.
+    pub(in crate::ops) options: Options,
     /// What it works on.
     pub(crate) scope: OperationScope,
     /// The workspace; of the global packs one without members.
@@ -216,6 +216,13 @@ impl Session {
         }
     }
 
+    /// The session with settings that have changed since it was opened; nothing may have been asked before.
+    #[must_use]
+    pub(in crate::ops) fn with_settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.workspace.settings);
+        self
+    }
+
     /// The folder that holds `Mu.lock`.
     pub fn lock_folder(&self) -> &Path {
         lock_folder(self.scope, &self.workspace, &self.environment)
@@ -287,10 +294,6 @@ impl Session {
     }
 
     /// The index, created when it is first needed.
-    ///
-    /// It takes what it needs of the options at that moment, and keeps it: whether it is offline, `--only`, `--refresh`, dates,
-    /// development dependencies, and the registries. So whoever changes an option of a session does it before the first question
-    /// to a registry, as the commands do right after they open it; a change that comes later has no effect on what is asked.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             let index = self.make_index();

@@ -18,7 +18,7 @@ use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::solve::locked_universe::LockedUniverse;
-use crate::ops::solve::{names, resolve};
+use crate::ops::solve::{names, question};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{
@@ -181,7 +181,7 @@ fn leads_out(
         return true;
     }
     // It is something else: the same question once more, about what the files would say.
-    let again = resolve::request(session, &after, &lock, request.update.clone());
+    let again = question::request(session, &after, &lock, request.update.clone());
     let settings = Settings {
         side_by_side: again.settings.side_by_side.clone(),
         wanted_prereleases: again.settings.wanted_prereleases.clone(),

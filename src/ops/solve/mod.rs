@@ -8,6 +8,7 @@ pub(crate) mod names;
 pub mod narrowed;
 pub(crate) mod patches;
 pub(crate) mod planning;
+pub mod question;
 pub(crate) mod record;
-pub mod resolve;
+pub mod solver;
 mod unstated;

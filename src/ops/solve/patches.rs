@@ -16,7 +16,7 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::resolve::is_locked_as;
+use crate::ops::solve::solver::is_locked_as;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::VersionSpec;
 use crate::workspace::PatchFile;

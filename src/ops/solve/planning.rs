@@ -10,8 +10,9 @@ use crate::manifest;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out};
+use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::resolve::{is_settled, request, resolve};
+use crate::ops::solve::solver::{is_settled, resolve};
 use crate::ops::{Code, CommandError, Session};
 use crate::select::{
     Change, Fact, Failure, Move, Requirer, RootRequirer, SelectionRequest, Strategy, Update,
@@ -23,26 +24,21 @@ pub(crate) fn rewrites(session: &Session, strategy: &dyn Strategy) -> bool {
     !strategy.follows_lock() && !is_held
 }
 
-/// The requirements after a move; `None` if they do not change. A failure mentions the `wish`, too, if a
-/// command has one.
+/// The requirements after a move; `None` if they do not change.
 pub(crate) fn plan(
     session: &Session,
-    requirements: &Requirements,
-    update: &Update,
-    wish: Option<&Asked>,
+    question: &Question,
     to: Move<'_>,
 ) -> Result<Option<Change>, CommandError> {
-    let strategy = requirements.choosing_strategy();
-    question(session, requirements, update, wish, |universe, request| {
-        strategy.plan(universe, request, to)
-    })
+    let strategy = question.requirements.choosing_strategy();
+    ask(session, question, |universe, request| strategy.plan(universe, request, to))
 }
 
 /// A dependency that starts at the newest version that fits the other requirements, if requirements must name
 /// a start; `by` is the package that will depend on it.
 pub(crate) fn dependency_with_beginning(
     session: &Session,
-    requirements: &Requirements,
+    requirements: &Rc<Requirements>,
     dependency: &manifest::Requirement,
     by: &Requester,
 ) -> Result<Option<manifest::Requirement>, CommandError> {
@@ -51,10 +47,12 @@ pub(crate) fn dependency_with_beginning(
         return Ok(None);
     }
     let wish = wish(session, dependency, by);
-    let version =
-        question(session, requirements, &Update::Nothing, Some(&wish), |universe, request| {
-            strategy.beginning(universe, request, &wish.requirement)
-        })?;
+    let wanted = wish.requirement.clone();
+    let question =
+        Question { wish: Some(wish), ..Question::without_moves(Rc::clone(requirements)) };
+    let version = ask(session, &question, |universe, request| {
+        strategy.beginning(universe, request, &wanted)
+    })?;
     let reference = dependency.reference.with_version(version);
     Ok(Some(manifest::Requirement { reference, ..dependency.clone() }))
 }
@@ -82,7 +80,7 @@ pub(crate) fn refuse_frozen(session: &Session) -> Result<(), CommandError> {
 /// fewest, or do not change.
 pub(crate) fn fewest_requirements(
     session: &Session,
-    requirements: &Requirements,
+    requirements: &Rc<Requirements>,
 ) -> Result<Option<Vec<String>>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let is_known = requirements.differences(session, &lock).is_empty();
@@ -90,7 +88,8 @@ pub(crate) fn fewest_requirements(
         return Ok(None);
     }
     // Without the network, the question is answered all the same; only this part of the answer is left out.
-    let change = match plan(session, requirements, &Update::Nothing, None, Move::Tidy) {
+    let change = match plan(session, &Question::without_moves(Rc::clone(requirements)), Move::Tidy)
+    {
         Err(error) if error.code == Code::Offline => return Ok(None),
         result => result?,
     };
@@ -107,11 +106,12 @@ pub(crate) fn fewest_requirements(
 /// The newest versions that these requirements allow.
 pub(crate) fn resolve_newest(
     session: &Session,
-    requirements: &Requirements,
+    requirements: &Rc<Requirements>,
 ) -> Result<Resolved, CommandError> {
-    let everything = Update::Everything;
-    let change = plan(session, requirements, &everything, None, Move::Everything)?;
-    let Some(change) = change else { return resolve(session, requirements, everything) };
+    let mut question = Question::new(Rc::clone(requirements), Update::Everything);
+    let Some(change) = plan(session, &question, Move::Everything)? else {
+        return resolve(session, &question);
+    };
     // The move answers in the order of the question: `change.asked[i][j]` is what the requirement `grouped[i][j]` becomes. Those
     // that it drops are not asked any more, and what it has to list in addition comes behind the first of them, whose requirer does
     // not matter: nothing of this is written.
@@ -122,22 +122,21 @@ pub(crate) fn resolve_newest(
             pairs.filter_map(|(old, new)| Some(Asked { requirement: new?, ..old.clone() })),
         );
     }
-    let Some(first) = asked.first().cloned() else {
-        return resolve(session, requirements, everything);
-    };
-    asked.extend(change.indirect.iter().map(|one| first.with_indirect(one.clone())));
-    let newest = Requirements { asked, change: Some(Rc::new(change)), ..requirements.clone() };
-    resolve(session, &newest, everything)
+    if let Some(first) = asked.first().cloned() {
+        asked.extend(change.indirect.iter().map(|one| first.with_indirect(one.clone())));
+        Rc::make_mut(&mut question.requirements).asked = asked;
+        question.change = Some(Rc::new(change));
+    }
+    resolve(session, &question)
 }
 
 /// Asks a strategy about requirements that its moves rewrite.
-fn question<T>(
+fn ask<T>(
     session: &Session,
-    requirements: &Requirements,
-    update: &Update,
-    wish: Option<&Asked>,
-    question: impl Fn(&dyn Universe, &SelectionRequest) -> Result<Option<T>, Failure>,
+    question: &Question,
+    answer: impl Fn(&dyn Universe, &SelectionRequest) -> Result<Option<T>, Failure>,
 ) -> Result<Option<T>, CommandError> {
+    let Question { requirements, update, wish, .. } = question;
     let strategy = requirements.choosing_strategy();
     if !rewrites(session, strategy) {
         return Ok(None);
@@ -148,7 +147,7 @@ fn question<T>(
     // In the search the wish was no requirement of anybody. In the explanation it is one of the command, between the
     // manifests and their lists of indirect dependencies.
     let explained = |request: &SelectionRequest, mut failure: Failure| {
-        let (mut request, mut requirements) = (request.clone(), requirements.clone());
+        let (mut request, mut requirements) = (request.clone(), Requirements::clone(requirements));
         if let Some(wish) = wish {
             name_command(&mut failure, wish);
             requirements.asked.push(wish.clone());
@@ -163,12 +162,12 @@ fn question<T>(
     let is_known = requirements.differences(session, &previous).is_empty();
     if is_known && wish.is_none() && *update == Update::Nothing {
         // Without the network, the lock has the result, and the installed packs do not.
-        let question = |request: &SelectionRequest| question(session.index(), request);
-        let result = ask_with_news(session, &mut request, question);
+        let result =
+            ask_with_news(session, &mut request, |request| answer(session.index(), request));
         return result.map_err(|failure| explained(&request, failure));
     }
     let apart = || requirements.listed_apart(session);
-    ask_apart(session, &mut request, &apart, &explained, &question).map(|(answer, _)| answer)
+    ask_apart(session, &mut request, &apart, &explained, &answer).map(|(answer, _)| answer)
 }
 
 /// Puts the command and its arguments into the facts of a conflict.

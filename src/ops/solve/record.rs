@@ -505,6 +505,11 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// The lock as it is.
+    pub fn keeping_lock(lock: Arc<Lockfile>) -> Self {
+        Self { previous: Arc::clone(&lock), lock, ..Self::default() }
+    }
+
     /// Whether the lock on disk is already the right one.
     pub fn is_lock_current(&self) -> bool {
         self.lock == self.previous || self.lock.is_empty() && self.previous.is_empty()

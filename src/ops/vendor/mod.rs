@@ -10,6 +10,7 @@ pub mod kcl;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath, PlaceKind};
 
@@ -25,11 +26,11 @@ use crate::ops::explain::failure::unavailable_error;
 use crate::ops::session::installed::{named, place};
 use crate::ops::session::named::target;
 use crate::ops::solve::names;
-use crate::ops::solve::resolve::resolve;
+use crate::ops::solve::question::Question;
+use crate::ops::solve::solver::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::hash_folder;
 use crate::reference::{Defaults, Reference};
-use crate::select::Update;
 use crate::workspace::Member;
 
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
@@ -37,8 +38,8 @@ pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_f
 /// Installs what the workspace needs, as files to commit.
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let requirements = names::collect_looked_up(session, extra)?;
-    let resolved = resolve(session, &requirements, Update::Nothing)?;
+    let requirements = Rc::new(names::collect_looked_up(session, extra)?);
+    let resolved = resolve(session, &Question::without_moves(Rc::clone(&requirements)))?;
     let packs = session.packs();
     let is_new = !dry_run && !packs.is_vendored();
     // Before anything is installed: packs that are vendored are made of files that Git can commit, and without a
@@ -111,8 +112,8 @@ pub trait WrittenFiles {
 /// Installs what the workspace needs.
 fn prepared(session: &Session, mode: VendorMode) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let requirements = names::collect_looked_up(session, extra)?;
-    let mut resolved = resolve(session, &requirements, Update::Nothing)?;
+    let requirements = Rc::new(names::collect_looked_up(session, extra)?);
+    let mut resolved = resolve(session, &Question::without_moves(Rc::clone(&requirements)))?;
     // A check compares content, so everything has to be here: in the store, and not in the workspace.
     if mode == VendorMode::Check {
         requirements.declare(session);

@@ -26,10 +26,10 @@ use crate::ops::publication::target::PublicationTarget;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::as_here;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::solve::resolve::resolve_from;
+use crate::ops::solve::question::Question;
+use crate::ops::solve::solver::resolve_from;
 use crate::ops::{Code, CommandError, OperationScope, Options, Session};
 use crate::reference::{Base, Name, PackageId, Reference};
-use crate::select::Update;
 
 /// What to copy, and the target.
 #[derive(Debug, Clone, Default)]
@@ -128,7 +128,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     for asked in &mut requirements.asked {
         asked.by = Requester::Mirror;
     }
-    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
+    let resolved = resolve_from(&outside, &Question::without_moves(requirements), Arc::default());
     let resolved = resolved.map_err(CommandError::without_ways_out)?;
     let is_copied = |id: &PackageId| !request.no_deps || roots.contains(id);
     let versions = versions(&outside, &resolved.lock, is_copied);

@@ -24,10 +24,10 @@ use crate::ops::requirements::editing::{locked_for, pin_of};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::names;
-use crate::ops::solve::resolve::resolve;
+use crate::ops::solve::question::Question;
+use crate::ops::solve::solver::resolve;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::Update;
 #[cfg(feature = "publish")]
 use crate::store::Stored;
 use crate::workspace::Member;
@@ -362,7 +362,7 @@ fn cut_or_resolve(
         )
     };
     let requirements = names::collect_looked_up(session, lock.extra.clone())?;
-    let resolved = resolve(session, &requirements, Update::Nothing)
+    let resolved = resolve(session, &Question::without_moves(requirements))
         .map_err(|error| error.while_doing(unknown()))?;
     session.save_index();
     cut(session, &required, &resolved.lock, member)
