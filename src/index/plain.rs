@@ -1,8 +1,8 @@
 //! References that were parsed before: most packages need the same few packages, in the same few ranges.
 //!
-//! Their requirements are created once, and shared. Only plain references are cached: a name of several
-//! segments, with or without a base, that means its id. Any other reference, and any invalid one, is parsed
-//! separately.
+//! Their requirements are created once, and shared. Only plain references are cached: a name, with or without a base, that
+//! means its id. One of a single segment does not if the package that has it stands in a namespace, which it means first. Any
+//! other reference, and any invalid one, is parsed separately.
 //!
 //! [`AskedCommits`] has the requirements of packages, as far as they decide whether a registry must be asked. A commit never changes: if a package is only required at full commits, and those are on this machine, no
 //! list of versions is needed. The provider knows whether they are. The same holds for digests.
@@ -50,11 +50,11 @@ struct Specs {
 }
 
 impl PlainReferences {
-    /// The requirements of references, each split where its version starts; `None` if one of them is not
-    /// plain, or means a package that has another name here.
+    /// The requirements of references, each split where its version starts, of a package with this base, which stands in a
+    /// namespace or not; `None` if one of them is not plain, or means a package that has another name here.
     pub(super) fn requirements(
         &self,
-        base: &Base,
+        (base, has_namespace): (&Base, bool),
         references: &[(&str, Option<&str>)],
         commits: &AskedCommits,
         has_other_name: impl Fn(&PackageId) -> bool,
@@ -67,6 +67,9 @@ impl PlainReferences {
         };
         let mut all = Vec::with_capacity(references.len());
         for &(place, version) in references {
+            if has_namespace && !place.contains('/') {
+                return None;
+            }
             let spec = specs.place(version.unwrap_or(VersionSpec::Latest.as_str()))?;
             let package = match places.get(place) {
                 Some(&known) => known?,
@@ -121,11 +124,10 @@ fn plain(base: &Base, place: &str) -> Option<PackageId> {
         || reference.user().is_some()
         || reference.local().is_some()
         || reference.path() != reference.name().as_str();
-    let inherits = reference.base().is_none() && reference.name().namespace().is_none();
     // A place near to this machine is checked before it counts.
     let is_near =
         || reference.base().is_some_and(|base| Reach::of_host(base.host_port()) != Reach::Network);
-    (!says_more && !inherits && !is_near())
+    (!says_more && !is_near())
         .then(|| PackageId::new(reference.base().unwrap_or(base), reference.name()))
 }
 
@@ -163,27 +165,36 @@ mod tests {
     fn plain_references_are_what_they_are_read_as() {
         let base = PackageId::parse("acme.co/a/b").expect("is an id").base();
         let known = PlainReferences::default();
-        for (place, expected) in [
-            ("aws/ec2", Some("acme.co/aws/ec2")),
-            ("hub.mu.com/ec2", Some("hub.mu.com/ec2")),
-            ("ec2", None),
-            ("./ec2", None),
-            ("https://acme.co/aws/ec2", None),
-            ("git@acme.co:aws/ec2", None),
-            ("aws/ec2.git", None),
-            ("aws//ec2", None),
+        for (place, expected, in_namespace) in [
+            ("aws/ec2", Some("acme.co/aws/ec2"), Some("acme.co/aws/ec2")),
+            ("hub.mu.com/ec2", Some("hub.mu.com/ec2"), Some("hub.mu.com/ec2")),
+            ("ec2", Some("acme.co/ec2"), None),
+            ("./ec2", None, None),
+            ("https://acme.co/aws/ec2", None, None),
+            ("git@acme.co:aws/ec2", None, None),
+            ("git@acme.co:ec2", None, None),
+            ("ec2.git", None, None),
+            ("aws/ec2.git", None, None),
+            ("aws//ec2", None, None),
         ] {
-            for version in [Some("^1.2"), None] {
-                let wanted = AskedCommits::default();
-                let found = known.requirements(&base, &[(place, version)], &wanted, |_| false);
+            for (version, has_namespace) in
+                [(Some("^1.2"), false), (None, false), (Some("^1.2"), true), (None, true)]
+            {
+                let (wanted, place) = (AskedCommits::default(), (place, version));
+                let found =
+                    known.requirements((&base, has_namespace), &[place], &wanted, |_| false);
                 let id = |found: Arc<[Arc<Requirement>]>| found[0].id.to_string();
-                assert_eq!(found.map(id).as_deref(), expected, "{place}");
+                let expected = if has_namespace { in_namespace } else { expected };
+                assert_eq!(found.map(id).as_deref(), expected, "{place:?} {has_namespace}");
             }
         }
         assert_eq!(
-            known.requirements(&base, &[("aws/ec2", Some("^"))], &AskedCommits::default(), |_| {
-                false
-            }),
+            known.requirements(
+                (&base, true),
+                &[("aws/ec2", Some("^"))],
+                &AskedCommits::default(),
+                |_| false
+            ),
             None
         );
     }
@@ -195,11 +206,11 @@ mod tests {
         let commit = "a".repeat(40);
         let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
         known
-            .requirements(&base, &[("aws/ec2", Some(&commit))], &wanted, |_| false)
+            .requirements((&base, true), &[("aws/ec2", Some(&commit))], &wanted, |_| false)
             .expect("is plain");
         assert_eq!(wanted.only_commits(&id), Some(vec![commit]));
         known
-            .requirements(&base, &[("aws/ec2", Some("^1"))], &wanted, |_| false)
+            .requirements((&base, true), &[("aws/ec2", Some("^1"))], &wanted, |_| false)
             .expect("is plain");
         assert_eq!(wanted.only_commits(&id), None);
     }
