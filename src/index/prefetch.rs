@@ -15,6 +15,8 @@ use std::thread::{Builder, JoinHandle};
 use mu_provider::threads::lock;
 use mu_provider::{Lead, LineTrust, Soon};
 
+use crate::index::cache;
+use crate::index::package::Package;
 use crate::index::routes::Route;
 use crate::index::run::IndexOptions;
 use crate::index::shared::SharedIndex;
@@ -124,19 +126,26 @@ impl Prefetcher {
         });
     }
 
-    /// Reads the lines of versions from the last on, while another thread reads them from the first on; only
-    /// if there are many.
+    /// Reads the lines of versions, only if there are many: what the cache file has of them at once, and then each from the last on, while
+    /// another thread reads them from the first on.
     fn read_lines(&self, versions: &[(Arc<Releases>, Position)]) {
         if versions.len() < MANY {
             return;
         }
-        let (shared, versions) = (Arc::clone(&self.shared), versions.to_vec());
+        let unread = versions.iter().filter_map(|(releases, position)| {
+            let package = self.shared.loaded(releases.id())?;
+            // Its own place may say something else.
+            let is_hint = package.route.provider.facts().lines == LineTrust::Hint;
+            let is_unread = !is_hint && package.known_line(*position).is_none();
+            is_unread.then_some((package, *position))
+        });
+        let unread: Vec<(Arc<Package>, Position)> = unread.collect();
+        cache::read_ahead(
+            unread.iter().filter_map(|(package, position)| package.place_of_line(*position)),
+        );
         self.pool.run(move || {
-            for (releases, position) in versions.iter().rev() {
-                let Some(package) = shared.loaded(releases.id()) else { continue };
-                // Its own place may say something else.
-                let is_hint = package.route.provider.facts().lines == LineTrust::Hint;
-                if !is_hint && package.known_line(*position).is_none() {
+            for (package, position) in unread.iter().rev() {
+                if package.known_line(*position).is_none() {
                     drop(package.release(Candidate::Release(*position)));
                 }
             }

@@ -6,9 +6,11 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mu_provider::Location;
+use mu_provider::threads::lock;
+use rustc_hash::FxHashMap;
 
 use super::layout::{LineTable, WrittenRecord};
 use crate::fs;
@@ -34,7 +36,84 @@ pub(super) enum Far {
     /// In memory: they were fetched in this run.
     Bytes(Arc<Vec<u8>>),
     /// In the cache file: the offset, and the number of bytes.
-    File(Arc<File>, u64, u32),
+    File(Arc<FarFile>, u64, u32),
+}
+
+/// A cache file, for its far lines: parts of it were read before they are needed.
+#[derive(Debug)]
+pub(super) struct FarFile {
+    file: File,
+    /// Where each part begins, ascending, and its bytes.
+    ahead: Mutex<Vec<(u64, Vec<u8>)>>,
+}
+
+/// Lines with more than this between them are not read together, …
+const WIDEST_GAP: u64 = 4 << 10;
+/// … nor are more bytes than this.
+const LONGEST_PART: u64 = 256 << 10;
+
+impl FarFile {
+    pub(super) fn new(file: File) -> Self {
+        Self { file, ahead: Mutex::default() }
+    }
+
+    fn read(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        if let Some(known) = self.known(start, length) {
+            return Ok(known);
+        }
+        let mut bytes = vec![0; length];
+        fs::read_at(&self.file, start, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Bytes of a part that was read ahead.
+    fn known(&self, start: u64, length: usize) -> Option<Vec<u8>> {
+        let ahead = lock(&self.ahead);
+        let behind = ahead.partition_point(|(begin, _)| *begin <= start);
+        let (begin, bytes) = ahead.get(behind.checked_sub(1)?)?;
+        let from = usize::try_from(start - begin).ok()?;
+        Some(bytes.get(from..from.checked_add(length)?)?.to_vec())
+    }
+
+    /// Keeps these ranges of the file instead of those before, and returns how many reads that took.
+    fn read_ahead(&self, mut ranges: Vec<Range<u64>>) -> usize {
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            let is_next = |last: &Range<u64>| {
+                range.start <= last.end + WIDEST_GAP && range.end <= last.start + LONGEST_PART
+            };
+            match parts.last_mut().filter(|last| is_next(last)) {
+                Some(last) => last.end = last.end.max(range.end),
+                None => parts.push(range),
+            }
+        }
+        let count = parts.len();
+        let read = |part: Range<u64>| {
+            let mut bytes = vec![0; usize::try_from(part.end - part.start).ok()?];
+            // Whoever needs it reports that it cannot be read.
+            fs::read_at(&self.file, part.start, &mut bytes).ok()?;
+            Some((part.start, bytes))
+        };
+        *lock(&self.ahead) = parts.into_iter().filter_map(read).collect();
+        count
+    }
+}
+
+/// Reads lines before they are needed, those that are close to each other at once; returns how many reads that took.
+pub(in crate::index) fn read_ahead<'lines>(
+    wanted: impl Iterator<Item = (&'lines ListingLines, LineSpan)>,
+) -> usize {
+    let mut files: FxHashMap<*const FarFile, (&FarFile, Vec<Range<u64>>)> = FxHashMap::default();
+    for (lines, line) in wanted {
+        let Far::File(file, offset, length) = &lines.far else { continue };
+        let Range { start, end } = line.byte_range();
+        if line.is_far && end <= *length as usize {
+            let (_, ranges) = files.entry(Arc::as_ptr(file)).or_insert((file, Vec::new()));
+            ranges.push(offset + start as u64..offset + end as u64);
+        }
+    }
+    files.into_values().map(|(file, ranges)| file.read_ahead(ranges)).sum()
 }
 
 impl LineSpan {
@@ -58,8 +137,7 @@ impl ListingLines {
                 if line.byte_range().end > *length as usize {
                     return Err(missing());
                 }
-                let mut bytes = vec![0; line.length as usize];
-                fs::read_at(file, offset + u64::from(line.start), &mut bytes)?;
+                let bytes = file.read(offset + u64::from(line.start), line.length as usize)?;
                 return Ok(Cow::Owned(bytes));
             }
             Far::Bytes(bytes) if line.is_far => bytes,

@@ -26,13 +26,13 @@ use mu_provider::{Lead, threads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::layout::WrittenRecord;
-use self::lines::Far;
+use self::lines::{Far, FarFile};
 use self::segments::{CHECKED, Latest, MAGIC, MOST_SEGMENTS, Near, Part, RecordFrame, WHOLE};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 
 pub(super) use self::layout::LineTable;
 pub(super) use self::lines::{
-    Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines, Record,
+    Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines, Record, read_ahead,
 };
 
 /// The cache of one registry.
@@ -41,7 +41,7 @@ pub(super) struct Cache {
     path: PathBuf,
     root: Lead,
     bytes: Arc<Vec<u8>>,
-    file: Option<Arc<File>>,
+    file: Option<Arc<FarFile>>,
     frames: Vec<RecordFrame>,
     records: FxHashMap<Box<str>, Latest>,
     changed: Mutex<Vec<Change>>,
@@ -73,7 +73,7 @@ impl Cache {
             path,
             root: root.clone(),
             bytes: Arc::new(near.bytes),
-            file: file.map(Arc::new),
+            file: file.map(FarFile::new).map(Arc::new),
             frames: near.frames,
             changed: Mutex::default(),
         })

@@ -229,3 +229,38 @@ fn does_not_grow_for_ever() {
     let size = std::fs::metadata(&open(&folder).path).expect("is there").len();
     assert!(size < 100_000, "{size}");
 }
+
+#[test]
+fn lines_that_are_close_to_each_other_are_read_at_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = open(&folder);
+    // As long as one line of a hub is, with a package between that is longer than a gap may be.
+    let line = |index: usize| format!("{{{index:0400}}}");
+    for index in 0..1_000 {
+        let long = if index == 500 { "x".repeat(100_000) } else { line(index) };
+        cache.put(&format!("package-{index}"), record(&[&long]));
+    }
+    cache.save().expect("saves");
+    let cache = open(&folder);
+    let listing = |index: usize| cache.find(&format!("package-{index}"))?.listing;
+    let chosen: Vec<(usize, Listing)> = (0..1_000)
+        .rev()
+        .filter(|index| *index != 500)
+        .filter_map(|index| Some((index, listing(index)?)))
+        .collect();
+    let places = || {
+        let heads = chosen.iter().map(|(_, listing)| (listing, listing.heads().next()));
+        heads.filter_map(|(listing, head)| Some((&listing.lines, head?.line)))
+    };
+    assert_eq!(places().count(), 999);
+    // 200,000 bytes before the long one, and as many behind it.
+    assert_eq!(read_ahead(places()), 2);
+    // They need the file no more.
+    let file = File::options().write(true).open(&cache.path).expect("opens");
+    file.set_len(0).expect("is cut");
+    for (index, listing) in &chosen {
+        assert_eq!(texts(listing), [line(*index)]);
+    }
+    let other = listing(500).expect("is known");
+    assert!(other.lines.read(other.heads().next().expect("has one").line).is_err());
+}

@@ -14,7 +14,7 @@ use serde::de::Error as _;
 
 use self::requirements::LookedUpRequirements;
 use self::revision::LookedUpRevision;
-use crate::index::cache::{Fetched, LineTable, Listing, ListingLines, Record};
+use crate::index::cache::{Fetched, LineSpan, LineTable, Listing, ListingLines, Record};
 use crate::index::error::PackageError;
 use crate::index::routes::Route;
 use crate::index::run::PackageSurroundings;
@@ -165,13 +165,16 @@ impl Package {
     }
 
     fn read(&self, position: Position) -> Result<Release, serde_json::Error> {
-        let place = || {
-            let lines = self.lines.as_ref()?;
-            Some((lines, self.table.line(lines, position as usize)?))
-        };
+        let place = self.place_of_line(position);
         let (lines, line) =
-            place().ok_or_else(|| serde_json::Error::custom("there is no such line"))?;
+            place.ok_or_else(|| serde_json::Error::custom("there is no such line"))?;
         wire::release(lines, line)
+    }
+
+    /// The lines, and where this one is among them.
+    pub(super) fn place_of_line(&self, position: Position) -> Option<(&ListingLines, LineSpan)> {
+        let lines = self.lines.as_ref()?;
+        Some((lines, self.table.line(lines, position as usize)?))
     }
 
     /// The lines that are not listed, because they say no version.

@@ -92,8 +92,9 @@ impl LineTable {
         let start = self.before(lines, position).map_or(0, |row| row.needs_end);
         let texts = lines.near.get(self.texts.clone())?;
         let place = self.needs + start as usize..self.needs + row.needs_end as usize;
+        // Each takes at least four bytes.
+        let mut needs = Vec::with_capacity(place.len() / 4);
         let mut reader = BytesReader::new(&lines.near, place)?;
-        let mut needs = Vec::new();
         while !reader.is_exhausted() {
             needs.push((reader.text(texts)?, reader.optional_text(texts)?));
         }
