@@ -9,7 +9,7 @@ use crate::measure::{find, version};
 use crate::report::Standing;
 use crate::repository::{self, Backend};
 use crate::web::{Traffic, Web, free_port};
-use crate::{hub, peers};
+use crate::{hub, peers, real};
 
 /// The generated files, the servers over them, and the programs that are compared.
 pub(crate) struct Data {
@@ -27,9 +27,12 @@ pub(crate) struct Data {
 
 impl Data {
     /// Creates what is missing in `folder`, and starts the servers.
-    pub(crate) fn make(folder: &Path, mu: PathBuf, rounds: usize) -> Self {
+    pub(crate) fn make(folder: &Path, mu: PathBuf, rounds: usize, is_real: bool) -> Self {
+        let (folder, packages) = match is_real {
+            true => (&folder.join("real"), real::make(&folder.join("asked"))),
+            false => (&folder.to_owned(), graph::make()),
+        };
         let served = folder.join("served");
-        let packages = graph::make();
         // The name changes with the content, so that the folder of an older program is created again.
         let port_file = folder.join("port-3");
         if !port_file.exists() {
@@ -109,17 +112,7 @@ impl Data {
         for name in ["git", "curl", "cp"] {
             println!("- {name}: {}", said(&find(name), name));
         }
-        let versions: usize = self.packages.iter().map(|package| package.versions.len()).sum();
-        let dependencies: usize = self
-            .packages
-            .iter()
-            .flat_map(|package| &package.versions)
-            .map(|version| version.dependencies.len())
-            .sum();
-        println!(
-            "- graph: {} packages, {versions} versions, {dependencies} dependencies",
-            self.packages.len()
-        );
+        println!("- graph: {}", graph::shape(&self.packages));
         let megabytes =
             |path: &str| repository::size(&self.folder.join(path)) as f64 / f64::from(1 << 20);
         println!("- its index: {:.1} MiB", megabytes("served/graph/index"));

@@ -4,6 +4,8 @@
 //! everything needs, many packages that few need, breaking changes mostly early in a package's life, and now
 //! and then a newest version that holds something back, so that not every newest version fits.
 
+use std::collections::HashSet;
+
 use crate::random::Random;
 
 /// One package.
@@ -12,6 +14,8 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// In the order of publication, which is also that of the versions.
     pub(crate) versions: Vec<Version>,
+    /// Whether it can be chosen together with all others of which this is true.
+    pub(crate) is_root: bool,
 }
 
 /// One version.
@@ -64,7 +68,7 @@ pub(crate) fn make() -> Vec<Package> {
                 .collect();
             versions.push(Version { number, published, dependencies });
         }
-        packages.push(Package { name, versions });
+        packages.push(Package { name, versions, is_root: true });
     }
     packages
 }
@@ -113,12 +117,54 @@ pub(crate) fn text([major, minor, patch]: [u32; 3]) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-/// The packages that a workspace with `count` requirements needs: first those that others depend on least.
+/// The packages that a workspace with `count` requirements needs; fewer if not so many can be chosen together.
 pub(crate) fn roots(packages: &[Package], count: usize) -> Vec<&Package> {
+    let order = order(packages).into_iter().map(|index| &packages[index]);
+    order.filter(|package| package.is_root).take(count).collect()
+}
+
+/// All packages, by their places in the graph, in the order in which workspaces need them.
+pub(crate) fn order(packages: &[Package]) -> Vec<usize> {
     let mut random = Random::new(2);
     let mut order: Vec<usize> = (0..packages.len()).collect();
     for place in (1..order.len()).rev() {
         order.swap(place, random.below(place + 1));
     }
-    order.iter().take(count).map(|index| &packages[*index]).collect()
+    order
+}
+
+/// What decides how much work a graph is, in words.
+pub(crate) fn shape(packages: &[Package]) -> String {
+    let mut versions: Vec<usize> = packages.iter().map(|package| package.versions.len()).collect();
+    versions.sort_unstable();
+    let all: usize = versions.iter().sum();
+    let each = packages.iter().flat_map(|package| &package.versions);
+    let dependencies: usize = each.map(|version| version.dependencies.len()).sum();
+    let levels = levels(packages, 300);
+    format!(
+        "{} packages, {all} versions ({:.1} a package, at most {} in nine of ten), {dependencies} dependencies ({:.1} a version); \
+         the newest versions of 300 of them lead to {} packages on {} levels",
+        packages.len(),
+        all as f64 / packages.len() as f64,
+        versions[versions.len() * 9 / 10],
+        dependencies as f64 / all as f64,
+        levels.iter().sum::<usize>(),
+        levels.len(),
+    )
+}
+
+/// How many packages are first met on each level below `count` of them, if the newest version of each is chosen.
+fn levels(packages: &[Package], count: usize) -> Vec<usize> {
+    let mut met: HashSet<&str> = HashSet::new();
+    let mut level = roots(packages, count);
+    let mut levels = Vec::new();
+    while !level.is_empty() {
+        level.retain(|package| met.insert(&package.name));
+        levels.push(level.len());
+        let newest = level.iter().filter_map(|package| package.versions.last());
+        let needed = newest.flat_map(|version| &version.dependencies);
+        level = needed.map(|dependency| &packages[dependency.package]).collect();
+    }
+    levels.retain(|count| *count > 0);
+    levels
 }

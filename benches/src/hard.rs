@@ -73,7 +73,7 @@ fn package(name: String, count: u32, needs: impl Fn(u32) -> Vec<Dependency>) -> 
         published: u64::from(minor) * 24,
         dependencies: needs(minor),
     });
-    Package { name, versions: versions.collect() }
+    Package { name, versions: versions.collect(), is_root: true }
 }
 
 /// At least 1.`minor`.0, and below 2.
@@ -84,35 +84,69 @@ fn from(package: usize, minor: u32) -> Dependency {
 type Known = OfflineDependencyProvider<usize, Ranges<Number>>;
 
 /// A version, in order.
-type Number = u64;
+type Number = u128;
 
 fn number([major, minor, patch]: [u32; 3]) -> Number {
-    u64::from(major) << 40 | u64::from(minor) << 20 | u64::from(patch)
+    u128::from(major) << 64 | u128::from(minor) << 32 | u128::from(patch)
 }
 
-/// How many versions pubgrub looks at with its own order, and how long it takes, in milliseconds.
-pub(crate) fn pubgrub_alone(set: &Set) -> (usize, f64) {
+/// The package that the workspace is.
+const WORKSPACE: usize = usize::MAX;
+
+/// All versions of these packages, as pubgrub reads them.
+fn known(packages: &[Package]) -> Known {
     let mut known = Known::new();
-    let needs = |dependencies: &[Dependency]| -> Vec<(usize, Ranges<Number>)> {
-        let mut all: Vec<(usize, Ranges<Number>)> = Vec::new();
-        for dependency in dependencies {
-            let range = Ranges::between(number(dependency.least), number(dependency.before));
-            match all.iter_mut().find(|(package, _)| *package == dependency.package) {
-                Some((_, other)) => *other = other.intersection(&range),
-                None => all.push((dependency.package, range)),
-            }
-        }
-        all
-    };
-    for (index, package) in set.packages.iter().enumerate() {
+    for (index, package) in packages.iter().enumerate() {
         for version in &package.versions {
             known.add_dependencies(index, number(version.number), needs(&version.dependencies));
         }
     }
-    known.add_dependencies(usize::MAX, 0_u64, needs(&set.roots));
+    known
+}
+
+/// Each package once, as pubgrub wants it.
+fn needs(dependencies: &[Dependency]) -> Vec<(usize, Ranges<Number>)> {
+    let mut all: Vec<(usize, Ranges<Number>)> = Vec::new();
+    for dependency in dependencies {
+        let range = Ranges::between(number(dependency.least), number(dependency.before));
+        match all.iter_mut().find(|(package, _)| *package == dependency.package) {
+            Some((_, other)) => *other = other.intersection(&range),
+            None => all.push((dependency.package, range)),
+        }
+    }
+    all
+}
+
+/// The first `count` packages of `order` that can be chosen together.
+pub(crate) fn together(packages: &[Package], order: &[usize], count: usize) -> Vec<usize> {
+    let mut known = known(packages);
+    let mut chosen: Vec<usize> = Vec::new();
+    // Ten at a time, and one after the other if they do not fit. The last one is the next.
+    let mut open: Vec<Vec<usize>> = order.chunks(10).rev().map(<[usize]>::to_vec).collect();
+    let mut attempt: Number = 0;
+    while chosen.len() < count
+        && let Some(next) = open.pop()
+    {
+        let any = |package: &usize| (*package, Ranges::full());
+        attempt += 1;
+        known.add_dependencies(WORKSPACE, attempt, chosen.iter().chain(&next).map(any));
+        match resolve(&known, WORKSPACE, attempt) {
+            Ok(_) => chosen.extend(next),
+            Err(_) if next.len() > 1 => open.extend(next.into_iter().rev().map(|one| vec![one])),
+            Err(_) => {}
+        }
+    }
+    chosen.truncate(count);
+    chosen
+}
+
+/// How many versions pubgrub looks at with its own order, and how long it takes, in milliseconds.
+pub(crate) fn pubgrub_alone(set: &Set) -> (usize, f64) {
+    let mut known = known(&set.packages);
+    known.add_dependencies(WORKSPACE, 0_u128, needs(&set.roots));
     let counting = Counting { known, read: RefCell::default() };
     let start = std::time::Instant::now();
-    assert!(resolve(&counting, usize::MAX, 0_u64).is_ok(), "every set has a solution");
+    assert!(resolve(&counting, WORKSPACE, 0_u128).is_ok(), "every set has a solution");
     let time = start.elapsed().as_secs_f64() * 1_000.0;
     // The roots are not a version.
     (counting.read.borrow().len() - 1, time)

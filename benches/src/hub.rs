@@ -157,7 +157,11 @@ fn write_index(folder: &Path, packages: &[Package], range: impl Fn(&Dependency) 
 }
 
 fn range(least: [u32; 3], before: [u32; 3]) -> String {
-    if before == [least[0] + 1, 0, 0] {
+    let compatible = match least {
+        [0, minor, _] if minor > 0 => [0, minor + 1, 0],
+        [major, _, _] => [major + 1, 0, 0],
+    };
+    if before == compatible {
         format!("^{}", graph::text(least))
     } else {
         format!(">={} <{}", graph::text(least), graph::text(before))

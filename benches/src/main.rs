@@ -17,6 +17,7 @@ mod hub;
 mod measure;
 mod peers;
 mod random;
+mod real;
 mod report;
 mod repository;
 mod rows;
@@ -31,8 +32,10 @@ use crate::data::Data;
 const HELP: &str = "\
 Measures mu against floors and peers.
 
-Usage: mu-benches [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
+Usage: mu-benches [--real] [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
 
+  --real         choose versions in the graph of Cargo's registry, as far as some large projects lead into it, instead of a
+                 generated graph; Cargo asks the registry once for each --folder
   --mu PROGRAM   measure this program instead of building mu
   --folder DIR   keep the data there for the next time
   --rounds N     how often each contestant runs (default 11)
@@ -45,9 +48,11 @@ Each row ends with a table that says how mu stands, and marks what misses what i
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let (mut mu, mut folder, mut rounds, mut wanted) = (None, None, 11, Vec::new());
+    let mut is_real = false;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().expect("this option has a value");
         match argument.as_str() {
+            "--real" => is_real = true,
             "--mu" => mu = Some(PathBuf::from(value())),
             "--folder" => folder = Some(PathBuf::from(value())),
             "--rounds" => rounds = value().parse().expect("--rounds takes a number"),
@@ -62,7 +67,7 @@ fn main() {
     let mu = mu.canonicalize().expect("the program is there");
     let kept = folder.is_some();
     let folder = folder.unwrap_or_else(temporary);
-    let data = Data::make(&folder, mu, rounds);
+    let data = Data::make(&folder, mu, rounds, is_real);
     data.describe();
     for (name, measure) in rows::ALL {
         if wanted.is_empty() || wanted.iter().any(|row| row == name) {

@@ -105,6 +105,7 @@ pub(crate) struct Calls {
     pub(crate) all: u64,
     pub(crate) opened: u64,
     pub(crate) looked_at: u64,
+    pub(crate) reads: u64,
 }
 
 /// Counts the system calls of a process and its children, if `strace` is there.
@@ -112,7 +113,7 @@ pub(crate) fn calls(command: &Command, folder: &Path) -> Option<Calls> {
     Command::new("strace").arg("-V").stdout(Stdio::null()).status().ok()?;
     let file = folder.join("strace.txt");
     run(&mut wrap(command, "strace", &["-f", "-c", "-U", "calls,name", "-o", file.to_str()?]));
-    let mut calls = Calls { all: 0, opened: 0, looked_at: 0 };
+    let mut calls = Calls { all: 0, opened: 0, looked_at: 0, reads: 0 };
     for line in fs::read_to_string(&file).ok()?.lines() {
         let mut fields = line.split_whitespace();
         let (Some(count), Some(name)) = (fields.next(), fields.next()) else { continue };
@@ -123,6 +124,7 @@ pub(crate) fn calls(command: &Command, folder: &Path) -> Option<Calls> {
             "stat" | "lstat" | "statx" | "newfstatat" | "access" | "faccessat2" => {
                 calls.looked_at += count;
             }
+            "read" | "readv" | "pread64" => calls.reads += count,
             _ => {}
         }
     }

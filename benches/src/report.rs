@@ -115,8 +115,8 @@ pub(crate) fn times(title: &str, results: &[Result]) {
 pub(crate) fn calls(name: &str, calls: Option<&Calls>) {
     match calls {
         Some(calls) => println!(
-            "- {name}: {} system calls, {} files opened, {} looked at",
-            calls.all, calls.opened, calls.looked_at
+            "- {name}: {} system calls, {} files opened, {} looked at, {} reads",
+            calls.all, calls.opened, calls.looked_at, calls.reads
         ),
         None => println!("- {name}: system calls not counted: strace is not installed"),
     }
