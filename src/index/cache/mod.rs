@@ -6,8 +6,12 @@
 //! rewritten. [`Caches`] are those of a run, each opened when it is first needed. Everything here can be deleted at any
 //! time. This module does not know what the bytes of a line mean.
 //!
-//! The format is mu's own. `redb` could replace `segments.rs`, and `postcard`, `rkyv` or `zerovec` what writes and
-//! reads records; how fast a cache would open with them was never measured.
+//! The format is mu's own. On a real graph, a resolve that chose 4,118 packages took 908 million instructions, of which opening this cache
+//! took 3.8, finding all of them 8.8, and reading what 4,167 versions need 14. To open and find alone, `redb` takes 90 (102 if it has
+//! 63,094 packages), and a file of JSON lines with a table of names, offsets and versions 18 (78). Such a file is as good where nearly
+//! all versions that are looked at are chosen, since their lines are parsed anyway: 11,000 instructions each, against 3,400 here for
+//! what a version needs. It loses where many others are looked at. The first figures are from `valgrind --tool=callgrind mu resolve
+//! --offline` on the graph of `mu-benches --real`; the others from programs that read the same packages and nothing else.
 
 mod layout;
 mod lines;
