@@ -1,0 +1,182 @@
+//! Public keys as PEM files, certificates and roots have them (SubjectPublicKeyInfo), and signatures by them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
+use sha2::{Digest as _, Sha256};
+
+use crate::Identity;
+use crate::der::{self, NotDer, Reader};
+
+/// `id-ecPublicKey`.
+const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+/// `prime256v1`.
+const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+/// `secp384r1`.
+const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
+/// `id-Ed25519`.
+const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+/// `rsaEncryption`.
+const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+
+/// A hash under a signature. There is nothing older.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hash {
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+/// What kind of key it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    P256,
+    P384,
+    Ed25519,
+    /// PKCS #1, version 1.5, from 2048 bits.
+    Rsa,
+}
+
+/// A public key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicKey {
+    algorithm: Algorithm,
+    /// As `ring` takes it: a point, 32 bytes, or an `RSAPublicKey`.
+    raw: Vec<u8>,
+    /// The whole SubjectPublicKeyInfo, whose hash names the key.
+    spki: Vec<u8>,
+}
+
+/// Why a public key is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KeyError {
+    #[error(transparent)]
+    NotDer(#[from] NotDer),
+    #[error("it is neither P-256, P-384, Ed25519 nor RSA")]
+    OtherAlgorithm,
+    #[error("it is an RSA key with {0} bits, and they have 2048 to 8192")]
+    Bits(usize),
+}
+
+impl PublicKey {
+    /// Reads a SubjectPublicKeyInfo.
+    pub(crate) fn from_spki(spki: &[u8]) -> Result<Self, KeyError> {
+        let mut inside = Reader::inside(spki, der::SEQUENCE)?;
+        let mut kind = inside.read(der::SEQUENCE)?;
+        let raw = inside.bits()?;
+        inside.end()?;
+        let algorithm = match kind.bytes(der::OID)? {
+            EC => match kind.bytes(der::OID)? {
+                P256 => Algorithm::P256,
+                P384 => Algorithm::P384,
+                _ => return Err(KeyError::OtherAlgorithm),
+            },
+            ED25519 => Algorithm::Ed25519,
+            RSA => {
+                let mut parts = Reader::inside(raw, der::SEQUENCE)?;
+                check_modulus(parts.bytes(der::INTEGER)?)?;
+                Algorithm::Rsa
+            }
+            _ => return Err(KeyError::OtherAlgorithm),
+        };
+        Ok(Self { algorithm, raw: raw.to_vec(), spki: spki.to_vec() })
+    }
+
+    /// A key from its bare parts, as OpenPGP and SSH have them: a point, or the 32 bytes of Ed25519.
+    pub(crate) fn from_point(algorithm: Algorithm, point: &[u8]) -> Self {
+        let oids = match algorithm {
+            Algorithm::P256 => [der::element(der::OID, EC), der::element(der::OID, P256)].concat(),
+            Algorithm::P384 => [der::element(der::OID, EC), der::element(der::OID, P384)].concat(),
+            Algorithm::Ed25519 => der::element(der::OID, ED25519),
+            // A modulus is no point; `from_rsa` reads one.
+            Algorithm::Rsa => Vec::new(),
+        };
+        Self::from_parts(algorithm, &oids, point)
+    }
+
+    /// An RSA key from modulus and exponent, which stand there without a sign.
+    pub(crate) fn from_rsa(modulus: &[u8], exponent: &[u8]) -> Result<Self, KeyError> {
+        check_modulus(modulus)?;
+        let parts = [der::unsigned(modulus), der::unsigned(exponent)].concat();
+        let raw = der::element(der::SEQUENCE, &parts);
+        let kind = [der::element(der::OID, RSA), vec![0x05, 0x00]].concat();
+        Ok(Self::from_parts(Algorithm::Rsa, &kind, &raw))
+    }
+
+    fn from_parts(algorithm: Algorithm, kind: &[u8], raw: &[u8]) -> Self {
+        let bits = [&[0], raw].concat();
+        let parts = [der::element(der::SEQUENCE, kind), der::element(der::BIT_STRING, &bits)];
+        let spki = der::element(der::SEQUENCE, &parts.concat());
+        Self { algorithm, raw: raw.to_vec(), spki }
+    }
+
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The SHA-256 of the SubjectPublicKeyInfo.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.spki).into()
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity::Key(hex(&self.digest()))
+    }
+
+    /// Whether the signature is by this key, with a hash that fits it.
+    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let hashes: &[Hash] = match self.algorithm {
+            Algorithm::P384 => &[Hash::Sha384, Hash::Sha256],
+            _ => &[Hash::Sha256],
+        };
+        hashes.iter().any(|hash| self.verifies_with(*hash, message, signature))
+    }
+
+    /// Whether the signature is by this key with this hash. Ed25519 has its own; ECDSA signatures are DER.
+    pub(crate) fn verifies_with(&self, hash: Hash, message: &[u8], signature: &[u8]) -> bool {
+        let algorithm: &'static dyn VerificationAlgorithm = match (self.algorithm, hash) {
+            (Algorithm::P256, Hash::Sha256) => &signature::ECDSA_P256_SHA256_ASN1,
+            (Algorithm::P256, Hash::Sha384) => &signature::ECDSA_P256_SHA384_ASN1,
+            (Algorithm::P384, Hash::Sha256) => &signature::ECDSA_P384_SHA256_ASN1,
+            (Algorithm::P384, Hash::Sha384) => &signature::ECDSA_P384_SHA384_ASN1,
+            (Algorithm::P256 | Algorithm::P384, Hash::Sha512) => return false,
+            (Algorithm::Ed25519, _) => &signature::ED25519,
+            (Algorithm::Rsa, Hash::Sha256) => &signature::RSA_PKCS1_2048_8192_SHA256,
+            (Algorithm::Rsa, Hash::Sha384) => &signature::RSA_PKCS1_2048_8192_SHA384,
+            (Algorithm::Rsa, Hash::Sha512) => &signature::RSA_PKCS1_2048_8192_SHA512,
+        };
+        UnparsedPublicKey::new(algorithm, &self.raw).verify(message, signature).is_ok()
+    }
+}
+
+fn check_modulus(modulus: &[u8]) -> Result<(), KeyError> {
+    let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+    let significant = &modulus[zeros..];
+    let leading = significant.first().map_or(0, |first| first.leading_zeros() as usize);
+    let bits = significant.len() * 8 - leading;
+    if (2048..=8192).contains(&bits) { Ok(()) } else { Err(KeyError::Bits(bits)) }
+}
+
+/// The lower-case hexadecimal digits of bytes.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The blocks with this label in a text of PEM (RFC 7468).
+///
+/// `None` if one cannot be read, or if there are more than 16.
+pub(crate) fn pem(text: &str, label: &str) -> Option<Vec<Vec<u8>>> {
+    let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
+    let mut blocks = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(&begin) {
+        let (body, after) = after.split_once(&end)?;
+        let body: String = body.split_ascii_whitespace().collect();
+        blocks.push(BASE64.decode(body).ok()?);
+        if blocks.len() > 16 {
+            return None;
+        }
+        rest = after;
+    }
+    Some(blocks)
+}

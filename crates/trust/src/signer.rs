@@ -1,0 +1,171 @@
+//! The signers of a rule: keys, or an identity that a certificate must state.
+
+use crate::key::{self, KeyError, PublicKey};
+use crate::{Identity, MOST_KEY_BYTES};
+
+/// One whom a rule names: keys, any of which may have signed, or an identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signer {
+    name: String,
+    pub(crate) kind: SignerKind,
+}
+
+/// What a signer is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SignerKind {
+    Keys(Vec<PublicKey>),
+    Github(GithubSigner),
+    Oidc(OidcSigner),
+}
+
+/// A workflow of GitHub, as a rule names it. `*` stands for any text, in `reference` alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GithubSigner {
+    /// `OWNER/REPO`, without regard to case, as GitHub has it.
+    pub repository: String,
+    /// `FILE`, a workflow of that repository, or `OWNER/REPO/.github/workflows/FILE`; none: any of that repository.
+    pub workflow: Option<String>,
+    /// The ref that it ran for: `refs/heads/main`, `refs/tags/v*`.
+    pub reference: Option<String>,
+    /// The number of the repository, which stays if its name changes hands.
+    pub id: Option<String>,
+}
+
+/// An identity of another issuer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OidcSigner {
+    /// The issuer, exactly.
+    pub issuer: String,
+    /// The subject, in which `*` stands for any text.
+    pub subject: String,
+}
+
+/// Why a text is no signer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignerError {
+    /// It is too long.
+    #[error("it has more than {MOST_KEY_BYTES} bytes")]
+    TooLarge,
+    /// It has no key.
+    #[error("it has no key: neither a public key in PEM, nor SSH keys, nor an OpenPGP block")]
+    NoKey,
+    /// It has a private key, which belongs into no rule.
+    #[error("it is a private key: name the public one")]
+    Private,
+    /// One of its keys cannot be taken.
+    #[error("the {kind} is not taken: {why}")]
+    Key {
+        /// Which kind of key.
+        kind: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// A part of an identity is missing or wrong.
+    #[error("`{0}` is no GitHub repository: one is OWNER/REPO")]
+    Repository(String),
+    /// A workflow is neither a file nor a path.
+    #[error("`{0}` is no workflow: one is FILE or OWNER/REPO/.github/workflows/FILE")]
+    Workflow(String),
+    /// An identity without issuer or subject.
+    #[error("an identity needs an issuer and a subject")]
+    Identity,
+}
+
+impl Signer {
+    /// Reads the text of keys: public keys in PEM, lines of SSH public keys, or OpenPGP blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`SignerError`]; a text of several keys is refused if one of them is.
+    pub fn from_keys(name: &str, text: &str) -> Result<Self, SignerError> {
+        if text.len() > MOST_KEY_BYTES {
+            return Err(SignerError::TooLarge);
+        }
+        if text.contains("PRIVATE KEY") {
+            return Err(SignerError::Private);
+        }
+        let refused = |why: KeyError| SignerError::Key { kind: "public key", why: why.to_string() };
+        let unreadable = || SignerError::Key {
+            kind: "public key",
+            why: "its PEM is not base64 between BEGIN and END".into(),
+        };
+        let blocks = key::pem(text, "PUBLIC KEY").ok_or_else(unreadable)?;
+        let keys = blocks.iter().map(|spki| PublicKey::from_spki(spki).map_err(refused));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        if keys.is_empty() {
+            return Err(SignerError::NoKey);
+        }
+        Ok(Self { name: name.to_owned(), kind: SignerKind::Keys(keys) })
+    }
+
+    /// A workflow of GitHub.
+    ///
+    /// # Errors
+    ///
+    /// The repository is not `OWNER/REPO`, or the workflow is neither a file nor a path.
+    pub fn github(name: &str, github: GithubSigner) -> Result<Self, SignerError> {
+        let parts: Vec<&str> = github.repository.split('/').collect();
+        if parts.len() != 2 || parts.iter().any(|part| part.is_empty() || part.contains('*')) {
+            return Err(SignerError::Repository(github.repository));
+        }
+        if let Some(workflow) = &github.workflow {
+            let inside = workflow.split_once("/.github/workflows/");
+            let is_path = inside.is_some_and(|(repository, file)| {
+                repository.split('/').filter(|part| !part.is_empty()).count() == 2
+                    && !file.is_empty()
+            });
+            if workflow.is_empty() || workflow.contains('*') || workflow.contains('/') && !is_path {
+                return Err(SignerError::Workflow(workflow.clone()));
+            }
+        }
+        Ok(Self { name: name.to_owned(), kind: SignerKind::Github(github) })
+    }
+
+    /// An identity of another issuer.
+    ///
+    /// # Errors
+    ///
+    /// One of both is empty.
+    pub fn oidc(name: &str, oidc: OidcSigner) -> Result<Self, SignerError> {
+        if oidc.issuer.is_empty() || oidc.subject.is_empty() {
+            return Err(SignerError::Identity);
+        }
+        Ok(Self { name: name.to_owned(), kind: SignerKind::Oidc(oidc) })
+    }
+
+    /// The name that rules call it by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its keys' identities; of a workflow or another identity none, because only a certificate says whose it is.
+    pub fn identities(&self) -> Vec<Identity> {
+        match &self.kind {
+            SignerKind::Keys(keys) => keys.iter().map(PublicKey::identity).collect(),
+            SignerKind::Github(_) | SignerKind::Oidc(_) => Vec::new(),
+        }
+    }
+
+    /// The whole of it as a text, which is the same for signers that accept the same: for a key of a cache, and for `mu trust`.
+    pub fn describe(&self) -> String {
+        match &self.kind {
+            SignerKind::Keys(_) => {
+                let mut identities: Vec<String> =
+                    self.identities().iter().map(Identity::to_string).collect();
+                identities.sort();
+                identities.dedup();
+                identities.join(" ")
+            }
+            SignerKind::Github(github) => {
+                let mut text = format!("github:{}", github.repository);
+                for (key, value) in
+                    [("workflow", &github.workflow), ("ref", &github.reference), ("id", &github.id)]
+                {
+                    text.extend(value.iter().map(|value| format!(" {key} {value}")));
+                }
+                text
+            }
+            SignerKind::Oidc(oidc) => format!("oidc:{} {}", oidc.issuer, oidc.subject),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! From a piece of evidence to its verdict: the limit, then who knows its kind.
+
+use crate::{Evidence, MOST_BYTES, Refusal, Roots, Signer, Subject, Verdict};
+
+/// Says what a piece of evidence is worth for a subject.
+///
+/// Takes nothing on trust but its arguments: whatever the bytes are, the answer is a verdict. All signers of a rule are handed over
+/// at once, so that a refusal can name them; with none, the verdict still says who signed, as far as evidence and roots can tell.
+pub fn verify(
+    evidence: &Evidence,
+    subject: &Subject<'_>,
+    signers: &[Signer],
+    roots: &Roots,
+) -> Verdict {
+    if evidence.size() > MOST_BYTES {
+        return Verdict::refused(Refusal::TooLarge { what: evidence.kind(), limit: MOST_BYTES });
+    }
+    let _ = (subject, signers, roots);
+    Verdict::refused(Refusal::UnknownKind { kind: evidence.kind().into() })
+}
