@@ -158,6 +158,7 @@ fn crates_use_only_those_below_them() {
         ("crates/archive", &["mu-provider"]),
         ("crates/bucket", &["mu-provider"]),
         ("crates/picture", &[]),
+        ("crates/trust", &[]),
         // It knows the formats of manifests that this mu reads.
         ("crates/select", &["mu-formats", "mu-manifest"]),
         (

@@ -262,6 +262,6 @@ impl WireLine {
     }
 }
 
-fn decode(what: &'static str, text: &str) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>, Refusal> {
     BASE64.decode(text).map_err(|error| Refusal::unreadable(what, error))
 }

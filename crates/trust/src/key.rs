@@ -114,6 +114,16 @@ impl PublicKey {
         self.algorithm
     }
 
+    /// A signature of RSA with the zeros in front that some formats drop.
+    pub(crate) fn padded(&self, signature: &[u8]) -> Vec<u8> {
+        let modulus = Reader::inside(&self.raw, der::SEQUENCE)
+            .and_then(|mut parts| parts.bytes(der::INTEGER))
+            .unwrap_or_default();
+        let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+        let missing = (modulus.len() - zeros).saturating_sub(signature.len());
+        [&vec![0; missing], signature].concat()
+    }
+
     /// The SHA-256 of the SubjectPublicKeyInfo.
     pub(crate) fn digest(&self) -> [u8; 32] {
         Sha256::digest(&self.spki).into()

@@ -12,6 +12,9 @@
 //! | `evidence` | one piece, and the lines of a file of them |
 //! | `roots` | whom keyless signatures lead to: `trusted_root.json` |
 //! | `verdict` | what came of it, as data and in words |
+//! | `sigstore` | signatures of cosign 2, and bundles |
+//! | `pgp`, `prov` | OpenPGP, and the provenance of charts |
+//! | `ssh`, `git` | SSH signatures, and what is signed of Git's objects |
 //! | `key`, `der` | public keys and signatures by them; the encoding of both |
 //! | `certificate` | X.509 certificates, and chains at a time |
 //! | `verify` | from a piece to its verdict |
@@ -19,10 +22,15 @@
 mod certificate;
 mod der;
 mod evidence;
+mod git;
 mod identity;
 mod key;
+mod pgp;
+mod prov;
 mod roots;
 mod signer;
+mod sigstore;
+mod ssh;
 mod subject;
 mod verdict;
 mod verify;

@@ -1,6 +1,8 @@
 //! The signers of a rule: keys, or an identity that a certificate must state.
 
 use crate::key::{self, KeyError, PublicKey};
+use crate::pgp::PgpKey;
+use crate::ssh::SshKey;
 use crate::{Identity, MOST_KEY_BYTES};
 
 /// One whom a rule names: keys, any of which may have signed, or an identity.
@@ -13,9 +15,27 @@ pub struct Signer {
 /// What a signer is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SignerKind {
-    Keys(Vec<PublicKey>),
+    Keys(Vec<Key>),
     Github(GithubSigner),
     Oidc(OidcSigner),
+}
+
+/// One key of a signer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    Public(PublicKey),
+    Ssh(SshKey),
+    Pgp(PgpKey),
+}
+
+impl Key {
+    fn identity(&self) -> Identity {
+        match self {
+            Self::Public(key) => key.identity(),
+            Self::Ssh(key) => key.identity(),
+            Self::Pgp(key) => key.identity(),
+        }
+    }
 }
 
 /// A workflow of GitHub, as a rule names it. `*` stands for any text, in `reference` alone.
@@ -90,8 +110,13 @@ impl Signer {
             why: "its PEM is not base64 between BEGIN and END".into(),
         };
         let blocks = key::pem(text, "PUBLIC KEY").ok_or_else(unreadable)?;
-        let keys = blocks.iter().map(|spki| PublicKey::from_spki(spki).map_err(refused));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let keys =
+            blocks.iter().map(|spki| PublicKey::from_spki(spki).map(Key::Public).map_err(refused));
+        let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
+        keys.extend(PgpKey::read_all(text)?.into_iter().map(Key::Pgp));
+        for key in text.lines().filter_map(SshKey::from_line) {
+            keys.push(Key::Ssh(key?));
+        }
         if keys.is_empty() {
             return Err(SignerError::NoKey);
         }
@@ -141,7 +166,12 @@ impl Signer {
     /// Its keys' identities; of a workflow or another identity none, because only a certificate says whose it is.
     pub fn identities(&self) -> Vec<Identity> {
         match &self.kind {
-            SignerKind::Keys(keys) => keys.iter().map(PublicKey::identity).collect(),
+            SignerKind::Keys(keys) => {
+                let mut identities: Vec<Identity> = keys.iter().map(Key::identity).collect();
+                // A certificate of OpenPGP has several keys and is one identity.
+                identities.dedup();
+                identities
+            }
             SignerKind::Github(_) | SignerKind::Oidc(_) => Vec::new(),
         }
     }

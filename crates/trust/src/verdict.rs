@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Identity;
+use crate::{Identity, Signer};
 
 /// What a piece of evidence is worth for a subject, by the signers and roots that were given.
 ///
@@ -185,6 +185,25 @@ impl Verdict {
     pub(crate) fn refused(refusal: Refusal) -> Self {
         Self { accepted: Vec::new(), signed: Vec::new(), refusal: Some(refusal) }
     }
+
+    pub(crate) fn refused_of(signed: Signed, refusal: Refusal) -> Self {
+        Self { accepted: Vec::new(), signed: vec![signed], refusal: Some(refusal) }
+    }
+
+    pub(crate) fn accepted(accepted: Vec<Acceptance>, signed: Signed) -> Self {
+        Self { accepted, signed: vec![signed], refusal: None }
+    }
+}
+
+impl Signed {
+    pub(crate) fn by(by: SignedBy, verifies: bool) -> Self {
+        Self { by, verifies, reference: None, time: None }
+    }
+}
+
+/// The names of signers, for a refusal.
+pub(crate) fn names(signers: &[Signer]) -> Vec<String> {
+    signers.iter().map(|signer| signer.name().to_owned()).collect()
 }
 
 impl fmt::Display for Verdict {

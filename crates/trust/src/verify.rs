@@ -1,6 +1,8 @@
 //! From a piece of evidence to its verdict: the limit, then who knows its kind.
 
-use crate::{Evidence, MOST_BYTES, Refusal, Roots, Signer, Subject, Verdict};
+use crate::{
+    Evidence, MOST_BYTES, Refusal, Roots, Signer, Subject, Verdict, git, prov, sigstore, ssh,
+};
 
 /// Says what a piece of evidence is worth for a subject.
 ///
@@ -15,6 +17,16 @@ pub fn verify(
     if evidence.size() > MOST_BYTES {
         return Verdict::refused(Refusal::TooLarge { what: evidence.kind(), limit: MOST_BYTES });
     }
-    let _ = (subject, signers, roots);
-    Verdict::refused(Refusal::UnknownKind { kind: evidence.kind().into() })
+    let _ = roots;
+    let signature = match evidence {
+        Evidence::Cosign(cosign) => sigstore::read_cosign(cosign, subject),
+        Evidence::Bundle(json) => sigstore::read_bundle(json, subject),
+        Evidence::Prov(text) => return prov::judge(text, subject, signers),
+        Evidence::Git { kind, object } => return git::judge(*kind, object, subject, signers),
+        Evidence::Sshsig(blob) => return ssh::judge_package(blob, subject, signers),
+    };
+    match signature {
+        Ok(signature) => signature.judge(signers),
+        Err(refusal) => Verdict::refused(refusal),
+    }
 }

@@ -1,0 +1,82 @@
+//! Signatures as sigstore makes them, by a key or by an identity; `cosign` and `bundle` read the two forms that they come in.
+
+mod bundle;
+mod cosign;
+
+pub(crate) use bundle::read as read_bundle;
+pub(crate) use cosign::read as read_cosign;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use crate::key::{self, PublicKey};
+use crate::signer::{Key, SignerKind};
+use crate::verdict::names;
+use crate::{Acceptance, Refusal, Signed, SignedBy, Signer, Subject, Verdict};
+
+/// A signature with what proves whose it is, read but not verified.
+pub(crate) struct Signature {
+    /// The bytes that are signed, which are the subject or name it.
+    message: Vec<u8>,
+    /// The signature itself.
+    signature: Vec<u8>,
+    /// What a bundle says of the key.
+    hint: Option<String>,
+}
+
+impl Signature {
+    /// Says what it is worth: by the signers' keys alone, or by the certificate that it brings.
+    pub(crate) fn judge(&self, signers: &[Signer]) -> Verdict {
+        let mut accepted = Vec::new();
+        for signer in signers {
+            let mut keys = public_keys(signer);
+            if let Some(key) = keys.find(|key| key.verifies(&self.message, &self.signature)) {
+                let identity = key.identity();
+                accepted.push(Acceptance {
+                    signer: signer.name().to_owned(),
+                    identity,
+                    time: None,
+                });
+            }
+        }
+        if let Some(Acceptance { identity, .. }) = accepted.first() {
+            let by = SignedBy::Identity(identity.clone());
+            return Verdict::accepted(accepted, Signed::by(by, true));
+        }
+        let hinted =
+            |key: &&PublicKey| self.hint.as_deref() == Some(BASE64.encode(key.digest()).as_str());
+        if let Some(key) = signers.iter().flat_map(public_keys).find(|key| hinted(&key)) {
+            let by = SignedBy::Identity(key.identity());
+            let refusal = Refusal::wrong(format!("it is not by {by}, whose it claims to be"));
+            return Verdict::refused_of(Signed::by(by, false), refusal);
+        }
+        let refusal = Refusal::NoneOfThese { signers: names(signers) };
+        Verdict::refused_of(Signed::by(SignedBy::UnknownKey, false), refusal)
+    }
+}
+
+fn public_keys(signer: &Signer) -> impl Iterator<Item = &PublicKey> {
+    let keys = match &signer.kind {
+        SignerKind::Keys(keys) => keys.as_slice(),
+        SignerKind::Github(_) | SignerKind::Oidc(_) => &[],
+    };
+    keys.iter().filter_map(|key| match key {
+        Key::Public(key) => Some(key),
+        Key::Ssh(_) | Key::Pgp(_) => None,
+    })
+}
+
+/// The digest of the content that a subject is.
+fn content(subject: &Subject<'_>) -> Result<[u8; 32], Refusal> {
+    match subject {
+        Subject::Content { sha256, .. } => Ok(*sha256),
+        Subject::Commit { .. } | Subject::Package { .. } => Err(Refusal::OtherSubject {
+            why: "it is over a manifest or an archive, and neither was asked for".into(),
+        }),
+    }
+}
+
+fn other_digest(found: &str, wanted: [u8; 32]) -> Refusal {
+    let why = format!("it is over `{found}`, not over sha256:{}", key::hex(&wanted));
+    Refusal::OtherSubject { why }
+}

@@ -1,0 +1,269 @@
+//! SSH keys and signatures: OpenSSH's `PROTOCOL.sshsig`, version 1, also by security keys.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use crate::key::{Algorithm, Hash, PublicKey};
+use crate::pgp::armoured;
+use crate::signer::{Key, SignerKind};
+use crate::verdict::names;
+use crate::{
+    Acceptance, Identity, Refusal, Signed, SignedBy, Signer, SignerError, Subject, Verdict, der,
+};
+
+/// The name in front of a signature, and of what is signed.
+const MAGIC: &[u8] = b"SSHSIG";
+/// The namespace of what Git signs.
+pub(crate) const GIT: &[u8] = b"git";
+/// The namespace of what publishers sign for hubs.
+const PACKAGE: &[u8] = b"mu-package@v1";
+
+/// A public key of SSH.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SshKey {
+    /// All of it, as OpenSSH encodes it: two keys are the same if these bytes are.
+    blob: Vec<u8>,
+    kind: String,
+    key: PublicKey,
+    /// What a security key signs for: its application.
+    application: Option<Vec<u8>>,
+}
+
+/// What cannot be read of a key or a signature.
+type Wrong = &'static str;
+
+/// Reads strings and numbers of RFC 4251.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Wrong> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or("it ends early")?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<u32, Wrong> {
+        let bytes = self.take(4)?.try_into().map_err(|_| "it ends early")?;
+        Ok(u32::from_be_bytes(bytes))
+    }
+
+    fn string(&mut self) -> Result<&'a [u8], Wrong> {
+        let length = self.number()?;
+        self.take(usize::try_from(length).map_err(|_| "it ends early")?)
+    }
+
+    /// A number that is not negative, as big-endian bytes.
+    fn unsigned(&mut self) -> Result<&'a [u8], Wrong> {
+        let bytes = self.string()?;
+        if bytes.first().is_some_and(|first| first & 0x80 != 0) {
+            return Err("a number is negative");
+        }
+        Ok(bytes)
+    }
+
+    fn end(&self) -> Result<(), Wrong> {
+        if self.0.is_empty() { Ok(()) } else { Err("something follows its end") }
+    }
+}
+
+/// Writes a string of RFC 4251.
+fn string(bytes: &[u8]) -> Vec<u8> {
+    // Nothing that is signed here is longer than `MOST_BYTES`.
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes(), bytes].concat()
+}
+
+impl SshKey {
+    /// Reads a line of a public key file: `TYPE BASE64 COMMENT`; `None` if it is none.
+    pub(crate) fn from_line(line: &str) -> Option<Result<Self, SignerError>> {
+        let mut words = line.split_ascii_whitespace();
+        let (kind, blob) = (words.next()?, words.next()?);
+        let is_kind = ["ssh-", "ecdsa-", "sk-"].iter().any(|start| kind.starts_with(start));
+        let blob = is_kind.then(|| BASE64.decode(blob).map_err(|_| "it is no base64"))?;
+        let key = blob.and_then(|blob| Self::from_blob(&blob)).and_then(|key| {
+            if key.kind == kind { Ok(key) } else { Err("its type is another one inside") }
+        });
+        Some(key.map_err(|why| SignerError::Key { kind: "SSH key", why: why.into() }))
+    }
+
+    fn from_blob(blob: &[u8]) -> Result<Self, Wrong> {
+        let mut reader = Reader(blob);
+        let kind = std::str::from_utf8(reader.string()?).map_err(|_| "its type is no text")?;
+        let point = |reader: &mut Reader<'_>, algorithm, curve: &[u8]| {
+            if reader.string()? != curve {
+                return Err("its curve is another one");
+            }
+            Ok(PublicKey::from_point(algorithm, reader.string()?))
+        };
+        let key = match kind {
+            "ssh-ed25519" | "sk-ssh-ed25519@openssh.com" => {
+                PublicKey::from_point(Algorithm::Ed25519, reader.string()?)
+            }
+            "ecdsa-sha2-nistp256" | "sk-ecdsa-sha2-nistp256@openssh.com" => {
+                point(&mut reader, Algorithm::P256, b"nistp256")?
+            }
+            "ecdsa-sha2-nistp384" => point(&mut reader, Algorithm::P384, b"nistp384")?,
+            "ssh-rsa" => {
+                let (exponent, modulus) = (reader.unsigned()?, reader.unsigned()?);
+                PublicKey::from_rsa(modulus, exponent)
+                    .map_err(|_| "RSA keys have 2048 to 8192 bits")?
+            }
+            _ => return Err("its type is not known"),
+        };
+        let application = match kind.starts_with("sk-") {
+            true => Some(reader.string()?.to_vec()),
+            false => None,
+        };
+        reader.end()?;
+        Ok(Self { blob: blob.to_vec(), kind: kind.to_owned(), key, application })
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity::Ssh(STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
+    }
+
+    /// Whether a signature, with its algorithm in front, is by this key over these bytes.
+    fn verifies(&self, message: &[u8], signature: &[u8]) -> Result<bool, Wrong> {
+        let mut reader = Reader(signature);
+        let algorithm = reader.string()?;
+        let hash = match (algorithm, self.kind.as_str()) {
+            (b"rsa-sha2-256", "ssh-rsa") => Hash::Sha256,
+            (b"rsa-sha2-512", "ssh-rsa") => Hash::Sha512,
+            (b"ecdsa-sha2-nistp384", "ecdsa-sha2-nistp384") => Hash::Sha384,
+            (_, "ssh-rsa") => return Err("RSA signs with SHA-256 or SHA-512"),
+            (algorithm, kind) if algorithm == kind.as_bytes() => Hash::Sha256,
+            _ => return Err("its algorithm is not that of the key"),
+        };
+        let raw = reader.string()?;
+        let raw = if matches!(self.key.algorithm(), Algorithm::P256 | Algorithm::P384) {
+            let mut parts = Reader(raw);
+            let numbers = [der::unsigned(parts.unsigned()?), der::unsigned(parts.unsigned()?)];
+            parts.end()?;
+            der::element(der::SEQUENCE, &numbers.concat())
+        } else {
+            raw.to_vec()
+        };
+        let message = match &self.application {
+            None => message.to_vec(),
+            Some(application) => {
+                let presence = reader.take(5)?;
+                // The first bit: somebody touched the key.
+                if presence[0] & 1 == 0 {
+                    return Err("nobody was present at the security key");
+                }
+                let application = Sha256::digest(application);
+                [&application[..], presence, &Sha256::digest(message)[..]].concat()
+            }
+        };
+        reader.end()?;
+        Ok(self.key.verifies_with(hash, &message, &raw))
+    }
+}
+
+/// Judges the signature that a publisher made of a package.
+pub(crate) fn judge_package(blob: &[u8], subject: &Subject<'_>, signers: &[Signer]) -> Verdict {
+    let Subject::Package { name, version, h1 } = subject else {
+        let why = "it is over a package in a hub, and none was asked for".into();
+        return Verdict::refused(Refusal::OtherSubject { why });
+    };
+    // An end of line inside would let one package pose as another.
+    if [name, version, h1].iter().any(|part| part.contains('\n')) {
+        return Verdict::refused(Refusal::unreadable("subject", "it has more than one line"));
+    }
+    let message = format!("mu-package/v1\n{name}\n{version}\n{h1}\n");
+    judge(blob, PACKAGE, message.as_bytes(), signers)
+}
+
+/// Judges a signature in its armour.
+pub(crate) fn judge_armoured(text: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
+    match armoured(text, "SSH SIGNATURE") {
+        Some(blob) => judge(&blob, GIT, message, signers),
+        None => Verdict::refused(Refusal::unreadable("SSH signature", "its armour is damaged")),
+    }
+}
+
+/// Judges a signature, which holds the key that it is by.
+fn judge(blob: &[u8], namespace: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
+    let (key, verifies) = match check(blob, namespace, message) {
+        Ok(checked) => checked,
+        Err(why) => return Verdict::refused(Refusal::unreadable("SSH signature", why)),
+    };
+    let identity = key.identity();
+    let signed = Signed::by(SignedBy::Identity(identity.clone()), verifies);
+    if !verifies {
+        let refusal =
+            Refusal::wrong(format!("it is not by {identity} over this, in this namespace"));
+        return Verdict::refused_of(signed, refusal);
+    }
+    let is_of = |signer: &&Signer| match &signer.kind {
+        SignerKind::Keys(keys) => {
+            keys.iter().any(|one| matches!(one, Key::Ssh(one) if one.blob == key.blob))
+        }
+        SignerKind::Github(_) | SignerKind::Oidc(_) => false,
+    };
+    let accepted = signers.iter().filter(is_of).map(|signer| Acceptance {
+        signer: signer.name().to_owned(),
+        identity: identity.clone(),
+        time: None,
+    });
+    let accepted: Vec<Acceptance> = accepted.collect();
+    if accepted.is_empty() {
+        let refusal = Refusal::SomeoneElse { by: identity.to_string(), signers: names(signers) };
+        return Verdict::refused_of(signed, refusal);
+    }
+    Verdict::accepted(accepted, signed)
+}
+
+/// Reads a signature: its key, and whether it is by that key over the message in this namespace.
+fn check(blob: &[u8], namespace: &[u8], message: &[u8]) -> Result<(SshKey, bool), Wrong> {
+    let mut reader = Reader(blob);
+    if reader.take(MAGIC.len())? != MAGIC || reader.number()? != 1 {
+        return Err("it is no SSHSIG of version 1");
+    }
+    let key = SshKey::from_blob(reader.string()?)?;
+    let (signed_for, reserved, hash) = (reader.string()?, reader.string()?, reader.string()?);
+    let signature = reader.string()?;
+    reader.end()?;
+    let digest = match hash {
+        b"sha256" => Sha256::digest(message).to_vec(),
+        b"sha512" => Sha512::digest(message).to_vec(),
+        _ => return Err("its hash is neither SHA-256 nor SHA-512"),
+    };
+    let parts = [namespace, reserved, hash, &digest].map(string).concat();
+    let verifies = key.verifies(&[MAGIC, &parts].concat(), signature)?;
+    Ok((key, verifies && signed_for == namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            lengths in proptest::collection::vec(0_usize..40, 0..8),
+        ) {
+            let _ = SshKey::from_blob(&bytes);
+            let _ = check(&bytes, GIT, b"");
+            // Also those that get further: whole strings of any content.
+            let kinds = ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "sk-ssh-ed25519@openssh.com"];
+            for kind in kinds {
+                let mut blob = string(kind.as_bytes());
+                for length in &lengths {
+                    blob.extend(string(&bytes[..bytes.len().min(*length)]));
+                }
+                let _ = SshKey::from_blob(&blob);
+                let mut signature = [MAGIC, &1_u32.to_be_bytes(), &string(&blob)].concat();
+                for part in [GIT, b"", b"sha256", &blob] {
+                    signature.extend(string(part));
+                }
+                let _ = check(&signature, GIT, b"");
+            }
+        }
+    }
+}
