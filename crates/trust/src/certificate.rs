@@ -4,12 +4,17 @@ use pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
 use crate::der::{self, NotDer, Reader};
-use crate::key::{KeyError, PublicKey};
+use crate::key::{Hash, KeyError, PublicKey};
 
 /// `id-kp-codeSigning`.
 pub(crate) const CODE_SIGNING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x03];
 /// `id-kp-timeStamping`.
 pub(crate) const TIME_STAMPING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x08];
+
+/// `id-at-commonName`.
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+/// `id-at-organizationName`.
+const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
 /// The most certificates in a chain.
 pub(crate) const MOST_CERTIFICATES: usize = 10;
@@ -28,8 +33,11 @@ pub(crate) struct Certificate {
     pub(crate) not_after: i64,
     pub(crate) spki: Vec<u8>,
     pub(crate) extensions: Vec<Extension>,
-    /// What the issuer signed, in its four parts around the extensions: a certificate transparency log signs it without one.
+    /// The part in front of the extensions of what the issuer signed: a certificate log signs it without one of them.
     pub(crate) tbs_before_extensions: Vec<u8>,
+    /// All that the issuer signed, and the signature.
+    tbs: Vec<u8>,
+    signature: Vec<u8>,
 }
 
 /// An extension of a certificate.
@@ -47,7 +55,7 @@ impl Certificate {
         let mut outer = Reader::inside(bytes, der::SEQUENCE)?;
         let tbs = outer.element(der::SEQUENCE)?;
         outer.element(der::SEQUENCE)?;
-        outer.bits()?;
+        let signature = outer.bits()?.to_vec();
         outer.end()?;
 
         let mut inside = Reader::new(tbs.content);
@@ -88,6 +96,8 @@ impl Certificate {
             spki,
             extensions,
             tbs_before_extensions,
+            tbs: tbs.whole.to_vec(),
+            signature,
         })
     }
 
@@ -102,8 +112,44 @@ impl Certificate {
         PublicKey::from_spki(&self.spki)
     }
 
+    /// Whether this is by the key of `issuer`, at whatever time.
+    pub(crate) fn is_issued_by(&self, issuer: &Self) -> bool {
+        let hashes = [Hash::Sha256, Hash::Sha384, Hash::Sha512];
+        self.issuer == issuer.subject
+            && issuer.key().is_ok_and(|key| {
+                hashes.iter().any(|hash| key.verifies_with(*hash, &self.tbs, &self.signature))
+            })
+    }
+
+    /// The common name of the issuer, or its organization, for people.
+    pub(crate) fn issuer_name(&self) -> Option<String> {
+        let mut found = None;
+        let mut names = Reader::inside(&self.issuer, der::SEQUENCE).ok()?;
+        while !names.is_empty() {
+            let mut name = names.read(der::SET).ok()?.read(der::SEQUENCE).ok()?;
+            let oid = name.bytes(der::OID).ok()?;
+            let text = std::str::from_utf8(name.any().ok()?.content).ok()?;
+            let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+            if is_plain && (oid == COMMON_NAME || oid == ORGANIZATION && found.is_none()) {
+                found = Some(text.to_owned());
+            }
+        }
+        found
+    }
+
     pub(crate) fn is_valid_at(&self, time: i64) -> bool {
         (self.not_before..=self.not_after).contains(&time)
+    }
+}
+
+fn words(error: webpki::Error) -> String {
+    match error {
+        webpki::Error::CertExpired { .. } => "it had expired".into(),
+        webpki::Error::CertNotValidYet { .. } => "it was not valid yet".into(),
+        webpki::Error::UnknownIssuer => "it does not lead to the root".into(),
+        webpki::Error::RequiredEkuNotFoundContext(_) => "it is for another purpose".into(),
+        // The rest is rare, and one word there says more than a sentence for all of them.
+        error => format!("{error:?}"),
     }
 }
 
@@ -122,7 +168,6 @@ pub(crate) fn verify_chain(
     }
     let seconds = u64::try_from(time).map_err(|_| "the time is before 1970".to_owned())?;
     let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-    let words = |error: webpki::Error| format!("{error:?}");
 
     let anchor_der = CertificateDer::from(anchor.der.as_slice());
     let anchors = [anchor_from_trusted_cert(&anchor_der).map_err(words)?];

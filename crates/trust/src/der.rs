@@ -19,7 +19,7 @@ pub(crate) const OID: u8 = 0x06;
 /// `UTCTime`.
 const UTC_TIME: u8 = 0x17;
 /// `GeneralizedTime`.
-pub(crate) const GENERALIZED_TIME: u8 = 0x18;
+const GENERALIZED_TIME: u8 = 0x18;
 
 /// The bytes are not the DER that was expected there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +128,11 @@ impl<'a> Reader<'a> {
         Ok(bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
     }
 
+    /// A `GeneralizedTime`, in seconds since 1970; parts of seconds are dropped.
+    pub(crate) fn generalized_time(&mut self) -> Result<i64, NotDer> {
+        Self::new(self.element(GENERALIZED_TIME)?.whole).time()
+    }
+
     /// A `UTCTime` or `GeneralizedTime`, in seconds since 1970; parts of seconds are dropped.
     pub(crate) fn time(&mut self) -> Result<i64, NotDer> {
         let element = self.any()?;
@@ -190,6 +195,18 @@ pub(crate) fn seconds([year, month, day, hour, minute, second]: [i64; 6]) -> Opt
     let of_year = (153 * month + 2) / 5 + day - 1;
     let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
     Some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// The day of a time in seconds since 1970, as `2026-10-14`.
+pub(crate) fn day(seconds: i64) -> String {
+    let days = seconds.div_euclid(86_400) + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = (era * 400 + year, if month < 10 { month + 3 } else { month - 9 });
+    format!("{:04}-{month:02}-{day:02}", year + i64::from(month <= 2))
 }
 
 /// Reads a time of RFC 3339, in seconds since 1970; parts of seconds are dropped.
@@ -276,6 +293,11 @@ mod tests {
             ("2001-02-28T00:00:00+2:00", None),
         ] {
             assert_eq!(rfc3339(text), expected, "{text}");
+        }
+        for text in
+            ["1970-01-01", "2000-02-29", "2000-03-01", "2026-10-14", "2100-12-31", "1969-12-31"]
+        {
+            assert_eq!(rfc3339(&format!("{text}T23:59:59Z")).map(day), Some(text.to_owned()));
         }
         let mut utc = Reader::new(b"\x17\x0d491231235959Z");
         assert_eq!(utc.time(), Ok(2_524_607_999));

@@ -262,6 +262,8 @@ impl WireLine {
     }
 }
 
+/// Decodes base64, also if it is broken into lines.
 pub(crate) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>, Refusal> {
+    let text: String = text.split(['\r', '\n']).collect();
     BASE64.decode(text).map_err(|error| Refusal::unreadable(what, error))
 }

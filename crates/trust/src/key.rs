@@ -1,12 +1,19 @@
 //! Public keys as PEM files, certificates and roots have them (SubjectPublicKeyInfo), and signatures by them.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::alphabet::STANDARD as STANDARD_ALPHABET;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use sha2::{Digest as _, Sha256};
 
 use crate::Identity;
 use crate::der::{self, NotDer, Reader};
+
+/// Takes also what has bits behind its end, as OpenSSL does: keys and certificates are compared by what is decoded.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD_ALPHABET,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 /// `id-ecPublicKey`.
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
@@ -182,7 +189,7 @@ pub(crate) fn pem(text: &str, label: &str) -> Option<Vec<Vec<u8>>> {
     while let Some((_, after)) = rest.split_once(&begin) {
         let (body, after) = after.split_once(&end)?;
         let body: String = body.split_ascii_whitespace().collect();
-        blocks.push(BASE64.decode(body).ok()?);
+        blocks.push(LENIENT.decode(body).ok()?);
         if blocks.len() > 16 {
             return None;
         }

@@ -339,24 +339,14 @@ pub(crate) fn judge(armour: &[u8], message: &[u8], signers: &[Signer]) -> Verdic
     let text = with_crlf(message);
     let mut verdict = Verdict { accepted: Vec::new(), signed: Vec::new(), refusal: None };
     for signature in signatures {
-        let signature = match signature {
-            Ok(signature) => signature,
-            Err(refusal) => {
-                verdict.refusal = Some(refusal);
-                continue;
-            }
+        let one = match signature {
+            Ok(signature) if signature.is_text => judge_one(&signature, &text, signers),
+            Ok(signature) => judge_one(&signature, message, signers),
+            Err(refusal) => Verdict::refused(refusal),
         };
-        let message = if signature.is_text { &text } else { message };
-        match judge_one(&signature, message, signers) {
-            Ok((accepted, signed)) => {
-                verdict.accepted.extend(accepted);
-                verdict.signed.push(signed);
-            }
-            Err((refusal, signed)) => {
-                verdict.signed.extend(signed);
-                verdict.refusal = Some(refusal);
-            }
-        }
+        verdict.accepted.extend(one.accepted);
+        verdict.signed.extend(one.signed);
+        verdict.refusal = one.refusal.or(verdict.refusal);
     }
     if verdict.is_accepted() {
         verdict.refusal = None;
@@ -364,13 +354,7 @@ pub(crate) fn judge(armour: &[u8], message: &[u8], signers: &[Signer]) -> Verdic
     verdict
 }
 
-type Refused = (Refusal, Option<Signed>);
-
-fn judge_one(
-    signature: &Signature,
-    message: &[u8],
-    signers: &[Signer],
-) -> Result<(Vec<Acceptance>, Signed), Refused> {
+fn judge_one(signature: &Signature, message: &[u8], signers: &[Signer]) -> Verdict {
     let mut accepted = Vec::new();
     let mut claimed = None;
     for signer in signers {
@@ -380,40 +364,38 @@ fn judge_one(
             if !signature.claims(key) {
                 continue;
             }
-            let verifies = signature.verifies(&key.key, message).map_err(|why| {
-                (Refusal::UnknownKind { kind: format!("PGP signature: {why}") }, None)
-            })?;
-            if verifies {
-                let identity = key.identity();
-                accepted.push(Acceptance {
-                    signer: signer.name().to_owned(),
-                    identity,
-                    time: None,
-                });
-                break;
+            match signature.verifies(&key.key, message) {
+                Ok(true) => {
+                    let (signer, identity) = (signer.name().to_owned(), key.identity());
+                    accepted.push(Acceptance { signer, identity, time: None });
+                    break;
+                }
+                Ok(false) => claimed = Some(key.identity()),
+                Err(why) => {
+                    let kind = format!("PGP signature: {why}");
+                    return Verdict::refused(Refusal::UnknownKind { kind });
+                }
             }
-            claimed = Some(key.identity());
         }
     }
     if let Some(Acceptance { identity, .. }) = accepted.first() {
-        let signed = Signed::by(SignedBy::Identity(identity.clone()), true);
-        return Ok((accepted, signed));
+        let by = SignedBy::Identity(identity.clone());
+        return Verdict::accepted(accepted, Signed::by(by, true));
     }
     let signers = names(signers);
-    Err(match (&signature.issuer, claimed) {
+    let (by, refusal) = match (&signature.issuer, claimed) {
         (Some(_), Some(identity)) => {
             let why = format!("it is not by {identity} over this");
-            let by = SignedBy::Identity(identity);
-            (Refusal::wrong(why), Some(Signed::by(by, false)))
+            (SignedBy::Identity(identity), Refusal::wrong(why))
         }
         (Some(issuer), None) => {
             let by = SignedBy::PgpKey(issuer.clone());
-            (Refusal::SomeoneElse { by: by.to_string(), signers }, Some(Signed::by(by, false)))
+            let words = by.to_string();
+            (by, Refusal::SomeoneElse { by: words, signers })
         }
-        (None, _) => {
-            (Refusal::NoneOfThese { signers }, Some(Signed::by(SignedBy::UnknownKey, false)))
-        }
-    })
+        (None, _) => (SignedBy::UnknownKey, Refusal::NoneOfThese { signers }),
+    };
+    Verdict::refused_of(Signed::by(by, false), refusal)
 }
 
 /// The text with the ends of line that are hashed.

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::MOST_BYTES;
 use crate::certificate::{Certificate, MOST_CERTIFICATES};
-use crate::der::rfc3339;
+use crate::der::{day, rfc3339};
 use crate::key::PublicKey;
 
 /// The root of the public instance of sigstore.
@@ -43,11 +43,9 @@ pub(crate) struct Authority {
     pub(crate) valid: Period,
 }
 
-/// A log and its key.
+/// A log, by its key and the id that goes with it.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
-    /// Its host, as a checkpoint names it.
-    pub(crate) host: String,
     pub(crate) id: Vec<u8>,
     pub(crate) key: PublicKey,
     pub(crate) valid: Period,
@@ -133,6 +131,16 @@ impl Root {
         self.until
     }
 
+    /// It in words: with how new it is.
+    pub(crate) fn describe(&self) -> String {
+        let since = self.since.map(|since| format!(" of {}", day(since))).unwrap_or_default();
+        if self.digest[..] == Sha256::digest(SIGSTORE)[..] {
+            format!("this mu's root{since}")
+        } else {
+            format!("the root `{}`{since}", self.name)
+        }
+    }
+
     /// The SHA-256 of its bytes, for a key of a cache.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
@@ -156,8 +164,6 @@ struct WireRoot {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireLog {
-    #[serde(default)]
-    base_url: String,
     public_key: WireKey,
     log_id: WireLogId,
 }
@@ -254,8 +260,7 @@ fn logs(wire: &[WireLog]) -> Result<Vec<Log>, String> {
         let id = decode("keyId", &log.log_id.key_id)?;
         let spki = decode("rawBytes", &log.public_key.raw_bytes)?;
         let Ok(key) = PublicKey::from_spki(&spki) else { continue };
-        let host = log.base_url.split_once("://").map_or(&*log.base_url, |(_, rest)| rest);
-        logs.push(Log { host: host.trim_end_matches('/').to_owned(), id, key, valid });
+        logs.push(Log { id, key, valid });
     }
     Ok(logs)
 }
@@ -292,7 +297,7 @@ mod tests {
         assert_eq!(root.since(), rfc3339("2025-09-23T00:00:00Z"));
         assert_eq!(root.until(), rfc3339("2031-10-05T13:56:58Z"));
         assert_eq!(root.transparency_logs.len(), 2);
-        assert_eq!(root.transparency_logs[1].host, "log2025-1.rekor.sigstore.dev");
+        assert_eq!(root.describe(), "this mu's root of 2025-09-23");
     }
 
     #[test]

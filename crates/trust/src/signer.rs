@@ -38,6 +38,20 @@ impl Key {
     }
 }
 
+/// Whether a text is what a pattern says, in which `*` stands for any text.
+pub(crate) fn matches_pattern(text: &str, pattern: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return text == pattern };
+    let Some(mut text) = text.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').collect::<Vec<_>>();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        // The first place is as good as any: what follows has the most left.
+        let Some((_, after)) = text.split_once(part) else { return false };
+        text = after;
+    }
+    text.ends_with(end)
+}
+
 /// A workflow of GitHub, as a rule names it. `*` stands for any text, in `reference` alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GithubSigner {
@@ -197,5 +211,51 @@ impl Signer {
             }
             SignerKind::Oidc(oidc) => format!("oidc:{} {}", oidc.issuer, oidc.subject),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (text, pattern, expected) in [
+            ("refs/tags/v1", "refs/tags/v*", true),
+            ("refs/tags/v", "refs/tags/v*", true),
+            ("refs/heads/v1", "refs/tags/v*", false),
+            ("refs/tags/v1", "*", true),
+            ("abcabc", "a*b*c", true),
+            ("abcab", "a*b*c", false),
+            ("ab", "ab*b", false),
+            ("a", "a*a", false),
+            ("aa", "a**a", true),
+            ("a.c", "a?c", false),
+        ] {
+            assert_eq!(matches_pattern(text, pattern), expected, "{text} {pattern}");
+        }
+    }
+
+    #[test]
+    fn identities_that_no_certificate_has_are_refused() {
+        let github = |repository: &str, workflow: &str| {
+            let workflow = Some(workflow.to_owned());
+            let repository = repository.to_owned();
+            Signer::github("ci", GithubSigner { repository, workflow, ..GithubSigner::default() })
+        };
+        assert!(github("acme/charts", "release.yml").is_ok());
+        assert!(github("acme/charts", "acme/shared/.github/workflows/release.yml").is_ok());
+        for (repository, workflow) in [
+            ("acme", "release.yml"),
+            ("acme/charts/x", "release.yml"),
+            ("acme/*", "release.yml"),
+            ("acme/charts", ""),
+            ("acme/charts", "*"),
+            ("acme/charts", "shared/release.yml"),
+            ("acme/charts", ".github/workflows/release.yml"),
+        ] {
+            assert!(github(repository, workflow).is_err(), "{repository} {workflow}");
+        }
+        assert_eq!(Signer::oidc("ada", OidcSigner::default()), Err(SignerError::Identity));
     }
 }

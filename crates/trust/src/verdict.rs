@@ -84,7 +84,7 @@ pub enum Refusal {
     RootDoesNotKnow {
         /// What is not known, as the evidence names it: `log2026-2.rekor.sigstore.dev`.
         what: String,
-        /// The root, with the date of the newest thing that it knows; none if no root knows the issuer.
+        /// The root in words, with how new it is (`this mu's root of 2026-10-14`); none if no root knows the issuer.
         root: Option<String>,
     },
     /// It cannot be read.
@@ -141,7 +141,7 @@ impl fmt::Display for Refusal {
             }
             Self::RootDoesNotKnow { what, root: Some(root) } => write!(
                 f,
-                "signed with {what}, which this mu's root {root} does not know: update mu, or name a newer file in trust.roots"
+                "signed with {what}, which {root} does not know: update mu, or name a newer file in trust.roots"
             ),
             Self::RootDoesNotKnow { what, root: None } => {
                 write!(f, "signed with {what}, which no root in trust.roots knows")

@@ -17,7 +17,6 @@ pub fn verify(
     if evidence.size() > MOST_BYTES {
         return Verdict::refused(Refusal::TooLarge { what: evidence.kind(), limit: MOST_BYTES });
     }
-    let _ = roots;
     let signature = match evidence {
         Evidence::Cosign(cosign) => sigstore::read_cosign(cosign, subject),
         Evidence::Bundle(json) => sigstore::read_bundle(json, subject),
@@ -26,7 +25,7 @@ pub fn verify(
         Evidence::Sshsig(blob) => return ssh::judge_package(blob, subject, signers),
     };
     match signature {
-        Ok(signature) => signature.judge(signers),
+        Ok(signature) => signature.judge(signers, roots),
         Err(refusal) => Verdict::refused(refusal),
     }
 }

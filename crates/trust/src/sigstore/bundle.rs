@@ -3,10 +3,12 @@
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use super::log::{Entry, Proof};
 use super::{Signature, content, other_digest};
+use crate::certificate::{Certificate, MOST_CERTIFICATES};
 use crate::evidence::decode;
 use crate::key::hex;
-use crate::{Refusal, Subject};
+use crate::{MOST_PIECES, Refusal, Subject};
 
 /// The media types of the versions that are known.
 const MEDIA_TYPES: [&str; 4] = [
@@ -45,6 +47,106 @@ struct WireBundle {
 #[serde(rename_all = "camelCase", default)]
 struct Material {
     public_key: Option<PublicKeyHint>,
+    /// Before version 0.3.
+    x509_certificate_chain: Option<Chain>,
+    certificate: Option<RawBytes>,
+    tlog_entries: Option<Vec<WireEntry>>,
+    timestamp_verification_data: Option<Timestamps>,
+}
+
+#[derive(Deserialize)]
+struct Chain {
+    certificates: Vec<RawBytes>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawBytes {
+    raw_bytes: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Timestamps {
+    rfc3161_timestamps: Option<Vec<SignedTimestamp>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SignedTimestamp {
+    signed_timestamp: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireEntry {
+    log_index: Number,
+    log_id: LogId,
+    kind_version: Option<KindVersion>,
+    integrated_time: Option<Number>,
+    inclusion_promise: Option<Promise>,
+    inclusion_proof: Option<WireProof>,
+    canonicalized_body: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LogId {
+    key_id: String,
+}
+
+#[derive(Deserialize)]
+struct KindVersion {
+    kind: String,
+    version: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Promise {
+    signed_entry_timestamp: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireProof {
+    #[serde(default)]
+    log_index: Number,
+    root_hash: String,
+    tree_size: Number,
+    #[serde(default)]
+    hashes: Vec<String>,
+    checkpoint: Option<WireCheckpoint>,
+}
+
+#[derive(Deserialize)]
+struct WireCheckpoint {
+    envelope: String,
+}
+
+/// A number of 64 bits, which protobuf writes as text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Text(String),
+    Bare(u64),
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Self::Bare(0)
+    }
+}
+
+impl Number {
+    fn value(&self) -> Result<u64, Refusal> {
+        match self {
+            Self::Bare(value) => Ok(*value),
+            Self::Text(text) => text.parse().map_err(|_| {
+                Refusal::unreadable("bundle", format!("`{text}` is no number that is not negative"))
+            }),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -105,23 +207,114 @@ struct SubjectDigest {
 pub(crate) fn read(json: &[u8], subject: &Subject<'_>) -> Result<Signature, Refusal> {
     let bundle: WireBundle =
         serde_json::from_slice(json).map_err(|error| Refusal::unreadable("bundle", error))?;
-    if !MEDIA_TYPES.contains(&bundle.media_type.as_str()) {
+    let version = MEDIA_TYPES.iter().position(|known| *known == bundle.media_type);
+    let Some(version) = version else {
         return Err(Refusal::UnknownKind { kind: bundle.media_type });
-    }
-    let hint = bundle.verification_material.public_key.map(|key| key.hint);
-    match (bundle.message_signature, bundle.dsse_envelope) {
-        (Some(signed), None) => {
-            let signature = decode("signature", &signed.signature)?;
-            Ok(Signature { message: signed.message(subject)?, signature, hint })
-        }
+    };
+    let material = &bundle.verification_material;
+    let (signature, message, payload) = match (&bundle.message_signature, &bundle.dsse_envelope) {
+        (Some(signed), None) => (&signed.signature, signed.message(subject)?, None),
         (None, Some(envelope)) => {
             let [signature] = envelope.signatures.as_slice() else {
                 return Err(Refusal::unreadable("bundle", "its envelope has not one signature"));
             };
-            let signature = decode("signature", &signature.sig)?;
-            Ok(Signature { message: envelope.message(subject)?, signature, hint })
+            let (message, payload) = envelope.message(subject)?;
+            (&signature.sig, message, Some(payload))
         }
-        _ => Err(Refusal::unreadable("bundle", "it has not one kind of content")),
+        _ => return Err(Refusal::unreadable("bundle", "it has not one kind of content")),
+    };
+    Ok(Signature {
+        message,
+        signature: decode("signature", signature)?,
+        hint: material.public_key.as_ref().map(|key| key.hint.clone()),
+        payload,
+        certificate: material.certificate()?,
+        tokens: material.tokens()?,
+        entries: material.entries()?,
+        takes_promises: version == 0,
+    })
+}
+
+impl Material {
+    /// The certificate of the signer; of a chain the first one, because the rest is the root's to say.
+    fn certificate(&self) -> Result<Option<Certificate>, Refusal> {
+        let unreadable = |why: &str| Refusal::unreadable("certificate", why);
+        let kinds = [
+            self.public_key.is_some(),
+            self.certificate.is_some(),
+            self.x509_certificate_chain.is_some(),
+        ];
+        if kinds.iter().filter(|is_there| **is_there).count() != 1 {
+            return Err(Refusal::unreadable("bundle", "it has not one key or certificate"));
+        }
+        let chain = self.x509_certificate_chain.as_ref().map(|chain| &chain.certificates);
+        let chain = chain.map(|chain| chain.iter()).into_iter().flatten().chain(&self.certificate);
+        let read = |raw: &RawBytes| {
+            let der = decode("certificate", &raw.raw_bytes)?;
+            Certificate::read(&der).map_err(|error| Refusal::unreadable("certificate", error))
+        };
+        let chain = chain.take(MOST_CERTIFICATES).map(read).collect::<Result<Vec<_>, _>>()?;
+        // One that is its own issuer would ask to be trusted.
+        if chain.iter().skip(1).any(|certificate| certificate.subject == certificate.issuer) {
+            return Err(unreadable("its chain has a root"));
+        }
+        let is_missing = self.public_key.is_none() && chain.is_empty();
+        if is_missing {
+            Err(unreadable("its chain is empty"))
+        } else {
+            Ok(chain.into_iter().next())
+        }
+    }
+
+    fn tokens(&self) -> Result<Vec<Vec<u8>>, Refusal> {
+        let tokens = self.timestamp_verification_data.as_ref();
+        let tokens = tokens.and_then(|data| data.rfc3161_timestamps.as_deref()).unwrap_or_default();
+        if tokens.len() > MOST_PIECES {
+            return Err(Refusal::unreadable("bundle", "it has too many timestamps"));
+        }
+        tokens.iter().map(|token| decode("timestamp", &token.signed_timestamp)).collect()
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, Refusal> {
+        let entries = self.tlog_entries.as_deref().unwrap_or_default();
+        if entries.len() > MOST_PIECES {
+            return Err(Refusal::unreadable("bundle", "it has too many entries of logs"));
+        }
+        entries.iter().map(WireEntry::entry).collect()
+    }
+}
+
+impl WireEntry {
+    fn entry(&self) -> Result<Entry, Refusal> {
+        let time = self.integrated_time.as_ref().map(Number::value).transpose()?;
+        let time = time.and_then(|time| i64::try_from(time).ok());
+        let promise = self.inclusion_promise.as_ref();
+        let promise = promise.map(|promise| decode("promise", &promise.signed_entry_timestamp));
+        let stated = self.kind_version.as_ref();
+        Ok(Entry {
+            log_index: self.log_index.value()?,
+            log_id: decode("keyId", &self.log_id.key_id)?,
+            // Protobuf writes what is not there as 0.
+            integrated_time: time.filter(|time| *time != 0),
+            promise: promise.transpose()?,
+            proof: self.inclusion_proof.as_ref().map(WireProof::proof).transpose()?,
+            body: decode("canonicalizedBody", &self.canonicalized_body)?,
+            stated: stated.map(|stated| (stated.kind.clone(), stated.version.clone())),
+        })
+    }
+}
+
+impl WireProof {
+    fn proof(&self) -> Result<Proof, Refusal> {
+        let hashes = self.hashes.iter().map(|hash| decode("hashes", hash));
+        let checkpoint = self.checkpoint.as_ref();
+        Ok(Proof {
+            index: self.log_index.value()?,
+            size: self.tree_size.value()?,
+            root: decode("rootHash", &self.root_hash)?,
+            hashes: hashes.collect::<Result<_, _>>()?,
+            checkpoint: checkpoint.map(|note| note.envelope.clone()).unwrap_or_default(),
+        })
     }
 }
 
@@ -150,8 +343,8 @@ impl MessageSignature {
 }
 
 impl Envelope {
-    /// The bytes under the signature, which say what the payload is; its statement must name the subject.
-    fn message(&self, subject: &Subject<'_>) -> Result<Vec<u8>, Refusal> {
+    /// The bytes under the signature, which say what the payload is, and the payload, whose statement must name the subject.
+    fn message(&self, subject: &Subject<'_>) -> Result<(Vec<u8>, Vec<u8>), Refusal> {
         let payload = decode("payload", &self.payload)?;
         let sha256 = content(subject)?;
         if self.payload_type != PAYLOAD_TYPE {
@@ -173,6 +366,6 @@ impl Envelope {
         }
         // DSSE's pre-authentication encoding.
         let head = format!("DSSEv1 {} {PAYLOAD_TYPE} {} ", PAYLOAD_TYPE.len(), payload.len());
-        Ok([head.as_bytes(), &payload].concat())
+        Ok(([head.as_bytes(), &payload].concat(), payload))
     }
 }

@@ -2,6 +2,9 @@
 
 mod bundle;
 mod cosign;
+mod keyless;
+mod log;
+mod timestamp;
 
 pub(crate) use bundle::read as read_bundle;
 pub(crate) use cosign::read as read_cosign;
@@ -9,10 +12,12 @@ pub(crate) use cosign::read as read_cosign;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use self::log::Entry;
+use crate::certificate::Certificate;
 use crate::key::{self, PublicKey};
 use crate::signer::{Key, SignerKind};
 use crate::verdict::names;
-use crate::{Acceptance, Refusal, Signed, SignedBy, Signer, Subject, Verdict};
+use crate::{Acceptance, Refusal, Roots, Signed, SignedBy, Signer, Subject, Verdict};
 
 /// A signature with what proves whose it is, read but not verified.
 pub(crate) struct Signature {
@@ -22,11 +27,21 @@ pub(crate) struct Signature {
     signature: Vec<u8>,
     /// What a bundle says of the key.
     hint: Option<String>,
+    /// What an envelope holds: some logs hash it, and not what is signed.
+    payload: Option<Vec<u8>>,
+    /// The certificate of an identity.
+    certificate: Option<Certificate>,
+    /// Tokens of RFC 3161.
+    tokens: Vec<Vec<u8>>,
+    /// Entries of transparency logs.
+    entries: Vec<Entry>,
+    /// Whether a log's promise is enough: the form is older than proofs.
+    takes_promises: bool,
 }
 
 impl Signature {
     /// Says what it is worth: by the signers' keys alone, or by the certificate that it brings.
-    pub(crate) fn judge(&self, signers: &[Signer]) -> Verdict {
+    pub(crate) fn judge(&self, signers: &[Signer], roots: &Roots) -> Verdict {
         let mut accepted = Vec::new();
         for signer in signers {
             let mut keys = public_keys(signer);
@@ -43,15 +58,51 @@ impl Signature {
             let by = SignedBy::Identity(identity.clone());
             return Verdict::accepted(accepted, Signed::by(by, true));
         }
+        if let Some(leaf) = &self.certificate {
+            return self.judge_identity(leaf, signers, roots);
+        }
         let hinted =
             |key: &&PublicKey| self.hint.as_deref() == Some(BASE64.encode(key.digest()).as_str());
-        if let Some(key) = signers.iter().flat_map(public_keys).find(|key| hinted(&key)) {
+        if let Some(key) = signers.iter().flat_map(public_keys).find(hinted) {
             let by = SignedBy::Identity(key.identity());
             let refusal = Refusal::wrong(format!("it is not by {by}, whose it claims to be"));
             return Verdict::refused_of(Signed::by(by, false), refusal);
         }
         let refusal = Refusal::NoneOfThese { signers: names(signers) };
         Verdict::refused_of(Signed::by(SignedBy::UnknownKey, false), refusal)
+    }
+
+    fn judge_identity(&self, leaf: &Certificate, signers: &[Signer], roots: &Roots) -> Verdict {
+        let proven = match keyless::prove(self, leaf, roots) {
+            Ok(proven) => proven,
+            Err(refusal) => {
+                let claimed = keyless::claims(leaf).map(|claims| claims.identity);
+                let by = claimed.map_or(SignedBy::UnknownKey, SignedBy::Identity);
+                return Verdict::refused_of(Signed::by(by, false), refusal);
+            }
+        };
+        let claims = proven.claims;
+        let time = Some(proven.time);
+        let accepted = signers.iter().filter(|signer| claims.is(signer)).map(|signer| Acceptance {
+            signer: signer.name().to_owned(),
+            identity: claims.identity.clone(),
+            time,
+        });
+        let accepted: Vec<Acceptance> = accepted.collect();
+        let signed = Signed {
+            by: SignedBy::Identity(claims.identity.clone()),
+            verifies: true,
+            reference: claims.reference.clone(),
+            time,
+        };
+        if accepted.is_empty() {
+            let by = claims.describe(signers);
+            return Verdict::refused_of(
+                signed,
+                Refusal::SomeoneElse { by, signers: names(signers) },
+            );
+        }
+        Verdict::accepted(accepted, signed)
     }
 }
 

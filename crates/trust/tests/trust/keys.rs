@@ -289,7 +289,11 @@ fn one_file_may_hold_two_keys() {
     let text = format!("# rotated\n{}\n{}", old.public(), new.public());
     let signer = Signer::from_keys("acme", &text).expect("both are read");
     for key in [&old, &new] {
-        let verdict = judge(&Evidence::Cosign(cosign(key)), &content(MANIFEST), &[signer.clone()]);
+        let verdict = judge(
+            &Evidence::Cosign(cosign(key)),
+            &content(MANIFEST),
+            std::slice::from_ref(&signer),
+        );
         assert_eq!(
             verdict.accepted.first().map(|one| &one.identity),
             key.signer().identities().first()

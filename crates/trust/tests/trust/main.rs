@@ -4,6 +4,8 @@
 
 mod conformance;
 mod git;
+mod hostile;
+mod keyless;
 mod keys;
 mod openpgp;
 mod ssh;

@@ -112,7 +112,7 @@ fn each_kind_of_key_signs_charts() {
         gpg.generate(name, algorithm);
         let signers = [gpg.signer(name)];
         let identity = Identity::Pgp(gpg.fingerprint(name));
-        assert_eq!(signers[0].identities(), [identity.clone()]);
+        assert_eq!(signers[0].identities(), std::slice::from_ref(&identity));
         for hash in hashes {
             let prov = gpg.clearsign(name, hash, &text(FILE));
             assert!(prov.contains("- - name") && prov.contains(&format!("Hash: {hash}")), "{prov}");

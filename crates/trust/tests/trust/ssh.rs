@@ -55,7 +55,7 @@ fn each_kind_of_key_signs_packages() {
         let fingerprint = listing.split(' ').nth(1).expect("it is the second word");
         let signer = Signer::from_keys(name, &format!("# Ada's\n\n{public}")).expect("a key");
         let identity: Identity = format!("ssh:{fingerprint}").parse().expect("it is one");
-        assert_eq!(signer.identities(), [identity.clone()]);
+        assert_eq!(signer.identities(), std::slice::from_ref(&identity));
 
         for hash in ["sha256", "sha512"] {
             for _ in 0..8 {
