@@ -3,7 +3,7 @@
 use pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-use crate::der::{self, NotDer, Reader};
+use crate::der::{self, DerReader, NotDer};
 use crate::key::{Hash, KeyError, PublicKey};
 
 /// `id-kp-codeSigning`.
@@ -32,7 +32,7 @@ pub(crate) struct Certificate {
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
     pub(crate) spki: Vec<u8>,
-    pub(crate) extensions: Vec<Extension>,
+    pub(crate) extensions: Vec<CertificateExtension>,
     /// The part in front of the extensions of what the issuer signed: a certificate log signs it without one of them.
     pub(crate) tbs_before_extensions: Vec<u8>,
     /// All that the issuer signed, and the signature.
@@ -42,7 +42,7 @@ pub(crate) struct Certificate {
 
 /// An extension of a certificate.
 #[derive(Debug, Clone)]
-pub(crate) struct Extension {
+pub(crate) struct CertificateExtension {
     pub(crate) oid: Vec<u8>,
     pub(crate) value: Vec<u8>,
     /// The whole element.
@@ -52,19 +52,19 @@ pub(crate) struct Extension {
 impl Certificate {
     /// Reads a certificate.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, NotDer> {
-        let mut outer = Reader::inside(bytes, der::SEQUENCE)?;
+        let mut outer = DerReader::single(bytes, der::SEQUENCE)?;
         let tbs = outer.element(der::SEQUENCE)?;
         outer.element(der::SEQUENCE)?;
         let signature = outer.bits()?.to_vec();
-        outer.end()?;
+        outer.expect_end()?;
 
-        let mut inside = Reader::new(tbs.content);
+        let mut inside = DerReader::new(tbs.content);
         inside.optional(0xa0)?;
-        let serial = inside.bytes(der::INTEGER)?.to_vec();
+        let serial = inside.content_of(der::INTEGER)?.to_vec();
         inside.element(der::SEQUENCE)?;
         let issuer = inside.element(der::SEQUENCE)?.whole.to_vec();
         let mut validity = inside.read(der::SEQUENCE)?;
-        let (not_before, not_after) = (validity.time()?, validity.time()?);
+        let (not_before, not_after) = (validity.any_time()?, validity.any_time()?);
         let subject = inside.element(der::SEQUENCE)?.whole.to_vec();
         let spki = inside.element(der::SEQUENCE)?.whole.to_vec();
         // Unique ids of issuer and subject, which nobody uses.
@@ -74,18 +74,18 @@ impl Certificate {
         let tbs_before_extensions = tbs.content.get(..before).ok_or(NotDer)?.to_vec();
         let mut extensions = Vec::new();
         if let Some(list) = inside.optional(0xa3)? {
-            let mut list = Reader::inside(list.content, der::SEQUENCE)?;
+            let mut list = DerReader::single(list.content, der::SEQUENCE)?;
             while !list.is_empty() {
                 let element = list.element(der::SEQUENCE)?;
-                let mut parts = Reader::new(element.content);
-                let oid = parts.bytes(der::OID)?.to_vec();
+                let mut parts = DerReader::new(element.content);
+                let oid = parts.content_of(der::OID)?.to_vec();
                 parts.optional(der::BOOLEAN)?;
-                let value = parts.bytes(der::OCTET_STRING)?.to_vec();
-                parts.end()?;
-                extensions.push(Extension { oid, value, whole: element.whole.to_vec() });
+                let value = parts.content_of(der::OCTET_STRING)?.to_vec();
+                parts.expect_end()?;
+                extensions.push(CertificateExtension { oid, value, whole: element.whole.to_vec() });
             }
         }
-        inside.end()?;
+        inside.expect_end()?;
         Ok(Self {
             der: bytes.to_vec(),
             serial,
@@ -108,7 +108,7 @@ impl Certificate {
         all.next().is_none().then_some(first.value.as_slice())
     }
 
-    pub(crate) fn key(&self) -> Result<PublicKey, KeyError> {
+    pub(crate) fn subject_key(&self) -> Result<PublicKey, KeyError> {
         PublicKey::from_spki(&self.spki)
     }
 
@@ -116,7 +116,7 @@ impl Certificate {
     pub(crate) fn is_issued_by(&self, issuer: &Self) -> bool {
         let hashes = [Hash::Sha256, Hash::Sha384, Hash::Sha512];
         self.issuer == issuer.subject
-            && issuer.key().is_ok_and(|key| {
+            && issuer.subject_key().is_ok_and(|key| {
                 hashes.iter().any(|hash| key.verifies_with(*hash, &self.tbs, &self.signature))
             })
     }
@@ -124,10 +124,10 @@ impl Certificate {
     /// The common name of the issuer, or its organization, for people.
     pub(crate) fn issuer_name(&self) -> Option<String> {
         let mut found = None;
-        let mut names = Reader::inside(&self.issuer, der::SEQUENCE).ok()?;
+        let mut names = DerReader::single(&self.issuer, der::SEQUENCE).ok()?;
         while !names.is_empty() {
             let mut name = names.read(der::SET).ok()?.read(der::SEQUENCE).ok()?;
-            let oid = name.bytes(der::OID).ok()?;
+            let oid = name.content_of(der::OID).ok()?;
             let text = std::str::from_utf8(name.any().ok()?.content).ok()?;
             let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
             if is_plain && (oid == COMMON_NAME || oid == ORGANIZATION && found.is_none()) {

@@ -28,7 +28,7 @@ pub(crate) struct NotDer;
 
 /// One element: its tag, its content, and both with the length as they were.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Element<'a> {
+pub(crate) struct DerElement<'a> {
     pub(crate) tag: u8,
     pub(crate) content: &'a [u8],
     pub(crate) whole: &'a [u8],
@@ -36,20 +36,20 @@ pub(crate) struct Element<'a> {
 
 /// Reads elements one after the other.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct DerReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DerReader<'a> {
     pub(crate) fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
     /// The elements inside of the single element that the bytes are.
-    pub(crate) fn inside(bytes: &'a [u8], tag: u8) -> Result<Self, NotDer> {
+    pub(crate) fn single(bytes: &'a [u8], tag: u8) -> Result<Self, NotDer> {
         let mut outer = Self::new(bytes);
         let inside = outer.read(tag)?;
-        outer.end()?;
+        outer.expect_end()?;
         Ok(inside)
     }
 
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next element, whatever it is.
-    pub(crate) fn any(&mut self) -> Result<Element<'a>, NotDer> {
+    pub(crate) fn any(&mut self) -> Result<DerElement<'a>, NotDer> {
         let [tag, first, rest @ ..] = self.rest else { return Err(NotDer) };
         // Tags of more than one byte occur in nothing that is read here.
         if tag & 0x1f == 0x1f {
@@ -87,11 +87,11 @@ impl<'a> Reader<'a> {
         let (content, after) = rest.split_at_checked(length).ok_or(NotDer)?;
         let whole = self.rest.get(..self.rest.len() - after.len()).ok_or(NotDer)?;
         self.rest = after;
-        Ok(Element { tag: *tag, content, whole })
+        Ok(DerElement { tag: *tag, content, whole })
     }
 
     /// The next element, which must have this tag.
-    pub(crate) fn element(&mut self, tag: u8) -> Result<Element<'a>, NotDer> {
+    pub(crate) fn element(&mut self, tag: u8) -> Result<DerElement<'a>, NotDer> {
         let element = self.any()?;
         if element.tag == tag { Ok(element) } else { Err(NotDer) }
     }
@@ -102,18 +102,18 @@ impl<'a> Reader<'a> {
     }
 
     /// The content of the next element, which must have this tag.
-    pub(crate) fn bytes(&mut self, tag: u8) -> Result<&'a [u8], NotDer> {
+    pub(crate) fn content_of(&mut self, tag: u8) -> Result<&'a [u8], NotDer> {
         Ok(self.element(tag)?.content)
     }
 
     /// The next element if it has this tag.
-    pub(crate) fn optional(&mut self, tag: u8) -> Result<Option<Element<'a>>, NotDer> {
+    pub(crate) fn optional(&mut self, tag: u8) -> Result<Option<DerElement<'a>>, NotDer> {
         if self.rest.first() == Some(&tag) { self.any().map(Some) } else { Ok(None) }
     }
 
     /// The bytes of a `BIT STRING` that has whole bytes.
     pub(crate) fn bits(&mut self) -> Result<&'a [u8], NotDer> {
-        match self.bytes(BIT_STRING)? {
+        match self.content_of(BIT_STRING)? {
             [0, bytes @ ..] => Ok(bytes),
             _ => Err(NotDer),
         }
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
 
     /// A number that is not negative and fits.
     pub(crate) fn small(&mut self) -> Result<u32, NotDer> {
-        let bytes = self.bytes(INTEGER)?;
+        let bytes = self.content_of(INTEGER)?;
         if bytes.is_empty() || bytes.len() > 4 || bytes[0] & 0x80 != 0 {
             return Err(NotDer);
         }
@@ -130,11 +130,11 @@ impl<'a> Reader<'a> {
 
     /// A `GeneralizedTime`, in seconds since 1970; parts of seconds are dropped.
     pub(crate) fn generalized_time(&mut self) -> Result<i64, NotDer> {
-        Self::new(self.element(GENERALIZED_TIME)?.whole).time()
+        Self::new(self.element(GENERALIZED_TIME)?.whole).any_time()
     }
 
     /// A `UTCTime` or `GeneralizedTime`, in seconds since 1970; parts of seconds are dropped.
-    pub(crate) fn time(&mut self) -> Result<i64, NotDer> {
+    pub(crate) fn any_time(&mut self) -> Result<i64, NotDer> {
         let element = self.any()?;
         let text = std::str::from_utf8(element.content).map_err(|_| NotDer)?;
         let (year, rest) = match element.tag {
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Nothing may follow.
-    pub(crate) fn end(&self) -> Result<(), NotDer> {
+    pub(crate) fn expect_end(&self) -> Result<(), NotDer> {
         if self.is_empty() { Ok(()) } else { Err(NotDer) }
     }
 }
@@ -251,7 +251,7 @@ pub(crate) fn rfc3339(text: &str) -> Option<i64> {
 }
 
 /// Writes an element.
-pub(crate) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn write_element(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut element = vec![tag];
     let length = content.len().to_be_bytes();
     let digits: Vec<u8> = length.into_iter().skip_while(|byte| *byte == 0).collect();
@@ -271,7 +271,7 @@ pub(crate) fn unsigned(bytes: &[u8]) -> Vec<u8> {
     let significant: Vec<u8> = bytes.iter().copied().skip_while(|byte| *byte == 0).collect();
     let needs_zero = significant.first().is_none_or(|first| first & 0x80 != 0);
     let zero = needs_zero.then_some(0);
-    element(INTEGER, &zero.into_iter().chain(significant).collect::<Vec<_>>())
+    write_element(INTEGER, &zero.into_iter().chain(significant).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -299,19 +299,19 @@ mod tests {
         {
             assert_eq!(rfc3339(&format!("{text}T23:59:59Z")).map(day), Some(text.to_owned()));
         }
-        let mut utc = Reader::new(b"\x17\x0d491231235959Z");
-        assert_eq!(utc.time(), Ok(2_524_607_999));
-        let mut generalized = Reader::new(b"\x18\x1320230102030405.250Z");
-        assert_eq!(generalized.time(), Ok(1_672_628_645));
+        let mut utc = DerReader::new(b"\x17\x0d491231235959Z");
+        assert_eq!(utc.any_time(), Ok(2_524_607_999));
+        let mut generalized = DerReader::new(b"\x18\x1320230102030405.250Z");
+        assert_eq!(generalized.any_time(), Ok(1_672_628_645));
     }
 
     #[test]
     fn lengths_are_the_shortest() {
-        assert_eq!(Reader::new(b"\x04\x81\x01a").any().map(|_| ()), Err(NotDer));
-        assert_eq!(Reader::new(b"\x04\x80a\0\0").any().map(|_| ()), Err(NotDer));
-        assert_eq!(Reader::new(b"\x04\x02a").any().map(|_| ()), Err(NotDer));
-        let long = element(OCTET_STRING, &[7; 300]);
-        assert_eq!(Reader::new(&long).bytes(OCTET_STRING), Ok(&[7; 300][..]));
+        assert_eq!(DerReader::new(b"\x04\x81\x01a").any().map(|_| ()), Err(NotDer));
+        assert_eq!(DerReader::new(b"\x04\x80a\0\0").any().map(|_| ()), Err(NotDer));
+        assert_eq!(DerReader::new(b"\x04\x02a").any().map(|_| ()), Err(NotDer));
+        let long = write_element(OCTET_STRING, &[7; 300]);
+        assert_eq!(DerReader::new(&long).content_of(OCTET_STRING), Ok(&[7; 300][..]));
         assert_eq!(unsigned(&[0, 0, 0x80]), b"\x02\x02\x00\x80");
         assert_eq!(unsigned(&[]), b"\x02\x01\x00");
     }
@@ -319,9 +319,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let mut reader = Reader::new(&bytes);
+            let mut reader = DerReader::new(&bytes);
             while let Ok(element) = reader.any() {
-                let _ = Reader::new(element.whole).time();
+                let _ = DerReader::new(element.whole).any_time();
             }
             let _ = rfc3339(&String::from_utf8_lossy(&bytes));
         }

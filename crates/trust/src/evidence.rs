@@ -7,7 +7,14 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{MOST_BYTES, MOST_MANIFESTS, Refusal};
+use crate::Refusal;
+
+/// The largest piece of evidence in bytes.
+pub const MOST_BYTES: usize = 1 << 20;
+/// How many pieces of evidence are looked at for a version.
+pub const MOST_PIECES: usize = 32;
+/// How many manifests lead from the subject to the archive.
+pub const MOST_MANIFESTS: usize = 4;
 
 /// One piece of evidence: what somebody wrote to vouch for a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,12 +139,13 @@ impl EvidenceLine {
             line.insert("id".into(), value(id));
             line.insert("version".into(), value(version));
         }
+        // Under the word for its kind.
         let content = match &self.evidence {
             Evidence::Sshsig(blob) => encoded(blob),
             Evidence::Prov(text) => value(text),
             Evidence::Git { object, .. } => encoded(object),
             Evidence::Bundle(json) => serde_json::from_slice::<Map<String, Value>>(json)
-                .map_err(|error| Refusal::unreadable("bundle", error))?
+                .map_err(|error| Refusal::cannot_read("bundle", error))?
                 .into(),
             Evidence::Cosign(cosign) => {
                 let mut fields = Map::new();
@@ -177,15 +185,15 @@ impl EvidenceLine {
             return Err(Refusal::TooLarge { what: "line of evidence", limit: MOST_BYTES });
         }
         let wire: WireLine =
-            serde_json::from_str(line).map_err(|error| Refusal::unreadable("line", error))?;
+            serde_json::from_str(line).map_err(|error| Refusal::cannot_read("line", error))?;
         let evidence = wire.evidence()?;
         if evidence.size() > MOST_BYTES {
             return Err(Refusal::TooLarge { what: evidence.kind(), limit: MOST_BYTES });
         }
         if wire.manifests.len() > MOST_MANIFESTS {
-            return Err(Refusal::unreadable("line", "it has more than 4 manifests"));
+            return Err(Refusal::cannot_read("line", "it has more than 4 manifests"));
         }
-        let manifests = wire.manifests.iter().map(|text| decode("manifests", text));
+        let manifests = wire.manifests.iter().map(|text| decode_base64("manifests", text));
         Ok(Self {
             evidence,
             manifests: manifests.collect::<Result<_, _>>()?,
@@ -237,18 +245,18 @@ impl WireLine {
             0 if self.log.is_some() => return Err(Refusal::UnknownKind { kind: "log".into() }),
             0 => return Err(Refusal::UnknownKind { kind: "line without evidence".into() }),
             1 => {}
-            _ => return Err(Refusal::unreadable("line", "it has more than one piece")),
+            _ => return Err(Refusal::cannot_read("line", "it has more than one piece")),
         }
         if let Some(text) = &self.sshsig {
-            Ok(Evidence::Sshsig(decode("sshsig", text)?))
+            Ok(Evidence::Sshsig(decode_base64("sshsig", text)?))
         } else if let Some(text) = &self.prov {
             Ok(Evidence::Prov(text.clone()))
         } else if let Some(text) = &self.git {
-            let kind = self.kind.ok_or_else(|| Refusal::unreadable("line", "it has no `kind`"))?;
-            Ok(Evidence::Git { kind, object: decode("git", text)? })
+            let kind = self.kind.ok_or_else(|| Refusal::cannot_read("line", "it has no `kind`"))?;
+            Ok(Evidence::Git { kind, object: decode_base64("git", text)? })
         } else if let Some(cosign) = &self.cosign {
             Ok(Evidence::Cosign(Cosign {
-                payload: decode("payload", &cosign.payload)?,
+                payload: decode_base64("payload", &cosign.payload)?,
                 signature: cosign.signature.clone(),
                 certificate: cosign.certificate.clone(),
                 chain: cosign.chain.clone(),
@@ -263,7 +271,7 @@ impl WireLine {
 }
 
 /// Decodes base64, also if it is broken into lines.
-pub(crate) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn decode_base64(what: &'static str, text: &str) -> Result<Vec<u8>, Refusal> {
     let text: String = text.split(['\r', '\n']).collect();
-    BASE64.decode(text).map_err(|error| Refusal::unreadable(what, error))
+    BASE64.decode(text).map_err(|error| Refusal::cannot_read(what, error))
 }

@@ -4,7 +4,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use sha2::{Digest as _, Sha256};
 
 use crate::evidence::GitKind;
-use crate::key::hex;
+use crate::key::lower_hex;
 use crate::{Refusal, Signer, Subject, Verdict, pgp, ssh};
 
 /// How the armours begin that Git knows, which end a tag's message.
@@ -16,7 +16,7 @@ const ARMOURS: [&[u8]; 4] = [
 ];
 
 /// Judges an object, which must be the commit, or the tag of it that was asked for.
-pub(crate) fn judge(
+pub(crate) fn judge_object(
     kind: GitKind,
     object: &[u8],
     subject: &Subject<'_>,
@@ -31,12 +31,12 @@ pub(crate) fn judge(
             ssh::judge_armoured(&signature, &payload, signers)
         }
         Ok((payload, signature)) if signature.starts_with(ARMOURS[0]) => {
-            pgp::judge(&signature, &payload, signers)
+            pgp::judge_detached(&signature, &payload, signers)
         }
-        Ok(_) => Verdict::refused(Refusal::UnknownKind {
+        Ok(_) => Verdict::refused_for(Refusal::UnknownKind {
             kind: "a signature that is neither SSH's nor OpenPGP's".into(),
         }),
-        Err(refusal) => Verdict::refused(refusal),
+        Err(refusal) => Verdict::refused_for(refusal),
     }
 }
 
@@ -57,8 +57,8 @@ fn commit(object: &[u8], subject: &Subject<'_>) -> Result<Parts, Refusal> {
     let head = format!("commit {}\0", object.len());
     let whole = [head.as_bytes(), object].concat();
     let found = match id.len() {
-        64 => hex(&Sha256::digest(&whole)),
-        _ => hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &whole).as_ref()),
+        64 => lower_hex(&Sha256::digest(&whole)),
+        _ => lower_hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &whole).as_ref()),
     };
     if found != *id {
         return other(format!("it is the commit {found}, not {id}"));
@@ -87,7 +87,7 @@ fn commit(object: &[u8], subject: &Subject<'_>) -> Result<Parts, Refusal> {
     match seen {
         0 => Err(Refusal::NoSignature),
         1 => Ok((payload, signature)),
-        _ => Err(Refusal::unreadable("commit", "it has more than one signature header")),
+        _ => Err(Refusal::cannot_read("commit", "it has more than one signature header")),
     }
 }
 
@@ -100,7 +100,7 @@ fn tag(object: &[u8], subject: &Subject<'_>) -> Result<Parts, Refusal> {
     let mut header = |name: &str| {
         let line = lines.next().and_then(|line| std::str::from_utf8(line).ok());
         let value = line.and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.ok_or_else(|| Refusal::unreadable("tag", format!("its `{name}` is missing")))
+        value.ok_or_else(|| Refusal::cannot_read("tag", format!("its `{name}` is missing")))
     };
     let (leads_to, kind, name) = (header("object")?, header("type")?, header("tag")?);
     if kind != "commit" {
@@ -134,7 +134,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_object_is_read_or_refused(text in "[ a\n-]*(gpgsig [a\n ]*)*", name in "[a\n]*") {
-            let id = hex(digest(
+            let id = lower_hex(digest(
                 &SHA1_FOR_LEGACY_USE_ONLY,
                 format!("commit {}\0{text}", text.len()).as_bytes(),
             ).as_ref());

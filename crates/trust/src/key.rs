@@ -7,7 +7,7 @@ use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use sha2::{Digest as _, Sha256};
 
 use crate::Identity;
-use crate::der::{self, NotDer, Reader};
+use crate::der::{self, DerReader, NotDer};
 
 /// Takes also what has bits behind its end, as OpenSSL does: keys and certificates are compared by what is decoded.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -68,20 +68,20 @@ pub(crate) enum KeyError {
 impl PublicKey {
     /// Reads a SubjectPublicKeyInfo.
     pub(crate) fn from_spki(spki: &[u8]) -> Result<Self, KeyError> {
-        let mut inside = Reader::inside(spki, der::SEQUENCE)?;
+        let mut inside = DerReader::single(spki, der::SEQUENCE)?;
         let mut kind = inside.read(der::SEQUENCE)?;
         let raw = inside.bits()?;
-        inside.end()?;
-        let algorithm = match kind.bytes(der::OID)? {
-            EC => match kind.bytes(der::OID)? {
+        inside.expect_end()?;
+        let algorithm = match kind.content_of(der::OID)? {
+            EC => match kind.content_of(der::OID)? {
                 P256 => Algorithm::P256,
                 P384 => Algorithm::P384,
                 _ => return Err(KeyError::OtherAlgorithm),
             },
             ED25519 => Algorithm::Ed25519,
             RSA => {
-                let mut parts = Reader::inside(raw, der::SEQUENCE)?;
-                check_modulus(parts.bytes(der::INTEGER)?)?;
+                let mut parts = DerReader::single(raw, der::SEQUENCE)?;
+                check_modulus(parts.content_of(der::INTEGER)?)?;
                 Algorithm::Rsa
             }
             _ => return Err(KeyError::OtherAlgorithm),
@@ -92,9 +92,13 @@ impl PublicKey {
     /// A key from its bare parts, as OpenPGP and SSH have them: a point, or the 32 bytes of Ed25519.
     pub(crate) fn from_point(algorithm: Algorithm, point: &[u8]) -> Self {
         let oids = match algorithm {
-            Algorithm::P256 => [der::element(der::OID, EC), der::element(der::OID, P256)].concat(),
-            Algorithm::P384 => [der::element(der::OID, EC), der::element(der::OID, P384)].concat(),
-            Algorithm::Ed25519 => der::element(der::OID, ED25519),
+            Algorithm::P256 => {
+                [der::write_element(der::OID, EC), der::write_element(der::OID, P256)].concat()
+            }
+            Algorithm::P384 => {
+                [der::write_element(der::OID, EC), der::write_element(der::OID, P384)].concat()
+            }
+            Algorithm::Ed25519 => der::write_element(der::OID, ED25519),
             // A modulus is no point; `from_rsa` reads one.
             Algorithm::Rsa => Vec::new(),
         };
@@ -105,15 +109,16 @@ impl PublicKey {
     pub(crate) fn from_rsa(modulus: &[u8], exponent: &[u8]) -> Result<Self, KeyError> {
         check_modulus(modulus)?;
         let parts = [der::unsigned(modulus), der::unsigned(exponent)].concat();
-        let raw = der::element(der::SEQUENCE, &parts);
-        let kind = [der::element(der::OID, RSA), vec![0x05, 0x00]].concat();
+        let raw = der::write_element(der::SEQUENCE, &parts);
+        let kind = [der::write_element(der::OID, RSA), vec![0x05, 0x00]].concat();
         Ok(Self::from_parts(Algorithm::Rsa, &kind, &raw))
     }
 
     fn from_parts(algorithm: Algorithm, kind: &[u8], raw: &[u8]) -> Self {
         let bits = [&[0], raw].concat();
-        let parts = [der::element(der::SEQUENCE, kind), der::element(der::BIT_STRING, &bits)];
-        let spki = der::element(der::SEQUENCE, &parts.concat());
+        let parts =
+            [der::write_element(der::SEQUENCE, kind), der::write_element(der::BIT_STRING, &bits)];
+        let spki = der::write_element(der::SEQUENCE, &parts.concat());
         Self { algorithm, raw: raw.to_vec(), spki }
     }
 
@@ -123,8 +128,8 @@ impl PublicKey {
 
     /// A signature of RSA with the zeros in front that some formats drop.
     pub(crate) fn padded(&self, signature: &[u8]) -> Vec<u8> {
-        let modulus = Reader::inside(&self.raw, der::SEQUENCE)
-            .and_then(|mut parts| parts.bytes(der::INTEGER))
+        let modulus = DerReader::single(&self.raw, der::SEQUENCE)
+            .and_then(|mut parts| parts.content_of(der::INTEGER))
             .unwrap_or_default();
         let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
         let missing = (modulus.len() - zeros).saturating_sub(signature.len());
@@ -132,12 +137,12 @@ impl PublicKey {
     }
 
     /// The SHA-256 of the SubjectPublicKeyInfo.
-    pub(crate) fn digest(&self) -> [u8; 32] {
+    pub(crate) fn spki_digest(&self) -> [u8; 32] {
         Sha256::digest(&self.spki).into()
     }
 
     pub(crate) fn identity(&self) -> Identity {
-        Identity::Key(hex(&self.digest()))
+        Identity::Key(lower_hex(&self.spki_digest()))
     }
 
     /// Whether the signature is by this key, with a hash that fits it.
@@ -175,7 +180,7 @@ fn check_modulus(modulus: &[u8]) -> Result<(), KeyError> {
 }
 
 /// The lower-case hexadecimal digits of bytes.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn lower_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

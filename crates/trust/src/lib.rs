@@ -17,7 +17,6 @@
 //! | `ssh`, `git` | SSH signatures, and what is signed of Git's objects |
 //! | `key`, `der` | public keys and signatures by them; the encoding of both |
 //! | `certificate` | X.509 certificates, and chains at a time |
-//! | `verify` | from a piece to its verdict |
 
 mod certificate;
 mod der;
@@ -33,21 +32,43 @@ mod sigstore;
 mod ssh;
 mod subject;
 mod verdict;
-mod verify;
 
-pub use evidence::{Cosign, Evidence, EvidenceLine, GitKind, read_lines};
+pub use evidence::{
+    Cosign, Evidence, EvidenceLine, GitKind, MOST_BYTES, MOST_MANIFESTS, MOST_PIECES, read_lines,
+};
 pub use identity::Identity;
 pub use roots::{Root, RootError, Roots};
-pub use signer::{GithubSigner, OidcSigner, Signer, SignerError};
+pub use signer::{GithubSigner, MOST_KEY_BYTES, OidcSigner, Signer, SignerError};
 pub use subject::Subject;
 pub use verdict::{Acceptance, Refusal, Signed, SignedBy, Verdict};
-pub use verify::verify;
 
-/// The largest piece of evidence in bytes.
-pub const MOST_BYTES: usize = 1 << 20;
-/// How many pieces of evidence are looked at for a version.
-pub const MOST_PIECES: usize = 32;
-/// How many manifests lead from the subject to the archive.
-pub const MOST_MANIFESTS: usize = 4;
-/// The largest file of keys in bytes.
-pub const MOST_KEY_BYTES: usize = 64 << 10;
+/// Says what a piece of evidence is worth for a subject.
+///
+/// Takes nothing on trust but its arguments: whatever the bytes are, the answer is a verdict. All signers of a rule are handed over
+/// at once, so that a refusal can name them; with none, the verdict still says who signed, as far as evidence and roots can tell.
+pub fn verify(
+    evidence: &Evidence,
+    subject: &Subject<'_>,
+    signers: &[Signer],
+    roots: &Roots,
+) -> Verdict {
+    if evidence.size() > MOST_BYTES {
+        return Verdict::refused_for(Refusal::TooLarge {
+            what: evidence.kind(),
+            limit: MOST_BYTES,
+        });
+    }
+    let signature = match evidence {
+        Evidence::Cosign(cosign) => sigstore::read_cosign(cosign, subject),
+        Evidence::Bundle(json) => sigstore::read_bundle(json, subject),
+        Evidence::Prov(text) => return prov::judge_provenance(text, subject, signers),
+        Evidence::Git { kind, object } => {
+            return git::judge_object(*kind, object, subject, signers);
+        }
+        Evidence::Sshsig(blob) => return ssh::judge_package(blob, subject, signers),
+    };
+    match signature {
+        Ok(signature) => signature.verdict(signers, roots),
+        Err(refusal) => Verdict::refused_for(refusal),
+    }
+}

@@ -8,8 +8,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest as ring_digest};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use crate::key::{Algorithm, Hash, PublicKey};
-use crate::signer::{Key, SignerKind};
-use crate::verdict::names;
+use crate::signer::{Key, SignerKind, signer_names};
 use crate::{Acceptance, Identity, Refusal, Signed, SignedBy, Signer, SignerError, Verdict, der};
 
 /// The most packets in a block.
@@ -39,7 +38,7 @@ impl PgpKey {
     }
 
     /// Reads all keys that can sign, of the blocks of a text; none if it has no block.
-    pub(crate) fn read_all(text: &str) -> Result<Vec<Self>, SignerError> {
+    pub(crate) fn read_blocks(text: &str) -> Result<Vec<Self>, SignerError> {
         let refused = |why: Wrong| SignerError::Key { kind: "OpenPGP block", why: why.into() };
         let mut keys = Vec::new();
         let mut primary = None;
@@ -193,7 +192,7 @@ fn public_key(body: &[u8]) -> Result<PublicKey, Wrong> {
 
 /// A signature packet, read.
 #[derive(Debug)]
-pub(crate) struct Signature {
+struct Signature {
     is_text: bool,
     algorithm: u8,
     hash: Hash,
@@ -207,7 +206,7 @@ pub(crate) struct Signature {
 
 /// Reads the signatures of a block.
 fn signatures(block: &[u8]) -> Result<Vec<Result<Signature, Refusal>>, Refusal> {
-    let unreadable = |why: Wrong| Refusal::unreadable("PGP signature", why);
+    let unreadable = |why: Wrong| Refusal::cannot_read("PGP signature", why);
     let packets = packets(block).map_err(unreadable)?;
     let signatures = packets.iter().filter(|packet| packet.tag == 2);
     let signatures = signatures.take(MOST_SIGNATURES).map(|packet| signature(packet.body));
@@ -215,7 +214,7 @@ fn signatures(block: &[u8]) -> Result<Vec<Result<Signature, Refusal>>, Refusal> 
 }
 
 fn signature(body: &[u8]) -> Result<Signature, Refusal> {
-    let unreadable = |why: Wrong| Refusal::unreadable("PGP signature", why);
+    let unreadable = |why: Wrong| Refusal::cannot_read("PGP signature", why);
     let early = || unreadable("it ends early");
     let unknown = |kind: String| Refusal::UnknownKind { kind };
     let [version, kind, algorithm, hash, high, low, rest @ ..] = body else { return Err(early()) };
@@ -301,7 +300,7 @@ impl Signature {
                     return Err("ECDSA signs with SHA-256 or SHA-384");
                 }
                 let numbers = [number(&mut parts)?, number(&mut parts)?].map(der::unsigned);
-                let signature = der::element(der::SEQUENCE, &numbers.concat());
+                let signature = der::write_element(der::SEQUENCE, &numbers.concat());
                 Ok(key.verifies_with(self.hash, &hashed, &signature))
             }
             (22 | 27, Algorithm::Ed25519) => {
@@ -328,13 +327,15 @@ impl Signature {
 }
 
 /// Judges a detached signature in its armour.
-pub(crate) fn judge(armour: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
+pub(crate) fn judge_detached(armour: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
     let block = armoured(armour, "PGP SIGNATURE")
-        .ok_or_else(|| Refusal::unreadable("PGP signature", "its armour is damaged"));
+        .ok_or_else(|| Refusal::cannot_read("PGP signature", "its armour is damaged"));
     let signatures = match block.and_then(|block| signatures(&block)) {
-        Ok(signatures) if signatures.is_empty() => return Verdict::refused(Refusal::NoSignature),
+        Ok(signatures) if signatures.is_empty() => {
+            return Verdict::refused_for(Refusal::NoSignature);
+        }
         Ok(signatures) => signatures,
-        Err(refusal) => return Verdict::refused(refusal),
+        Err(refusal) => return Verdict::refused_for(refusal),
     };
     let text = with_crlf(message);
     let mut verdict = Verdict { accepted: Vec::new(), signed: Vec::new(), refusal: None };
@@ -342,7 +343,7 @@ pub(crate) fn judge(armour: &[u8], message: &[u8], signers: &[Signer]) -> Verdic
         let one = match signature {
             Ok(signature) if signature.is_text => judge_one(&signature, &text, signers),
             Ok(signature) => judge_one(&signature, message, signers),
-            Err(refusal) => Verdict::refused(refusal),
+            Err(refusal) => Verdict::refused_for(refusal),
         };
         verdict.accepted.extend(one.accepted);
         verdict.signed.extend(one.signed);
@@ -361,6 +362,7 @@ fn judge_one(signature: &Signature, message: &[u8], signers: &[Signer]) -> Verdi
         let SignerKind::Keys(keys) = &signer.kind else { continue };
         for key in keys {
             let Key::Pgp(key) = key else { continue };
+            // Of a foreign signature it is known that nobody here made it, not that it is wrong.
             if !signature.claims(key) {
                 continue;
             }
@@ -373,16 +375,16 @@ fn judge_one(signature: &Signature, message: &[u8], signers: &[Signer]) -> Verdi
                 Ok(false) => claimed = Some(key.identity()),
                 Err(why) => {
                     let kind = format!("PGP signature: {why}");
-                    return Verdict::refused(Refusal::UnknownKind { kind });
+                    return Verdict::refused_for(Refusal::UnknownKind { kind });
                 }
             }
         }
     }
     if let Some(Acceptance { identity, .. }) = accepted.first() {
         let by = SignedBy::Identity(identity.clone());
-        return Verdict::accepted(accepted, Signed::by(by, true));
+        return Verdict::accepted_by(accepted, Signed::by_whom(by, true));
     }
-    let signers = names(signers);
+    let signers = signer_names(signers);
     let (by, refusal) = match (&signature.issuer, claimed) {
         (Some(_), Some(identity)) => {
             let why = format!("it is not by {identity} over this");
@@ -395,7 +397,7 @@ fn judge_one(signature: &Signature, message: &[u8], signers: &[Signer]) -> Verdi
         }
         (None, _) => (SignedBy::UnknownKey, Refusal::NoneOfThese { signers }),
     };
-    Verdict::refused_of(Signed::by(by, false), refusal)
+    Verdict::refused_of(Signed::by_whom(by, false), refusal)
 }
 
 /// The text with the ends of line that are hashed.
@@ -410,72 +412,11 @@ fn with_crlf(message: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The text of the first signed block (RFC 9580, 7), as it is hashed, and the armour of its signature behind it.
-///
-/// Whatever stands around the block counts for nothing.
-pub(crate) fn cleartext(text: &str) -> Result<(String, &str), Refusal> {
-    let unreadable = |why: Wrong| Refusal::unreadable("signed text", why);
-    let begin = "-----BEGIN PGP SIGNED MESSAGE-----";
-    let mut at = 0;
-    // The lines, each with where the next one begins.
-    let mut lines = text.split_inclusive('\n').map(|line| {
-        at += line.len();
-        (line.trim_end_matches([' ', '\t', '\r', '\n']), at - line.len())
-    });
-    if !lines.by_ref().any(|(line, _)| line == begin) {
-        return Err(Refusal::NoSignature);
-    }
-    for (line, _) in lines.by_ref() {
-        if line.is_empty() {
-            break;
-        }
-        // Another header could be shown as if it were signed.
-        if !line.starts_with("Hash: ") {
-            return Err(unreadable("it has a header that is not `Hash`"));
-        }
-    }
-    let mut signed = Vec::new();
-    for (line, start) in lines {
-        if line == "-----BEGIN PGP SIGNATURE-----" {
-            return Ok((signed.join("\r\n"), text.get(start..).unwrap_or_default()));
-        }
-        match line.strip_prefix('-') {
-            Some(escaped) => signed.push(
-                // A blank at the end of an escaped line is no blank of the escape.
-                escaped
-                    .strip_prefix(' ')
-                    .or((escaped.is_empty()).then_some(""))
-                    .ok_or_else(|| unreadable("a line begins with a dash that is not escaped"))?,
-            ),
-            None => signed.push(line),
-        }
-    }
-    Err(unreadable("its signature is missing"))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn a_signed_block_is_what_is_hashed() {
-        let text = "before\n-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\na  \r\n- -dash\n\nend\n\
-                    -----BEGIN PGP SIGNATURE-----\nx";
-        let (signed, armour) = cleartext(text).expect("it is whole");
-        assert_eq!(signed, "a\r\n-dash\r\n\r\nend");
-        assert_eq!(armour, "-----BEGIN PGP SIGNATURE-----\nx");
-        for (text, why) in [
-            ("", "no signature"),
-            ("-----BEGIN PGP SIGNED MESSAGE-----\nComment: x\n\n", "not `Hash`"),
-            ("-----BEGIN PGP SIGNED MESSAGE-----\n\n-x\n", "dash"),
-            ("-----BEGIN PGP SIGNED MESSAGE-----\n\nx\n", "missing"),
-        ] {
-            let refusal = cleartext(text).expect_err(text).to_string();
-            assert!(refusal.contains(why), "{refusal}");
-        }
-    }
 
     proptest! {
         #[test]
@@ -490,7 +431,6 @@ mod tests {
             }
             let text = String::from_utf8_lossy(&bytes);
             let _ = armoured(text.as_bytes(), "PGP SIGNATURE");
-            let _ = cleartext(&format!("-----BEGIN PGP SIGNED MESSAGE-----\n\n{text}"));
         }
     }
 }

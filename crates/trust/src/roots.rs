@@ -132,7 +132,7 @@ impl Root {
     }
 
     /// It in words: with how new it is.
-    pub(crate) fn describe(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let since = self.since.map(|since| format!(" of {}", day(since))).unwrap_or_default();
         if self.digest[..] == Sha256::digest(SIGSTORE)[..] {
             format!("this mu's root{since}")
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(root.since(), rfc3339("2025-09-23T00:00:00Z"));
         assert_eq!(root.until(), rfc3339("2031-10-05T13:56:58Z"));
         assert_eq!(root.transparency_logs.len(), 2);
-        assert_eq!(root.describe(), "this mu's root of 2025-09-23");
+        assert_eq!(root.in_words(), "this mu's root of 2025-09-23");
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The signers of a rule: keys, or an identity that a certificate must state.
 
+use crate::Identity;
 use crate::key::{self, KeyError, PublicKey};
 use crate::pgp::PgpKey;
 use crate::ssh::SshKey;
-use crate::{Identity, MOST_KEY_BYTES};
+
+/// The largest file of keys in bytes.
+pub const MOST_KEY_BYTES: usize = 64 << 10;
 
 /// One whom a rule names: keys, any of which may have signed, or an identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +39,11 @@ impl Key {
             Self::Pgp(key) => key.identity(),
         }
     }
+}
+
+/// The names of signers, for a refusal.
+pub(crate) fn signer_names(signers: &[Signer]) -> Vec<String> {
+    signers.iter().map(|signer| signer.name().to_owned()).collect()
 }
 
 /// Whether a text is what a pattern says, in which `*` stands for any text.
@@ -127,8 +135,8 @@ impl Signer {
         let keys =
             blocks.iter().map(|spki| PublicKey::from_spki(spki).map(Key::Public).map_err(refused));
         let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
-        keys.extend(PgpKey::read_all(text)?.into_iter().map(Key::Pgp));
-        for key in text.lines().filter_map(SshKey::from_line) {
+        keys.extend(PgpKey::read_blocks(text)?.into_iter().map(Key::Pgp));
+        for key in text.lines().filter_map(SshKey::from_key_line) {
             keys.push(Key::Ssh(key?));
         }
         if keys.is_empty() {

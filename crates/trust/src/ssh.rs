@@ -7,8 +7,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::key::{Algorithm, Hash, PublicKey};
 use crate::pgp::armoured;
-use crate::signer::{Key, SignerKind};
-use crate::verdict::names;
+use crate::signer::{Key, SignerKind, signer_names};
 use crate::{
     Acceptance, Identity, Refusal, Signed, SignedBy, Signer, SignerError, Subject, Verdict, der,
 };
@@ -16,7 +15,7 @@ use crate::{
 /// The name in front of a signature, and of what is signed.
 const MAGIC: &[u8] = b"SSHSIG";
 /// The namespace of what Git signs.
-pub(crate) const GIT: &[u8] = b"git";
+pub(crate) const GIT_NAMESPACE: &[u8] = b"git";
 /// The namespace of what publishers sign for hubs.
 const PACKAGE: &[u8] = b"mu-package@v1";
 
@@ -77,7 +76,7 @@ fn string(bytes: &[u8]) -> Vec<u8> {
 
 impl SshKey {
     /// Reads a line of a public key file: `TYPE BASE64 COMMENT`; `None` if it is none.
-    pub(crate) fn from_line(line: &str) -> Option<Result<Self, SignerError>> {
+    pub(crate) fn from_key_line(line: &str) -> Option<Result<Self, SignerError>> {
         let mut words = line.split_ascii_whitespace();
         let (kind, blob) = (words.next()?, words.next()?);
         let is_kind = ["ssh-", "ecdsa-", "sk-"].iter().any(|start| kind.starts_with(start));
@@ -141,7 +140,7 @@ impl SshKey {
             let mut parts = Reader(raw);
             let numbers = [der::unsigned(parts.unsigned()?), der::unsigned(parts.unsigned()?)];
             parts.end()?;
-            der::element(der::SEQUENCE, &numbers.concat())
+            der::write_element(der::SEQUENCE, &numbers.concat())
         } else {
             raw.to_vec()
         };
@@ -166,11 +165,11 @@ impl SshKey {
 pub(crate) fn judge_package(blob: &[u8], subject: &Subject<'_>, signers: &[Signer]) -> Verdict {
     let Subject::Package { name, version, h1 } = subject else {
         let why = "it is over a package in a hub, and none was asked for".into();
-        return Verdict::refused(Refusal::OtherSubject { why });
+        return Verdict::refused_for(Refusal::OtherSubject { why });
     };
     // An end of line inside would let one package pose as another.
     if [name, version, h1].iter().any(|part| part.contains('\n')) {
-        return Verdict::refused(Refusal::unreadable("subject", "it has more than one line"));
+        return Verdict::refused_for(Refusal::cannot_read("subject", "it has more than one line"));
     }
     let message = format!("mu-package/v1\n{name}\n{version}\n{h1}\n");
     judge(blob, PACKAGE, message.as_bytes(), signers)
@@ -179,8 +178,10 @@ pub(crate) fn judge_package(blob: &[u8], subject: &Subject<'_>, signers: &[Signe
 /// Judges a signature in its armour.
 pub(crate) fn judge_armoured(text: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
     match armoured(text, "SSH SIGNATURE") {
-        Some(blob) => judge(&blob, GIT, message, signers),
-        None => Verdict::refused(Refusal::unreadable("SSH signature", "its armour is damaged")),
+        Some(blob) => judge(&blob, GIT_NAMESPACE, message, signers),
+        None => {
+            Verdict::refused_for(Refusal::cannot_read("SSH signature", "its armour is damaged"))
+        }
     }
 }
 
@@ -188,10 +189,10 @@ pub(crate) fn judge_armoured(text: &[u8], message: &[u8], signers: &[Signer]) ->
 fn judge(blob: &[u8], namespace: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
     let (key, verifies) = match check(blob, namespace, message) {
         Ok(checked) => checked,
-        Err(why) => return Verdict::refused(Refusal::unreadable("SSH signature", why)),
+        Err(why) => return Verdict::refused_for(Refusal::cannot_read("SSH signature", why)),
     };
     let identity = key.identity();
-    let signed = Signed::by(SignedBy::Identity(identity.clone()), verifies);
+    let signed = Signed::by_whom(SignedBy::Identity(identity.clone()), verifies);
     if !verifies {
         let refusal =
             Refusal::wrong(format!("it is not by {identity} over this, in this namespace"));
@@ -210,10 +211,11 @@ fn judge(blob: &[u8], namespace: &[u8], message: &[u8], signers: &[Signer]) -> V
     });
     let accepted: Vec<Acceptance> = accepted.collect();
     if accepted.is_empty() {
-        let refusal = Refusal::SomeoneElse { by: identity.to_string(), signers: names(signers) };
+        let refusal =
+            Refusal::SomeoneElse { by: identity.to_string(), signers: signer_names(signers) };
         return Verdict::refused_of(signed, refusal);
     }
-    Verdict::accepted(accepted, signed)
+    Verdict::accepted_by(accepted, signed)
 }
 
 /// Reads a signature: its key, and whether it is by that key over the message in this namespace.
@@ -249,7 +251,7 @@ mod tests {
             lengths in proptest::collection::vec(0_usize..40, 0..8),
         ) {
             let _ = SshKey::from_blob(&bytes);
-            let _ = check(&bytes, GIT, b"");
+            let _ = check(&bytes, GIT_NAMESPACE, b"");
             // Also those that get further: whole strings of any content.
             let kinds = ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "sk-ssh-ed25519@openssh.com"];
             for kind in kinds {
@@ -259,10 +261,10 @@ mod tests {
                 }
                 let _ = SshKey::from_blob(&blob);
                 let mut signature = [MAGIC, &1_u32.to_be_bytes(), &string(&blob)].concat();
-                for part in [GIT, b"", b"sha256", &blob] {
+                for part in [GIT_NAMESPACE, b"", b"sha256", &blob] {
                     signature.extend(string(part));
                 }
-                let _ = check(&signature, GIT, b"");
+                let _ = check(&signature, GIT_NAMESPACE, b"");
             }
         }
     }

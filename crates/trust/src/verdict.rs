@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Identity, Signer};
+use crate::Identity;
 
 /// What a piece of evidence is worth for a subject, by the signers and roots that were given.
 ///
@@ -111,7 +111,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn unreadable(what: &'static str, why: impl fmt::Display) -> Self {
+    pub(crate) fn cannot_read(what: &'static str, why: impl fmt::Display) -> Self {
         Self::Unreadable { what, why: why.to_string() }
     }
 
@@ -182,7 +182,7 @@ impl Verdict {
         })
     }
 
-    pub(crate) fn refused(refusal: Refusal) -> Self {
+    pub(crate) fn refused_for(refusal: Refusal) -> Self {
         Self { accepted: Vec::new(), signed: Vec::new(), refusal: Some(refusal) }
     }
 
@@ -190,20 +190,15 @@ impl Verdict {
         Self { accepted: Vec::new(), signed: vec![signed], refusal: Some(refusal) }
     }
 
-    pub(crate) fn accepted(accepted: Vec<Acceptance>, signed: Signed) -> Self {
+    pub(crate) fn accepted_by(accepted: Vec<Acceptance>, signed: Signed) -> Self {
         Self { accepted, signed: vec![signed], refusal: None }
     }
 }
 
 impl Signed {
-    pub(crate) fn by(by: SignedBy, verifies: bool) -> Self {
+    pub(crate) fn by_whom(by: SignedBy, verifies: bool) -> Self {
         Self { by, verifies, reference: None, time: None }
     }
-}
-
-/// The names of signers, for a refusal.
-pub(crate) fn names(signers: &[Signer]) -> Vec<String> {
-    signers.iter().map(|signer| signer.name().to_owned()).collect()
 }
 
 impl fmt::Display for Verdict {

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::log::{Entry, Proof};
-use super::{Signature, content, other_digest};
+use super::log::{InclusionProof, LogEntry};
+use super::signature::{Signature, content, other_digest};
 use crate::certificate::{Certificate, MOST_CERTIFICATES};
-use crate::evidence::decode;
-use crate::key::hex;
+use crate::evidence::decode_base64;
+use crate::key::lower_hex;
 use crate::{MOST_PIECES, Refusal, Subject};
 
 /// The media types of the versions that are known.
@@ -143,7 +143,10 @@ impl Number {
         match self {
             Self::Bare(value) => Ok(*value),
             Self::Text(text) => text.parse().map_err(|_| {
-                Refusal::unreadable("bundle", format!("`{text}` is no number that is not negative"))
+                Refusal::cannot_read(
+                    "bundle",
+                    format!("`{text}` is no number that is not negative"),
+                )
             }),
         }
     }
@@ -206,7 +209,7 @@ struct SubjectDigest {
 /// Reads the bundle, whose content must be about the subject.
 pub(crate) fn read(json: &[u8], subject: &Subject<'_>) -> Result<Signature, Refusal> {
     let bundle: WireBundle =
-        serde_json::from_slice(json).map_err(|error| Refusal::unreadable("bundle", error))?;
+        serde_json::from_slice(json).map_err(|error| Refusal::cannot_read("bundle", error))?;
     let version = MEDIA_TYPES.iter().position(|known| *known == bundle.media_type);
     let Some(version) = version else {
         return Err(Refusal::UnknownKind { kind: bundle.media_type });
@@ -216,16 +219,16 @@ pub(crate) fn read(json: &[u8], subject: &Subject<'_>) -> Result<Signature, Refu
         (Some(signed), None) => (&signed.signature, signed.message(subject)?, None),
         (None, Some(envelope)) => {
             let [signature] = envelope.signatures.as_slice() else {
-                return Err(Refusal::unreadable("bundle", "its envelope has not one signature"));
+                return Err(Refusal::cannot_read("bundle", "its envelope has not one signature"));
             };
             let (message, payload) = envelope.message(subject)?;
             (&signature.sig, message, Some(payload))
         }
-        _ => return Err(Refusal::unreadable("bundle", "it has not one kind of content")),
+        _ => return Err(Refusal::cannot_read("bundle", "it has not one kind of content")),
     };
     Ok(Signature {
         message,
-        signature: decode("signature", signature)?,
+        signature: decode_base64("signature", signature)?,
         hint: material.public_key.as_ref().map(|key| key.hint.clone()),
         payload,
         certificate: material.certificate()?,
@@ -238,20 +241,20 @@ pub(crate) fn read(json: &[u8], subject: &Subject<'_>) -> Result<Signature, Refu
 impl Material {
     /// The certificate of the signer; of a chain the first one, because the rest is the root's to say.
     fn certificate(&self) -> Result<Option<Certificate>, Refusal> {
-        let unreadable = |why: &str| Refusal::unreadable("certificate", why);
+        let unreadable = |why: &str| Refusal::cannot_read("certificate", why);
         let kinds = [
             self.public_key.is_some(),
             self.certificate.is_some(),
             self.x509_certificate_chain.is_some(),
         ];
         if kinds.iter().filter(|is_there| **is_there).count() != 1 {
-            return Err(Refusal::unreadable("bundle", "it has not one key or certificate"));
+            return Err(Refusal::cannot_read("bundle", "it has not one key or certificate"));
         }
         let chain = self.x509_certificate_chain.as_ref().map(|chain| &chain.certificates);
         let chain = chain.map(|chain| chain.iter()).into_iter().flatten().chain(&self.certificate);
         let read = |raw: &RawBytes| {
-            let der = decode("certificate", &raw.raw_bytes)?;
-            Certificate::read(&der).map_err(|error| Refusal::unreadable("certificate", error))
+            let der = decode_base64("certificate", &raw.raw_bytes)?;
+            Certificate::read(&der).map_err(|error| Refusal::cannot_read("certificate", error))
         };
         let chain = chain.take(MOST_CERTIFICATES).map(read).collect::<Result<Vec<_>, _>>()?;
         // One that is its own issuer would ask to be trusted.
@@ -270,48 +273,49 @@ impl Material {
         let tokens = self.timestamp_verification_data.as_ref();
         let tokens = tokens.and_then(|data| data.rfc3161_timestamps.as_deref()).unwrap_or_default();
         if tokens.len() > MOST_PIECES {
-            return Err(Refusal::unreadable("bundle", "it has too many timestamps"));
+            return Err(Refusal::cannot_read("bundle", "it has too many timestamps"));
         }
-        tokens.iter().map(|token| decode("timestamp", &token.signed_timestamp)).collect()
+        tokens.iter().map(|token| decode_base64("timestamp", &token.signed_timestamp)).collect()
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, Refusal> {
+    fn entries(&self) -> Result<Vec<LogEntry>, Refusal> {
         let entries = self.tlog_entries.as_deref().unwrap_or_default();
         if entries.len() > MOST_PIECES {
-            return Err(Refusal::unreadable("bundle", "it has too many entries of logs"));
+            return Err(Refusal::cannot_read("bundle", "it has too many entries of logs"));
         }
         entries.iter().map(WireEntry::entry).collect()
     }
 }
 
 impl WireEntry {
-    fn entry(&self) -> Result<Entry, Refusal> {
+    fn entry(&self) -> Result<LogEntry, Refusal> {
         let time = self.integrated_time.as_ref().map(Number::value).transpose()?;
         let time = time.and_then(|time| i64::try_from(time).ok());
         let promise = self.inclusion_promise.as_ref();
-        let promise = promise.map(|promise| decode("promise", &promise.signed_entry_timestamp));
+        let promise =
+            promise.map(|promise| decode_base64("promise", &promise.signed_entry_timestamp));
         let stated = self.kind_version.as_ref();
-        Ok(Entry {
+        Ok(LogEntry {
             log_index: self.log_index.value()?,
-            log_id: decode("keyId", &self.log_id.key_id)?,
+            log_id: decode_base64("keyId", &self.log_id.key_id)?,
             // Protobuf writes what is not there as 0.
             integrated_time: time.filter(|time| *time != 0),
             promise: promise.transpose()?,
             proof: self.inclusion_proof.as_ref().map(WireProof::proof).transpose()?,
-            body: decode("canonicalizedBody", &self.canonicalized_body)?,
+            body: decode_base64("canonicalizedBody", &self.canonicalized_body)?,
             stated: stated.map(|stated| (stated.kind.clone(), stated.version.clone())),
         })
     }
 }
 
 impl WireProof {
-    fn proof(&self) -> Result<Proof, Refusal> {
-        let hashes = self.hashes.iter().map(|hash| decode("hashes", hash));
+    fn proof(&self) -> Result<InclusionProof, Refusal> {
+        let hashes = self.hashes.iter().map(|hash| decode_base64("hashes", hash));
         let checkpoint = self.checkpoint.as_ref();
-        Ok(Proof {
+        Ok(InclusionProof {
             index: self.log_index.value()?,
             size: self.tree_size.value()?,
-            root: decode("rootHash", &self.root_hash)?,
+            root: decode_base64("rootHash", &self.root_hash)?,
             hashes: hashes.collect::<Result<_, _>>()?,
             checkpoint: checkpoint.map(|note| note.envelope.clone()).unwrap_or_default(),
         })
@@ -326,9 +330,9 @@ impl MessageSignature {
             if stated.algorithm != "SHA2_256" {
                 return Err(Refusal::UnknownKind { kind: stated.algorithm.clone() });
             }
-            let digest = decode("digest", &stated.digest)?;
+            let digest = decode_base64("digest", &stated.digest)?;
             if digest != sha256 {
-                return Err(other_digest(&format!("sha256:{}", hex(&digest)), sha256));
+                return Err(other_digest(&format!("sha256:{}", lower_hex(&digest)), sha256));
             }
         }
         let Subject::Content { bytes: Some(bytes), .. } = subject else {
@@ -336,7 +340,7 @@ impl MessageSignature {
         };
         let digest: [u8; 32] = Sha256::digest(bytes).into();
         if digest != sha256 {
-            return Err(other_digest(&format!("sha256:{}", hex(&digest)), sha256));
+            return Err(other_digest(&format!("sha256:{}", lower_hex(&digest)), sha256));
         }
         Ok(bytes.to_vec())
     }
@@ -345,20 +349,20 @@ impl MessageSignature {
 impl Envelope {
     /// The bytes under the signature, which say what the payload is, and the payload, whose statement must name the subject.
     fn message(&self, subject: &Subject<'_>) -> Result<(Vec<u8>, Vec<u8>), Refusal> {
-        let payload = decode("payload", &self.payload)?;
+        let payload = decode_base64("payload", &self.payload)?;
         let sha256 = content(subject)?;
         if self.payload_type != PAYLOAD_TYPE {
             return Err(Refusal::UnknownKind { kind: self.payload_type.clone() });
         }
         let statement: Statement = serde_json::from_slice(&payload)
-            .map_err(|error| Refusal::unreadable("statement", error))?;
+            .map_err(|error| Refusal::cannot_read("statement", error))?;
         if !STATEMENTS.contains(&statement.kind.as_str()) {
             return Err(Refusal::UnknownKind { kind: statement.kind });
         }
         if !PREDICATES.contains(&statement.predicate_type.as_str()) {
             return Err(Refusal::UnknownKind { kind: statement.predicate_type });
         }
-        let wanted = hex(&sha256);
+        let wanted = lower_hex(&sha256);
         let mut digests = statement.subject.iter().filter_map(|one| one.digest.sha256.as_deref());
         if !digests.clone().any(|digest| digest == wanted) {
             let found = digests.next().unwrap_or("nothing with a sha256");

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::log::Entry;
-use super::{Signature, content, other_digest};
+use super::log::LogEntry;
+use super::signature::{Signature, content, other_digest};
 use crate::certificate::Certificate;
-use crate::evidence::decode;
-use crate::key::{hex, pem};
+use crate::evidence::decode_base64;
+use crate::key::{lower_hex, pem};
 use crate::{Cosign, Refusal, Subject};
 
 /// What `critical.type` may be: cosign's own, and what cosign 3 signs in the old form.
@@ -34,15 +34,15 @@ struct Image {
 
 /// Reads the signature, whose payload must be about the subject.
 pub(crate) fn read(cosign: &Cosign, subject: &Subject<'_>) -> Result<Signature, Refusal> {
-    let signature = decode("signature", &cosign.signature)?;
+    let signature = decode_base64("signature", &cosign.signature)?;
     let sha256 = content(subject)?;
     let payload: Payload = serde_json::from_slice(&cosign.payload)
-        .map_err(|error| Refusal::unreadable("payload", error))?;
+        .map_err(|error| Refusal::cannot_read("payload", error))?;
     let Critical { image, kind } = payload.critical;
     if !TYPES.contains(&kind.as_str()) {
         return Err(Refusal::UnknownKind { kind });
     }
-    if image.docker_manifest_digest != format!("sha256:{}", hex(&sha256)) {
+    if image.docker_manifest_digest != format!("sha256:{}", lower_hex(&sha256)) {
         return Err(other_digest(&image.docker_manifest_digest, sha256));
     }
     let certificate = cosign.certificate.as_deref().map(certificate).transpose()?;
@@ -63,9 +63,9 @@ pub(crate) fn read(cosign: &Cosign, subject: &Subject<'_>) -> Result<Signature, 
 fn certificate(text: &str) -> Result<Certificate, Refusal> {
     let blocks = pem(text, "CERTIFICATE").unwrap_or_default();
     let [leaf] = blocks.as_slice() else {
-        return Err(Refusal::unreadable("certificate", "it is not one block of PEM"));
+        return Err(Refusal::cannot_read("certificate", "it is not one block of PEM"));
     };
-    Certificate::read(leaf).map_err(|error| Refusal::unreadable("certificate", error))
+    Certificate::read(leaf).map_err(|error| Refusal::cannot_read("certificate", error))
 }
 
 /// What `dev.sigstore.cosign/rfc3161timestamp` holds.
@@ -78,8 +78,8 @@ struct Timestamp {
 
 fn token(json: &str) -> Result<Vec<u8>, Refusal> {
     let timestamp: Timestamp =
-        serde_json::from_str(json).map_err(|error| Refusal::unreadable("timestamp", error))?;
-    decode("timestamp", &timestamp.signed)
+        serde_json::from_str(json).map_err(|error| Refusal::cannot_read("timestamp", error))?;
+    decode_base64("timestamp", &timestamp.signed)
 }
 
 /// What `dev.sigstore.cosign/bundle` holds: an entry of Rekor, and its promise.
@@ -100,21 +100,21 @@ struct PromisedEntry {
     log_id: String,
 }
 
-fn entry(json: &str) -> Result<Entry, Refusal> {
+fn entry(json: &str) -> Result<LogEntry, Refusal> {
     let promise: Promise = serde_json::from_str(json)
-        .map_err(|error| Refusal::unreadable("entry of the log", error))?;
+        .map_err(|error| Refusal::cannot_read("entry of the log", error))?;
     let entry = promise.payload;
     // The log's id is in hexadecimal digits here.
     let digits = |at: usize| entry.log_id.get(at..at + 2);
     let id = (0..entry.log_id.len()).step_by(2).map(digits);
     let id = id.map(|byte| u8::from_str_radix(byte?, 16).ok()).collect::<Option<Vec<u8>>>();
-    Ok(Entry {
+    Ok(LogEntry {
         log_index: entry.log_index,
-        log_id: id.ok_or_else(|| Refusal::unreadable("entry of the log", "it has no log"))?,
+        log_id: id.ok_or_else(|| Refusal::cannot_read("entry of the log", "it has no log"))?,
         integrated_time: Some(entry.integrated_time),
-        promise: Some(decode("entry of the log", &promise.signed_entry_timestamp)?),
+        promise: Some(decode_base64("entry of the log", &promise.signed_entry_timestamp)?),
         proof: None,
-        body: decode("entry of the log", &entry.body)?,
+        body: decode_base64("entry of the log", &entry.body)?,
         stated: None,
     })
 }

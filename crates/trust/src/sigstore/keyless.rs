@@ -4,11 +4,12 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Signature, timestamp};
+use super::signature::Signature;
+use super::timestamp;
 use crate::certificate::{CODE_SIGNING, Certificate, verify_chain};
-use crate::der::{self, NotDer, Reader};
+use crate::der::{self, DerReader, NotDer};
 use crate::identity::GITHUB_ISSUER;
-use crate::key::hex;
+use crate::key::lower_hex;
 use crate::roots::{Authority, Root};
 use crate::signer::{SignerKind, matches_pattern};
 use crate::{GithubSigner, Identity, Refusal, Roots, Signer};
@@ -72,10 +73,10 @@ fn has_issued(root: &Root, leaf: &Certificate) -> bool {
 fn prove_by(signature: &Signature, leaf: &Certificate, root: &Root) -> Result<Proven, Refusal> {
     let mut times = Vec::new();
     for token in &signature.tokens {
-        times.push(timestamp::verify(token, &signature.signature, root)?);
+        times.push(timestamp::verify_token(token, &signature.signature, root)?);
     }
     for entry in &signature.entries {
-        times.extend(entry.time(entry.log(root)?)?);
+        times.extend(entry.promised_time(entry.log(root)?)?);
     }
     let earliest = times.iter().min().copied();
     let time = earliest.ok_or_else(|| Refusal::wrong("no time is proven"))?;
@@ -101,11 +102,11 @@ fn prove_by(signature: &Signature, leaf: &Certificate, root: &Root) -> Result<Pr
         }
     }
 
-    let key = leaf.key().map_err(|error| Refusal::unreadable("certificate", error))?;
+    let key = leaf.subject_key().map_err(|error| Refusal::cannot_read("certificate", error))?;
     if !key.verifies(&signature.message, &signature.signature) {
         return Err(Refusal::wrong("it is not by the key of its certificate"));
     }
-    let claims = claims(leaf).map_err(|error| Refusal::unreadable("certificate", error))?;
+    let claims = claims(leaf).map_err(|error| Refusal::cannot_read("certificate", error))?;
     Ok(Proven { claims, time })
 }
 
@@ -152,7 +153,7 @@ fn list<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 /// Reads the timestamps in a certificate; those of a later version are left out.
 fn scts(extension: &[u8]) -> Option<Vec<Sct<'_>>> {
-    let mut bytes = Reader::new(extension).bytes(der::OCTET_STRING).ok()?;
+    let mut bytes = DerReader::new(extension).content_of(der::OCTET_STRING).ok()?;
     let mut all = list(&mut bytes)?;
     let mut scts = Vec::new();
     while !all.is_empty() {
@@ -178,7 +179,7 @@ fn verify_sct(leaf: &Certificate, authority: &Authority, root: &Root) -> Result<
     let extension =
         extension.ok_or_else(|| Refusal::wrong("no certificate log has its certificate"))?;
     let scts = scts(extension)
-        .ok_or_else(|| Refusal::unreadable("certificate", "its log's timestamp is damaged"))?;
+        .ok_or_else(|| Refusal::cannot_read("certificate", "its log's timestamp is damaged"))?;
     let mut unknown = None;
     for sct in &scts {
         let Some(log) = root.certificate_logs.iter().find(|log| log.id == sct.log_id) else {
@@ -197,8 +198,8 @@ fn verify_sct(leaf: &Certificate, authority: &Authority, root: &Root) -> Result<
     }
     Err(match unknown {
         Some(id) => Refusal::RootDoesNotKnow {
-            what: format!("the certificate log {}", hex(id)),
-            root: Some(root.describe()),
+            what: format!("the certificate log {}", lower_hex(id)),
+            root: Some(root.in_words()),
         },
         None => Refusal::wrong("no certificate log has its certificate"),
     })
@@ -208,9 +209,9 @@ fn verify_sct(leaf: &Certificate, authority: &Authority, root: &Root) -> Result<
 fn signed_by_log(sct: &Sct<'_>, leaf: &Certificate, issuer: &Certificate) -> Option<Vec<u8>> {
     let kept = leaf.extensions.iter().filter(|extension| extension.oid != SCTS);
     let kept: Vec<u8> = kept.flat_map(|extension| extension.whole.clone()).collect();
-    let extensions = der::element(0xa3, &der::element(der::SEQUENCE, &kept));
+    let extensions = der::write_element(0xa3, &der::write_element(der::SEQUENCE, &kept));
     let certificate = [leaf.tbs_before_extensions.as_slice(), &extensions].concat();
-    let certificate = der::element(der::SEQUENCE, &certificate);
+    let certificate = der::write_element(der::SEQUENCE, &certificate);
     let length = u32::try_from(certificate.len()).ok().filter(|length| *length < 1 << 24)?;
 
     // Version 1, a certificate's timestamp.
@@ -232,9 +233,9 @@ fn fulcio(leaf: &Certificate, number: u8) -> Option<String> {
     let bytes = match number {
         0..=6 => value,
         _ => {
-            let mut reader = Reader::new(value);
-            let bytes = reader.bytes(0x0c).ok()?;
-            reader.end().ok()?;
+            let mut reader = DerReader::new(value);
+            let bytes = reader.content_of(0x0c).ok()?;
+            reader.expect_end().ok()?;
             bytes
         }
     };
@@ -244,17 +245,17 @@ fn fulcio(leaf: &Certificate, number: u8) -> Option<String> {
 /// The one name of a certificate: a mail address, a URI, or Fulcio's own kind for names of users.
 fn alternative_name(leaf: &Certificate) -> Result<String, NotDer> {
     let extension = leaf.extension(SUBJECT_ALT_NAME).ok_or(NotDer)?;
-    let mut names = Reader::inside(extension, der::SEQUENCE)?;
+    let mut names = DerReader::single(extension, der::SEQUENCE)?;
     let name = names.any()?;
-    names.end()?;
+    names.expect_end()?;
     let bytes = match name.tag {
         0x81 | 0x86 => name.content,
         0xa0 => {
-            let mut other = Reader::new(name.content);
-            if other.bytes(der::OID)? != [FULCIO, &[7]].concat() {
+            let mut other = DerReader::new(name.content);
+            if other.content_of(der::OID)? != [FULCIO, &[7]].concat() {
                 return Err(NotDer);
             }
-            other.read(0xa0)?.bytes(0x0c)?
+            other.read(0xa0)?.content_of(0x0c)?
         }
         _ => return Err(NotDer),
     };
@@ -312,7 +313,7 @@ impl Claims {
     }
 
     /// Whose it is in words; with what else a signer of the same repository asks for.
-    pub(super) fn describe(&self, signers: &[Signer]) -> String {
+    pub(super) fn claimed_by(&self, signers: &[Signer]) -> String {
         let mut words = self.identity.to_string();
         let Identity::Github { repository, .. } = &self.identity else { return words };
         let asked = signers.iter().filter_map(|signer| match &signer.kind {
@@ -431,8 +432,7 @@ mod tests {
             let _ = scts(&bytes);
             let length = u16::try_from(bytes.len()).expect("it is short").to_be_bytes();
             let whole = [&length[..], &bytes].concat();
-            let _ = scts(&der::element(der::OCTET_STRING, &whole));
-            let _ = timestamp::read(&bytes).is_ok();
+            let _ = scts(&der::write_element(der::OCTET_STRING, &whole));
         }
     }
 }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
-use super::Signature;
+use super::signature::Signature;
 use crate::Refusal;
-use crate::key::{hex, pem};
+use crate::key::{lower_hex, pem};
 use crate::roots::{Log, Root};
 
 /// The most hashes in a proof: a tree of 2^64 leaves has no more.
@@ -17,7 +17,7 @@ const MOST_HASHES: usize = 64;
 const MOST_COSIGNATURES: usize = 64;
 
 /// An entry, as a bundle or an annotation brings it.
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     /// Its number over all trees of the log, which the promise signs.
     pub(super) log_index: u64,
     pub(super) log_id: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) integrated_time: Option<i64>,
     /// Rekor's signed entry timestamp.
     pub(super) promise: Option<Vec<u8>>,
-    pub(super) proof: Option<Proof>,
+    pub(super) proof: Option<InclusionProof>,
     /// What was taken in, as JSON.
     pub(super) body: Vec<u8>,
     /// Kind and version that the bundle states of it.
@@ -33,7 +33,7 @@ pub(super) struct Entry {
 }
 
 /// The way of an entry up to a checkpoint.
-pub(super) struct Proof {
+pub(super) struct InclusionProof {
     pub(super) index: u64,
     pub(super) size: u64,
     pub(super) root: Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) struct Proof {
     pub(super) checkpoint: String,
 }
 
-impl Entry {
+impl LogEntry {
     /// The log that it is in, if the root knows it.
     pub(super) fn log<'r>(&self, root: &'r Root) -> Result<&'r Log, Refusal> {
         let log = root.transparency_logs.iter().find(|log| log.id == self.log_id);
@@ -49,20 +49,20 @@ impl Entry {
             let checkpoint = self.proof.as_ref().map(|proof| proof.checkpoint.as_str());
             let origin = checkpoint.and_then(|text| text.lines().next());
             let origin = origin.filter(|origin| is_name(origin)).map(str::to_owned);
-            let what = origin.unwrap_or_else(|| format!("the log {}", hex(&self.log_id)));
-            Refusal::RootDoesNotKnow { what, root: Some(root.describe()) }
+            let what = origin.unwrap_or_else(|| format!("the log {}", lower_hex(&self.log_id)));
+            Refusal::RootDoesNotKnow { what, root: Some(root.in_words()) }
         })
     }
 
     /// The time that the log promised; `None` if it did not.
-    pub(super) fn time(&self, log: &Log) -> Result<Option<i64>, Refusal> {
+    pub(super) fn promised_time(&self, log: &Log) -> Result<Option<i64>, Refusal> {
         let Some(promise) = &self.promise else { return Ok(None) };
         let time = self.integrated_time.ok_or_else(|| Refusal::wrong("the entry has no time"))?;
         // RFC 8785 of four members, whose values need no escapes.
         let signed = format!(
             r#"{{"body":"{}","integratedTime":{time},"logID":"{}","logIndex":{}}}"#,
             BASE64.encode(&self.body),
-            hex(&self.log_id),
+            lower_hex(&self.log_id),
             self.log_index
         );
         if !log.key.verifies(signed.as_bytes(), promise) {
@@ -85,7 +85,7 @@ impl Entry {
             return Err(Refusal::wrong("the proof of the entry leads to another root"));
         }
         let checkpoint = Checkpoint::read(&proof.checkpoint)
-            .ok_or_else(|| Refusal::unreadable("checkpoint", "it is no signed note of a log"))?;
+            .ok_or_else(|| Refusal::cannot_read("checkpoint", "it is no signed note of a log"))?;
         if checkpoint.size != proof.size || checkpoint.root != proof.root {
             return Err(Refusal::wrong("the checkpoint is of another tree"));
         }
@@ -97,7 +97,7 @@ impl Entry {
 }
 
 /// The root that a proof leads to (RFC 9162, 2.1.3.2); `None` if it does not fit the tree.
-fn root_of(leaf: [u8; 32], proof: &Proof) -> Option<[u8; 32]> {
+fn root_of(leaf: [u8; 32], proof: &InclusionProof) -> Option<[u8; 32]> {
     if proof.index >= proof.size || proof.hashes.len() > MOST_HASHES {
         return None;
     }
@@ -186,12 +186,12 @@ struct Logged {
     is_content: bool,
 }
 
-impl Entry {
+impl LogEntry {
     /// Verifies that the entry speaks of this signature: of its bytes, its certificate and what it is over.
     pub(super) fn verify_body(&self, signature: &Signature) -> Result<(), Refusal> {
-        let unreadable = || Refusal::unreadable("entry of the log", "a part is missing");
+        let unreadable = || Refusal::cannot_read("entry of the log", "a part is missing");
         let body: Body = serde_json::from_slice(&self.body)
-            .map_err(|error| Refusal::unreadable("entry of the log", error))?;
+            .map_err(|error| Refusal::cannot_read("entry of the log", error))?;
         if let Some((kind, version)) = &self.stated
             && (*kind != body.kind || *version != body.api_version)
         {
@@ -239,9 +239,9 @@ fn encoded_pem(value: &Value, path: &str) -> Option<Vec<u8>> {
 /// Whether a hash in hexadecimal digits is that of the bytes.
 fn is_hash(algorithm: &str, value: &str, bytes: &[u8]) -> bool {
     let found = match algorithm {
-        "sha256" => hex(&Sha256::digest(bytes)),
-        "sha384" => hex(&Sha384::digest(bytes)),
-        "sha512" => hex(&Sha512::digest(bytes)),
+        "sha256" => lower_hex(&Sha256::digest(bytes)),
+        "sha384" => lower_hex(&Sha384::digest(bytes)),
+        "sha512" => lower_hex(&Sha512::digest(bytes)),
         _ => return false,
     };
     found == value
@@ -264,7 +264,7 @@ fn hashedrekord_2(spec: &Value, signature: &Signature) -> Option<Logged> {
         "SHA2_512" => "sha512",
         _ => return None,
     };
-    let digest = hex(&base64(spec, "/data/digest")?);
+    let digest = lower_hex(&base64(spec, "/data/digest")?);
     Some(Logged {
         signature: base64(spec, "/signature/content")?,
         certificate: base64(spec, "/signature/verifier/x509Certificate/rawBytes")?,
@@ -331,7 +331,7 @@ mod tests {
                 (0..size).map(|at| [u8::try_from(at).expect("small"); 32]).collect();
             for index in 0..size {
                 let (root, hashes) = tree(&leaves, index);
-                let proof = |index: usize, size: usize| Proof {
+                let proof = |index: usize, size: usize| InclusionProof {
                     index: index as u64,
                     size: size as u64,
                     root: Vec::new(),
@@ -358,7 +358,7 @@ mod tests {
             let _ = Checkpoint::read(&note);
             let _ = Checkpoint::read(&format!("a\n1\nAA==\n\n— {note}"));
             let hashes = lengths.into_iter().map(|length| vec![0; length]).collect();
-            let _ = root_of([0; 32], &Proof { index, size, root: Vec::new(), hashes, checkpoint: note });
+            let _ = root_of([0; 32], &InclusionProof { index, size, root: Vec::new(), hashes, checkpoint: note });
         }
     }
 }

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use crate::Refusal;
 use crate::certificate::{Certificate, MOST_CERTIFICATES, TIME_STAMPING, verify_chain};
-use crate::der::{self, NotDer, Reader};
+use crate::der::{self, DerReader, NotDer};
 use crate::key::Hash;
 use crate::roots::{Authority, Root};
 
@@ -21,7 +21,7 @@ const SIGNING_CERTIFICATE: &[u8] =
     &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x10, 0x02, 0x2f];
 
 /// A token, read.
-pub(super) struct Token<'a> {
+struct Token<'a> {
     /// The TSTInfo.
     info: &'a [u8],
     /// Certificates that came with it.
@@ -47,8 +47,8 @@ struct Info<'a> {
 }
 
 /// The time at which an authority of the root saw `signed`.
-pub(super) fn verify(token: &[u8], signed: &[u8], root: &Root) -> Result<i64, Refusal> {
-    let unreadable = |error: NotDer| Refusal::unreadable("timestamp", error);
+pub(super) fn verify_token(token: &[u8], signed: &[u8], root: &Root) -> Result<i64, Refusal> {
+    let unreadable = |error: NotDer| Refusal::cannot_read("timestamp", error);
     let token = read(token).map_err(unreadable)?;
     let info = read_info(token.info).map_err(unreadable)?;
     if info.imprint != digest(info.hash, signed) {
@@ -69,7 +69,7 @@ pub(super) fn verify(token: &[u8], signed: &[u8], root: &Root) -> Result<i64, Re
         Some(why) => Refusal::wrong(format!("the timestamp: {why}")),
         None => Refusal::RootDoesNotKnow {
             what: "the authority of its timestamp".into(),
-            root: Some(root.describe()),
+            root: Some(root.in_words()),
         },
     })
 }
@@ -99,7 +99,7 @@ impl Token<'_> {
         {
             return Err("it is for another certificate".into());
         }
-        let key = leaf.key().map_err(|why| why.to_string())?;
+        let key = leaf.subject_key().map_err(|why| why.to_string())?;
         if key.verifies_with(self.signature_hash, &self.attributes, self.signature) {
             Ok(true)
         } else {
@@ -117,12 +117,12 @@ fn digest(hash: Hash, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The hash that an AlgorithmIdentifier names, by itself or inside of a signature's.
-fn hash(mut identifier: Reader<'_>) -> Result<Option<Hash>, NotDer> {
+fn hash(mut identifier: DerReader<'_>) -> Result<Option<Hash>, NotDer> {
     // SHA-2 of NIST, ECDSA with it, and RSA with it, which end in a number for each of the three.
     const SHA2: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
-    let (last, start) = identifier.bytes(der::OID)?.split_last().ok_or(NotDer)?;
+    let (last, start) = identifier.content_of(der::OID)?.split_last().ok_or(NotDer)?;
     Ok(match (start, last) {
         (SHA2, 1) | (ECDSA, 2) | (RSA, 11) => Some(Hash::Sha256),
         (SHA2, 2) | (ECDSA, 3) | (RSA, 12) => Some(Hash::Sha384),
@@ -132,30 +132,30 @@ fn hash(mut identifier: Reader<'_>) -> Result<Option<Hash>, NotDer> {
 }
 
 /// Reads a TimeStampResp that grants, down to its one signer.
-pub(super) fn read(bytes: &[u8]) -> Result<Token<'_>, NotDer> {
-    let mut response = Reader::inside(bytes, der::SEQUENCE)?;
+fn read(bytes: &[u8]) -> Result<Token<'_>, NotDer> {
+    let mut response = DerReader::single(bytes, der::SEQUENCE)?;
     // 0 is granted, 1 granted with changes.
     if response.read(der::SEQUENCE)?.small()? > 1 {
         return Err(NotDer);
     }
     let mut content = response.read(der::SEQUENCE)?;
-    response.end()?;
-    if content.bytes(der::OID)? != SIGNED_DATA {
+    response.expect_end()?;
+    if content.content_of(der::OID)? != SIGNED_DATA {
         return Err(NotDer);
     }
-    let mut data = Reader::inside(content.bytes(0xa0)?, der::SEQUENCE)?;
+    let mut data = DerReader::single(content.content_of(0xa0)?, der::SEQUENCE)?;
     data.element(der::INTEGER)?;
     data.element(der::SET)?;
     let mut inner = data.read(der::SEQUENCE)?;
-    if inner.bytes(der::OID)? != TST_INFO {
+    if inner.content_of(der::OID)? != TST_INFO {
         return Err(NotDer);
     }
     let mut info = inner.read(0xa0)?;
-    let info = info.bytes(der::OCTET_STRING)?;
+    let info = info.content_of(der::OCTET_STRING)?;
 
     let mut certificates = Vec::new();
     if let Some(list) = data.optional(0xa0)? {
-        let mut list = Reader::new(list.content);
+        let mut list = DerReader::new(list.content);
         while !list.is_empty() {
             certificates.push(Certificate::read(list.element(der::SEQUENCE)?.whole)?);
             if certificates.len() > MOST_CERTIFICATES {
@@ -165,18 +165,18 @@ pub(super) fn read(bytes: &[u8]) -> Result<Token<'_>, NotDer> {
     }
     data.optional(0xa1)?;
     let mut signers = data.read(der::SET)?;
-    data.end()?;
+    data.expect_end()?;
     let mut signer = signers.read(der::SEQUENCE)?;
     // One signer alone, by issuer and number.
-    signers.end()?;
+    signers.expect_end()?;
     signer.element(der::INTEGER)?;
     let mut id = signer.read(der::SEQUENCE)?;
-    let (issuer, serial) = (id.element(der::SEQUENCE)?.whole, id.bytes(der::INTEGER)?);
+    let (issuer, serial) = (id.element(der::SEQUENCE)?.whole, id.content_of(der::INTEGER)?);
     let digest_hash = hash(signer.read(der::SEQUENCE)?)?.ok_or(NotDer)?;
-    let attributes = signer.bytes(0xa0)?;
+    let attributes = signer.content_of(0xa0)?;
     // A bare `rsaEncryption` or Ed25519 leaves the hash to the digest's.
     let signature_hash = hash(signer.read(der::SEQUENCE)?)?.unwrap_or(digest_hash);
-    let signature = signer.bytes(der::OCTET_STRING)?;
+    let signature = signer.content_of(der::OCTET_STRING)?;
 
     let stated = read_attributes(attributes)?;
     Ok(Token {
@@ -186,7 +186,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Token<'_>, NotDer> {
         serial,
         digest_hash,
         signature_hash,
-        attributes: der::element(der::SET, attributes),
+        attributes: der::write_element(der::SET, attributes),
         message_digest: stated.message_digest.ok_or(NotDer)?,
         certificate_hash: stated.certificate_hash,
         signature,
@@ -200,16 +200,16 @@ struct Attributes<'a> {
 }
 
 fn read_attributes(bytes: &[u8]) -> Result<Attributes<'_>, NotDer> {
-    let mut attributes = Reader::new(bytes);
+    let mut attributes = DerReader::new(bytes);
     let (mut found, mut is_time) = (Attributes::default(), false);
     while !attributes.is_empty() {
         let mut attribute = attributes.read(der::SEQUENCE)?;
-        let oid = attribute.bytes(der::OID)?;
+        let oid = attribute.content_of(der::OID)?;
         let mut values = attribute.read(der::SET)?;
         match oid {
-            CONTENT_TYPE => is_time = values.bytes(der::OID)? == TST_INFO,
+            CONTENT_TYPE => is_time = values.content_of(der::OID)? == TST_INFO,
             MESSAGE_DIGEST => {
-                let first = found.message_digest.replace(values.bytes(der::OCTET_STRING)?);
+                let first = found.message_digest.replace(values.content_of(der::OCTET_STRING)?);
                 // Two would let each reader choose.
                 if first.is_some() {
                     return Err(NotDer);
@@ -219,10 +219,10 @@ fn read_attributes(bytes: &[u8]) -> Result<Attributes<'_>, NotDer> {
                 let mut certificate = values.read(der::SEQUENCE)?.read(der::SEQUENCE)?;
                 let mut first = certificate.read(der::SEQUENCE)?;
                 let named = match first.optional(der::SEQUENCE)? {
-                    Some(identifier) => hash(Reader::new(identifier.content))?.ok_or(NotDer)?,
+                    Some(identifier) => hash(DerReader::new(identifier.content))?.ok_or(NotDer)?,
                     None => Hash::Sha256,
                 };
-                found.certificate_hash = Some((named, first.bytes(der::OCTET_STRING)?));
+                found.certificate_hash = Some((named, first.content_of(der::OCTET_STRING)?));
             }
             _ => {}
         }
@@ -231,14 +231,31 @@ fn read_attributes(bytes: &[u8]) -> Result<Attributes<'_>, NotDer> {
 }
 
 fn read_info(bytes: &[u8]) -> Result<Info<'_>, NotDer> {
-    let mut info = Reader::inside(bytes, der::SEQUENCE)?;
+    let mut info = DerReader::single(bytes, der::SEQUENCE)?;
     if info.small()? != 1 {
         return Err(NotDer);
     }
     info.element(der::OID)?;
     let mut imprint = info.read(der::SEQUENCE)?;
     let hash = hash(imprint.read(der::SEQUENCE)?)?.ok_or(NotDer)?;
-    let imprint = imprint.bytes(der::OCTET_STRING)?;
+    let imprint = imprint.content_of(der::OCTET_STRING)?;
     info.element(der::INTEGER)?;
     Ok(Info { hash, imprint, time: info.generalized_time()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(read(&bytes).is_err());
+            let _ = read_info(&der::write_element(der::SEQUENCE, &bytes));
+            let attribute = [der::write_element(der::OID, MESSAGE_DIGEST), der::write_element(der::SET, &bytes)];
+            let _ = read_attributes(&der::write_element(der::SEQUENCE, &attribute.concat()));
+        }
+    }
 }
