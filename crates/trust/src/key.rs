@@ -61,6 +61,10 @@ pub(crate) enum KeyError {
     NotDer(#[from] NotDer),
     #[error("it is neither P-256, P-384, Ed25519 nor RSA")]
     OtherAlgorithm,
+    #[error(
+        "its point is compressed or damaged: write it with `openssl pkey -pubin -pubout -ec_conv_form uncompressed`"
+    )]
+    Point,
     #[error("it is an RSA key with {0} bits, and they have 2048 to 8192")]
     Bits(usize),
 }
@@ -86,6 +90,16 @@ impl PublicKey {
             }
             _ => return Err(KeyError::OtherAlgorithm),
         };
+        let length = match algorithm {
+            Algorithm::P256 => 65,
+            Algorithm::P384 => 97,
+            Algorithm::Ed25519 => 32,
+            Algorithm::Rsa => raw.len(),
+        };
+        // A compressed point is shorter; it would verify nothing, and nobody would know why.
+        if raw.len() != length {
+            return Err(KeyError::Point);
+        }
         Ok(Self { algorithm, raw: raw.to_vec(), spki: spki.to_vec() })
     }
 

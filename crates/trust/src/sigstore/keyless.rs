@@ -288,16 +288,25 @@ fn github(leaf: &Certificate, subject: &str) -> Option<Identity> {
     let stated =
         fulcio(leaf, 12).and_then(|uri| Some(uri.strip_prefix("https://github.com/")?.to_owned()));
     let repository = stated.or_else(|| fulcio(leaf, 5))?;
-    let (path, _) = subject.strip_prefix("https://github.com/")?.split_once('@')?;
-    let own = path
-        .split_once("/.github/workflows/")
-        .filter(|(other, _)| other.eq_ignore_ascii_case(&repository));
-    let workflow = match own {
-        Some((_, file)) => format!(".github/workflows/{file}"),
-        None => path.to_owned(),
+    let (other, file) = workflow_file(subject)?;
+    let workflow = if other.eq_ignore_ascii_case(&repository) {
+        format!(".github/workflows/{file}")
+    } else {
+        format!("{other}/.github/workflows/{file}")
     };
     // Only what can be read again is an identity.
     format!("github:{repository}/{workflow}").parse().ok()
+}
+
+/// The repository and the file of a workflow, of `https://github.com/OWNER/REPO/.github/workflows/FILE@REF`.
+///
+/// Both FILE and REF may have an `@`, but FILE has no slash: the last `@` in front of the next slash parts them. Otherwise
+/// `release.yml@x.yml` could pose as `release.yml`.
+fn workflow_file(subject: &str) -> Option<(&str, &str)> {
+    let path = subject.strip_prefix("https://github.com/")?;
+    let (repository, rest) = path.split_once("/.github/workflows/")?;
+    let (file, _) = rest.split('/').next()?.rsplit_once('@')?;
+    Some((repository, file))
 }
 
 impl Claims {
@@ -373,6 +382,31 @@ mod tests {
             subject: String::new(),
             id: Some("7".into()),
         }
+    }
+
+    #[test]
+    fn the_file_of_a_workflow_ends_where_its_ref_begins() {
+        for (path, expected) in [
+            ("acme/charts/.github/workflows/a.yml@refs/heads/main", Some(("acme/charts", "a.yml"))),
+            (
+                "acme/charts/.github/workflows/a.yml@refs/tags/web@1.0",
+                Some(("acme/charts", "a.yml")),
+            ),
+            (
+                "acme/charts/.github/workflows/a.yml@0123456789abcdef",
+                Some(("acme/charts", "a.yml")),
+            ),
+            (
+                "acme/charts/.github/workflows/a.yml@b.yml@refs/heads/x",
+                Some(("acme/charts", "a.yml@b.yml")),
+            ),
+            ("acme/.github/.github/workflows/a.yml@refs/heads/x", Some(("acme/.github", "a.yml"))),
+            ("acme/charts/.github/workflows/a.yml", None),
+            ("acme/charts@refs/heads/main", None),
+        ] {
+            assert_eq!(workflow_file(&format!("https://github.com/{path}")), expected, "{path}");
+        }
+        assert_eq!(workflow_file("https://github.com.evil.com/a/b/.github/workflows/a@b"), None);
     }
 
     #[test]

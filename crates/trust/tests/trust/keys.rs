@@ -269,6 +269,13 @@ fn weak_and_private_keys_are_no_signers() {
         let error = Signer::from_keys("acme", &private.expect("it is there")).expect_err("no");
         assert_eq!(error, mu_trust::SignerError::Private);
     }
+    let options =
+        ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "compressed.pem"];
+    run(folder.path(), "openssl", &[&["genpkey"][..], &options].concat());
+    let options = ["-in", "compressed.pem", "-pubout", "-ec_conv_form", "compressed"];
+    let public = run(folder.path(), "openssl", &[&["pkey"][..], &options].concat());
+    let error = Signer::from_keys("acme", &String::from_utf8_lossy(&public)).expect_err("no");
+    assert!(error.to_string().contains("its point is compressed"), "{error}");
     for text in [
         "",
         "hello",
