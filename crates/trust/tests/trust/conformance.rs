@@ -195,3 +195,52 @@ fn someone_else_is_refused_and_named() {
     let nobody = mu_trust::verify(&bundle, &subject, &[], &Roots::none());
     assert_eq!(nobody.verified().count(), 0, "no root, no proof: {nobody}");
 }
+
+#[test]
+fn keys_of_the_root_decide_and_not_their_ids() {
+    let artifact = std::fs::read(suite().join("a.txt")).expect("it is there");
+    let subject =
+        Subject::Content { sha256: sha256(&artifact), bytes: Some(&artifact), file: None };
+    let bundle = std::fs::read(suite().join("happy-path-v0.3/bundle.sigstore.json"));
+    let bundle = Evidence::Bundle(bundle.expect("it is there"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/trusted_root.json");
+    let root = std::fs::read(root).expect("it is compiled in");
+    let root: serde_json::Value = serde_json::from_slice(&root).expect("it is JSON");
+    let judge = |root: &serde_json::Value| {
+        let mut roots = Roots::none();
+        roots.add("changed", root.to_string().as_bytes()).expect("it is a root");
+        mu_trust::verify(&bundle, &subject, &[], &roots)
+    };
+    assert_eq!(judge(&root).verified().count(), 1);
+
+    let ended = serde_json::json!("2022-11-01T00:00:00Z");
+    let other_key = root["ctlogs"][0]["publicKey"]["rawBytes"].clone();
+    let other_chain = root["timestampAuthorities"][0]["certChain"].clone();
+    for (at, value, why) in [
+        (
+            "/ctlogs/1/publicKey/rawBytes",
+            other_key.clone(),
+            "certificate log's timestamp is not by the log",
+        ),
+        (
+            "/ctlogs/1/publicKey/validFor/end",
+            ended.clone(),
+            "certificate log's timestamp is not by the log",
+        ),
+        ("/tlogs/0/publicKey/rawBytes", other_key, "timestamp of the entry is not by the log"),
+        (
+            "/tlogs/0/publicKey/validFor/end",
+            ended.clone(),
+            "was not trusted when it took the entry in",
+        ),
+        ("/certificateAuthorities/1/certChain", other_chain, "which no root in trust.roots knows"),
+        ("/certificateAuthorities/1/validFor/end", ended, "its issuer was not trusted then"),
+    ] {
+        let mut changed = root.clone();
+        let (parent, key) = at.rsplit_once('/').expect("it is a path");
+        changed.pointer_mut(parent).expect("it is there")[key] = value;
+        let verdict = judge(&changed);
+        assert_eq!(verdict.verified().count(), 0, "{at}");
+        assert!(verdict.to_string().contains(why), "{at}: {verdict}");
+    }
+}
