@@ -8,13 +8,13 @@ use clap::Subcommand;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::cli::context::{CommandExit, Context, Packages};
-#[cfg(feature = "git")]
-use crate::cli::edit;
 #[cfg(feature = "hub")]
 use crate::cli::pack;
 #[cfg(feature = "exec")]
 use crate::cli::plugin;
 use crate::cli::schema::Shape;
+#[cfg(feature = "git")]
+use crate::cli::{affected, edit};
 use crate::cli::{
     change, complete, config, diff, get, graph, info, login, machine, manifest, schema, search,
     status, update, vendor,
@@ -180,6 +180,10 @@ commands! { |context, arguments, program|
     Status(status::StatusArguments) "status" in Inspect
         => status::run(context, &arguments),
         answers [Status];
+    /// List the packages of the workspace that a branch affects
+    Affected(affected::AffectedArguments) "affected" in Inspect if (feature = "git")
+        => affected::run(context, &arguments),
+        answers [crate::ops::affected::Affected];
     /// Search all registries for packages
     Search(search::SearchArguments) "search" in Inspect
         => search::run(context, arguments),

@@ -1,5 +1,7 @@
 //! The command line: one file for each command, or for a few that belong together, which parses, calls one operation, and prints the answer.
 
+#[cfg(feature = "git")]
+mod affected;
 mod change;
 mod commands;
 mod complete;

@@ -369,6 +369,12 @@ impl Lockfile {
         }
     }
 
+    /// Reads the text of a lock that was in `folder`.
+    #[cfg(feature = "git")]
+    pub fn read_former(folder: &Path, text: &str) -> Result<Self, LockError> {
+        read::parse(&folder.join(FILE_NAME), text)
+    }
+
     /// Reads what this machine uses while packages are edited in the workspace at `root`; `None` when there is no such lock, or
     /// it is damaged: everything in it can be found out again.
     pub fn read_edits(root: &Path) -> Result<Option<Self>, LockError> {

@@ -48,6 +48,8 @@ pub mod which;
 
 pub use self::apply::outcome::{AppMove, Change, EditInUse, Outcome};
 pub use self::apply::written::Written;
+#[cfg(feature = "git")]
+pub use self::graph::affected;
 pub use self::graph::{tree, why};
 pub use self::lookup::{diff, filter, info, search};
 #[cfg(feature = "hub")]

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use serde_json::{Value, json};
 
+use crate::support::git::git;
 use crate::support::{Nginx, Package, Sandbox, conforms, described};
 
 fn sandbox() -> Sandbox {
@@ -57,6 +58,7 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["graph", "--format", "svg"],
     &["outdated"],
     &["outdated", "-g"],
+    &["affected", "--since", "HEAD"],
     &["status"],
     &["info", "aws/app"],
     &["versions", "aws/app"],
@@ -109,6 +111,10 @@ const OF_HUBS: &[&[&str]] = &[
 #[test]
 fn every_answer_is_one_document() {
     let sandbox = sandbox();
+    let work = sandbox.path("work");
+    git(&work, &["init", "--quiet", "."]);
+    git(&work, &["add", "--all"]);
+    git(&work, &["commit", "--quiet", "--message", "begin"]);
     for arguments in IN_A_WORKSPACE {
         let mut all = arguments.to_vec();
         all.push("--json");

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod add;
+mod affected;
 #[cfg(feature = "url")]
 mod archives;
 mod bare_base;

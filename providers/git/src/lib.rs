@@ -15,6 +15,7 @@
 //! | `config_text` | Git's configuration format, in a repository of others, and `.gitmodules` in it |
 //! | `export` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published, and a clone of edited packages |
+//! | `changes` | what a checkout has changed since it left another branch |
 //! | `opened` | opens a repository on this machine, or asks `git` where libgit2 cannot read it |
 //! | `stand_in`, `asked` | a repository of mu's own in the place of one that libgit2 cannot read, and what `git` says through it |
 //! | `surroundings` | what the repository around a workspace says of edited packages |
@@ -32,6 +33,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod asked;
+mod changes;
 mod checkout;
 mod config_text;
 mod database;
@@ -57,6 +59,7 @@ mod wire;
 mod words;
 mod working_copy;
 
+pub use crate::changes::{ChangesSince, CheckoutChanges};
 pub use crate::checkout::Checkout;
 pub use crate::opened::LocalGit;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};

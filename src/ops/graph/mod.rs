@@ -2,6 +2,8 @@
 //!
 //! Built from manifests and lock alone; no registry is contacted.
 
+#[cfg(feature = "git")]
+pub mod affected;
 pub mod tree;
 pub mod why;
 

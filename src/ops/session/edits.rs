@@ -319,7 +319,7 @@ pub(crate) fn git_around(
 
 /// The error about a repository that nothing can read.
 #[cfg(feature = "git")]
-pub(super) fn unreadable(error: mu_provider_git::SurroundingsError) -> CommandError {
+pub(crate) fn unreadable(error: mu_provider_git::SurroundingsError) -> CommandError {
     CommandError::from_error(Code::Io, error)
         .hint("see what `git status` says there; a newer `git` in `PATH` may read it")
 }
