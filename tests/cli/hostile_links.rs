@@ -54,6 +54,7 @@ const COMMANDS: &[Lines] = &[
     ("tree", &["tree"]),
     ("graph", &["graph"]),
     ("why", &["why aws/vpc"]),
+    ("affected", &["affected --since HEAD"]),
     ("outdated", &["outdated"]),
     ("diff", &["diff aws/ec2#1.0.0 #1.1.0"]),
     ("status", &["status"]),

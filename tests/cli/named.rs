@@ -17,6 +17,7 @@ use Version::{NoPackage, Refused, Used};
 
 /// The arguments of commands that are named like packages, and what becomes of a version there.
 const ARGUMENTS: &[(&str, &str, Version)] = &[
+    ("affected", "since", NoPackage),
     ("get", "references", Used),
     ("get", "package", Refused),
     ("add", "references", Used),
