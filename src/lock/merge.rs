@@ -54,20 +54,20 @@ pub(super) fn marked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
 /// there otherwise: that is no merge of two locks.
 pub(super) fn unmarked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
     let both = read::read_entries(path, text).ok()?;
-    let mut twice = read::repeated_entries(&both).peekable();
-    twice.peek()?;
+    let twice: Vec<_> = read::repeated_entries(&both).collect();
+    // Of three versions of one package, the middle one is in two of these pairs.
+    let is_of_three = twice.windows(2).any(|pairs| pairs[0].1 == pairs[1].0);
+    let is_one_version = twice.iter().any(|(first, later)| first.version == later.version);
+    if twice.is_empty() || is_of_three || is_one_version {
+        return None;
+    }
     let mut sides = [both.clone(), both.clone()];
     for (first, later) in twice {
-        if first.version == later.version {
-            return None;
-        }
-        // Of three, each would lack one that is still there twice.
         for (side, other) in sides.iter_mut().zip([later, first]) {
             side.packages.retain(|package| package != other);
         }
     }
-    let is_a_lock = |side: &Lockfile| read::repeated_entries(side).next().is_none();
-    sides.iter().all(is_a_lock).then_some(sides)
+    Some(sides)
 }
 
 /// Both sides together, and where they differ: there, the higher version stays that `fits`, or else the higher one. `None` if they have
