@@ -61,7 +61,7 @@ macro_rules! commands {
                 match self {
                     $($(#[cfg($condition)])? Self::$variant($arguments) => {
                         let _ = $arguments;
-                        [false $(, $asks)?].contains(&true)
+                        false $(|| $asks)?
                     })*
                 }
             }

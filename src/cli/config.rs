@@ -1,6 +1,5 @@
 //! `mu config`, `mu env` and `mu registry`: the settings.
 
-use anstyle::Style;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +9,7 @@ use crate::ops::config::{
     Setting, add, all_settings, environment_variables, named, remove, set, setting,
 };
 use crate::ops::{OperationScope, Session};
-use crate::report::{FAINT, STRONG, Table};
+use crate::report::{FAINT, PLAIN, STRONG, Table};
 use crate::workspace;
 use crate::workspace::edit::NewRegistry;
 
@@ -124,16 +123,13 @@ pub(crate) fn run_environment(context: &Context, arguments: &EnvironmentArgument
 }
 
 fn list(context: &Context, settings: Vec<Setting>) -> CommandExit {
-    if context.shell.is_json() {
-        return context.json(&Settings { settings });
-    }
-    let mut table = Table::new(&["name", "value", "from"]);
-    for Setting { key, value, from } in settings {
-        let from = context.path_for_people(from.as_ref());
-        table.row([(STRONG, key), (Style::new(), value), (FAINT, from)]);
-    }
-    context.table(&table, "nothing is set")?;
-    Ok(0)
+    context.answer(&Settings { settings }, |found| {
+        let rows = found.settings.iter().map(|Setting { key, value, from }| {
+            let from = context.path_for_people(from.as_ref());
+            [(STRONG, key.clone()), (PLAIN, value.clone()), (FAINT, from)]
+        });
+        context.table(&Table::with_rows(["name", "value", "from"], rows), "nothing is set")
+    })
 }
 
 /// Manage registries: where packages come from
@@ -282,39 +278,38 @@ fn described(registry: &workspace::ConfiguredRegistry) -> String {
 
 fn list_registries(context: &Context, session: &Session) -> CommandExit {
     let registries = &session.workspace.settings.registries;
-    if context.shell.is_json() {
-        let registries = registries.iter().map(|registry| Registry {
-            prefix: &registry.prefix,
-            url: registry.url.as_ref().map(ToString::to_string),
-            provider: &registry.provider,
-            strip: registry.strip,
-            insecure: registry.insecure,
-            lenient: registry.lenient,
-            file: registry.defined_in.display().to_string(),
+    let listed = registries.iter().map(|registry| Registry {
+        prefix: &registry.prefix,
+        url: registry.url.as_ref().map(ToString::to_string),
+        provider: &registry.provider,
+        strip: registry.strip,
+        insecure: registry.insecure,
+        lenient: registry.lenient,
+        file: registry.defined_in.display().to_string(),
+    });
+    let default = session.workspace.settings.base.as_str();
+    let answer = Registries { default, registries: listed.collect() };
+    context.answer(&answer, |answer| {
+        let rows = registries.iter().zip(&answer.registries).map(|(registry, listed)| {
+            let provider = match session.index().provider_of(registry) {
+                Ok(provider) => provider,
+                Err(_) => format!("{} (unknown)", registry.provider.as_deref().unwrap_or_default()),
+            };
+            let left_out = match registry.left_out() {
+                "" if registry.strip => "",
+                "" => "nothing",
+                left_out => left_out,
+            };
+            [
+                (STRONG, registry.prefix.clone()),
+                (PLAIN, listed.url.as_deref().unwrap_or(AT_BASE).to_owned()),
+                (PLAIN, provider),
+                (PLAIN, left_out.to_owned()),
+                (FAINT, listed.file.clone()),
+            ]
         });
-        let default = session.workspace.settings.base.as_str();
-        return context.json(&Registries { default, registries: registries.collect() });
-    }
-    let mut table = Table::new(&["prefix", "where", "provider", "names leave out", "set in"]);
-    for registry in registries {
-        let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
-        let provider = match session.index().provider_of(registry) {
-            Ok(provider) => provider,
-            Err(_) => format!("{} (unknown)", registry.provider.as_deref().unwrap_or_default()),
-        };
-        let left_out = match registry.left_out() {
-            "" if registry.strip => "",
-            "" => "nothing",
-            left_out => left_out,
-        };
-        table.row([
-            (STRONG, registry.prefix.clone()),
-            (Style::new(), url),
-            (Style::new(), provider),
-            (Style::new(), left_out.to_owned()),
-            (FAINT, registry.defined_in.display().to_string()),
-        ]);
-    }
-    context.table(&table, "no registries are set: every base is contacted directly")?;
-    Ok(0)
+        let heading = ["prefix", "where", "provider", "names leave out", "set in"];
+        let none = "no registries are set: every base is contacted directly";
+        context.table(&Table::with_rows(heading, rows), none)
+    })
 }

@@ -184,6 +184,20 @@ impl Context {
         Ok(0)
     }
 
+    /// Prints the answer of checks, and fails if one of them did: the error has the answer as its `details`.
+    pub(crate) fn answer_checks<A: Serialize + JsonSchema>(
+        &self,
+        answer: &A,
+        failure: Option<CommandError>,
+        print: impl FnOnce(&A) -> Result<(), Stop>,
+    ) -> CommandExit {
+        let Some(error) = failure else { return self.answer(answer, print) };
+        if !self.shell.is_json() {
+            print(answer)?;
+        }
+        Err(error.with_details(answer).into())
+    }
+
     /// Prints a table, or a message if it is empty.
     pub(crate) fn table(&self, table: &Table, empty: &str) -> Result<(), Stop> {
         if table.is_empty() {

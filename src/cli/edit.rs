@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anstyle::Style;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +15,7 @@ use crate::ops::get::{GetRequest, get};
 use crate::ops::patch::Patches;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, OperationScope, Outcome, patch};
-use crate::report::{BAD, FAINT, GOOD, STRONG, Table, count};
+use crate::report::{BAD, FAINT, GOOD, PLAIN, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -181,12 +180,12 @@ fn print_ended(context: &Context, ended: &Ended) -> Result<(), Stop> {
 }
 
 fn print_list(context: &Context, edits: &[Edited]) -> Result<(), Stop> {
-    let mut table = Table::new(&["package", "version", "folder", "state"]);
-    for edit in edits {
+    let rows = edits.iter().map(|edit| {
         let (version, folder) = (edit.version.clone(), edit.folder.clone());
-        let cells = [context.name(&edit.id).into_owned(), version, folder, state_of(edit)];
-        table.row(cells.map(|cell| (Style::new(), cell)));
-    }
+        [context.name(&edit.id).into_owned(), version, folder, state_of(edit)]
+            .map(|cell| (PLAIN, cell))
+    });
+    let table = Table::with_rows(["package", "version", "folder", "state"], rows);
     context.table(&table, "nothing is being edited; `mu edit REF` begins")
 }
 
@@ -270,18 +269,17 @@ fn print(context: &Context, patches: &Patches) -> Result<(), Stop> {
         context.shell.status("`mu patch REF` makes a working copy of a package");
         return Ok(());
     }
-    let mut table = Table::new(&["package", "patch", "installed"]);
-    for patch in &patches.patches {
+    let rows = patches.patches.iter().map(|patch| {
         let state = match (&patch.version, patch.applied) {
             (None, _) => (BAD, "no: no package in use is of that version".to_owned()),
             (Some(version), true) => (GOOD, version.clone()),
             (Some(_), false) => (BAD, "no: run `mu get`".to_owned()),
         };
         let key = context.short(&patch.key).into_owned();
-        table.row([(STRONG, key), (Style::new(), patch.file.to_string()), state]);
-    }
+        [(STRONG, key), (PLAIN, patch.file.to_string()), state]
+    });
     if !patches.patches.is_empty() {
-        context.print_table(&table)?;
+        context.print_table(&Table::with_rows(["package", "patch", "installed"], rows))?;
     }
     for draft in &patches.drafts {
         let name = context.name(&draft.id);

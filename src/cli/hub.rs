@@ -18,7 +18,7 @@ use crate::ops::hub::{
 };
 use crate::ops::{Code, CommandError, Events as _, Stage, hub};
 use crate::reference::Base;
-use crate::report::{FAINT, Table, count, size};
+use crate::report::{FAINT, PLAIN, Table, count, size};
 use crate::workspace::Cutoff;
 use crate::workspace::root::programs;
 
@@ -487,18 +487,15 @@ fn list(context: &Context, place: &str) -> CommandExit {
         namespaces: token.namespaces,
     });
     context.answer(&Tokens { tokens: tokens.collect() }, |list| {
-        let mut table = Table::new(&["name", "namespaces", "can", "created", "expires"]);
-        for token in &list.tokens {
-            let plain = anstyle::Style::new();
-            table.row([
-                (plain, token.name.clone()),
-                (plain, token.namespaces.join(", ")),
-                (plain, token.can.join(", ")),
-                (plain, token.created.clone()),
-                (plain, token.expires.clone().unwrap_or_else(|| "never".to_owned())),
-            ]);
-        }
-        context.print_table(&table)
+        let rows = list.tokens.iter().map(|token| {
+            let expires = token.expires.as_deref().unwrap_or("never");
+            let Token { name, created, .. } = token;
+            let (namespaces, can) = (token.namespaces.join(", "), token.can.join(", "));
+            [name.clone(), namespaces, can, created.clone(), expires.to_owned()]
+                .map(|cell| (PLAIN, cell))
+        });
+        let heading = ["name", "namespaces", "can", "created", "expires"];
+        context.print_table(&Table::with_rows(heading, rows))
     })
 }
 

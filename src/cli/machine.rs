@@ -174,23 +174,16 @@ pub(crate) fn run_doctor(context: &Context, _arguments: &DoctorArguments) -> Com
     let mut findings = doctor(&context.environment, &context.open_settings_session());
     findings.push(builds());
     let answer = Answer { findings };
-    let failed: Vec<&Finding> = answer.findings.iter().filter(|finding| !finding.ok).collect();
-    if context.shell.is_json() && failed.is_empty() {
-        return context.json(&answer);
-    }
-    if !context.shell.is_json() {
-        answer.findings.iter().try_for_each(|finding| line(context, finding))?;
-    }
-    let Some(first) = failed.first() else { return Ok(0) };
-    let is_network = first.subject.starts_with("registry ");
-    let code = if is_network { Code::Network } else { Code::Io };
-    let message = match failed.len() {
-        1 => "1 check failed".to_owned(),
-        more => format!("{} failed", count(more, "check")),
-    };
-    let subjects: Vec<&str> = failed.iter().map(|finding| &*finding.subject).collect();
-    let message = format!("{message}: {}", subjects.join(", "));
-    Err(CommandError::new(code, message).with_details(&answer).into())
+    let failed = answer.findings.iter().filter(|finding| !finding.ok);
+    let failed: Vec<&str> = failed.map(|finding| &*finding.subject).collect();
+    let failure = failed.first().map(|first| {
+        let code = if first.starts_with("registry ") { Code::Network } else { Code::Io };
+        let checks = count(failed.len(), "check");
+        CommandError::new(code, format!("{checks} failed: {}", failed.join(", ")))
+    });
+    context.answer_checks(&answer, failure, |answer| {
+        answer.findings.iter().try_for_each(|finding| line(context, finding))
+    })
 }
 
 /// Whether builds can be confined. Who builds nothing can do without.

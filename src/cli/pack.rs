@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anstyle::Style;
 use clap::Args;
 use mu_provider::Mode;
 use schemars::JsonSchema;
@@ -11,7 +10,7 @@ use serde::Serialize;
 use crate::cli::context::{CommandExit, Context};
 use crate::ops::pack::{PackRequest, Packed, pack};
 use crate::ops::{OperationScope, View};
-use crate::report::{FAINT, STRONG, Table, count, printable, size};
+use crate::report::{FAINT, PLAIN, STRONG, Table, count, printable, size};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -56,29 +55,27 @@ pub(crate) fn run(context: &Context, arguments: PackArguments) -> CommandExit {
     let session = context.open_in(OperationScope::Workspace, View::Around(package.clone()))?;
     let request = PackRequest { package, output, dry_run, force, pinned };
     let packed = pack(&session, &request)?;
-    if context.shell.is_json() {
-        return context.json(&Answer::new(&packed));
-    }
-    context.print_table(&packed_files_table(&packed))?;
-    context.line(&context.short(&packed_summary(&packed)))?;
-    if let Some(path) = &packed.path {
-        context.shell.status(&format!("wrote {}", printable(&context.path_for_people(path))));
-    }
-    Ok(0)
+    context.answer(&Answer::new(&packed), |_| {
+        context.print_table(&packed_files_table(&packed))?;
+        context.line(&context.short(&packed_summary(&packed)))?;
+        if let Some(path) = &packed.path {
+            context.shell.status(&format!("wrote {}", printable(&context.path_for_people(path))));
+        }
+        Ok(())
+    })
 }
 
 /// The files with their sizes.
 pub(super) fn packed_files_table(packed: &Packed) -> Table {
-    let mut table = Table::new(&["file", "size"]);
-    for entry in packed.archive.tree.entries() {
+    let rows = packed.archive.tree.entries().iter().map(|entry| {
         let mark = match entry.mode {
             Mode::File => "",
             Mode::Executable => "*",
             Mode::Symlink => "@",
         };
-        table.row([(Style::new(), format!("{}{mark}", entry.path)), (FAINT, size(entry.size))]);
-    }
-    table
+        [(PLAIN, format!("{}{mark}", entry.path)), (FAINT, size(entry.size))]
+    });
+    Table::with_rows(["file", "size"], rows)
 }
 
 /// The packed files, and their digests.

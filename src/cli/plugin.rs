@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::context::{CommandExit, Context};
 use crate::ops::plugin::{self, Check, CheckRequest, Plugin};
 use crate::ops::{Code, CommandError, OperationScope};
-use crate::report::{BAD, GOOD, STRONG, Table, printable};
+use crate::report::{BAD, GOOD, PLAIN, STRONG, Table, count, printable};
 
 /// List provider plugins, and check what they do
 #[derive(Debug, Subcommand)]
@@ -94,18 +94,20 @@ pub(crate) fn run(context: &Context, command: &PluginCommand) -> CommandExit {
         PluginCommand::List => {
             let listed = Listed { plugins: plugin::list(&session) };
             context.answer(&listed, |Listed { plugins }| {
-                let mut table = Table::new(&["plugin", "version", "program", "problem"]);
-                for plugin in plugins {
-                    table.row([
+                let rows = plugins.iter().map(|plugin| {
+                    [
                         (STRONG, plugin.name.clone()),
-                        (anstyle::Style::new(), plugin.version.clone().unwrap_or_default()),
-                        (anstyle::Style::new(), plugin.path.clone()),
+                        (PLAIN, plugin.version.clone().unwrap_or_default()),
+                        (PLAIN, plugin.path.clone()),
                         (BAD, plugin.problem.clone().unwrap_or_default()),
-                    ]);
-                }
+                    ]
+                });
                 let folder = session.environment.mu_home.join("plugins");
                 let none = format!("no plugins in {}, and none on PATH", folder.display());
-                context.table(&table, &none)
+                context.table(
+                    &Table::with_rows(["plugin", "version", "program", "problem"], rows),
+                    &none,
+                )
             })
         }
         PluginCommand::Check { plugin, reference, base, name, replay } => {
@@ -118,25 +120,20 @@ pub(crate) fn run(context: &Context, command: &PluginCommand) -> CommandExit {
             };
             let checked = Checked { checks: plugin::check(session, &request)? };
             let failed = checked.checks.iter().filter(|check| !check.ok).count();
-            if context.shell.is_json() && failed == 0 {
-                return context.json(&checked);
-            }
-            if !context.shell.is_json() {
-                for Check { what, found, ok } in &checked.checks {
+            let failure = (failed > 0).then(|| {
+                let checks = count(failed, "check");
+                let message = format!(
+                    "the plugin `{plugin}` does not do what the protocol says: {checks} failed"
+                );
+                CommandError::new(Code::Plugin, message)
+            });
+            context.answer_checks(&checked, failure, |checked| {
+                checked.checks.iter().try_for_each(|Check { what, found, ok }| {
                     let mark =
                         if *ok { format!("{GOOD}✓{GOOD:#}") } else { format!("{BAD}✗{BAD:#}") };
-                    context.line(&format!("{mark} {what}: {}", printable(found)))?;
-                }
-            }
-            if failed == 0 {
-                return Ok(0);
-            }
-            let checks =
-                if failed == 1 { "1 check".to_owned() } else { format!("{failed} checks") };
-            let message = format!(
-                "the plugin `{plugin}` does not do what the protocol says: {checks} failed"
-            );
-            Err(CommandError::new(Code::Plugin, message).with_details(&checked).into())
+                    context.line(&format!("{mark} {what}: {}", printable(found)))
+                })
+            })
         }
         PluginCommand::Run { name, method, params } => {
             let said = Said { result: plugin::run(&session, name, method, params)? };

@@ -1,6 +1,4 @@
 //! `mu publish`, `mu mirror`, `mu yank` and `mu tag`: what others find of packages.
-//!
-//! `mu mirror`.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -12,7 +10,7 @@ use crate::env::absolute;
 use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, mirror};
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::yank::{MarkedVersion, TagRequest, YankRequest, tag, yank};
+use crate::ops::yank::{MarkRequest, MarkedVersion, Marking, mark};
 use crate::ops::{Code, CommandError, OperationScope, Session, View};
 use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
@@ -183,22 +181,37 @@ pub(super) struct YankAnswer {
 pub(crate) fn run_yank(context: &Context, arguments: YankArguments) -> CommandExit {
     let YankArguments { reference, undo, reason, to, dry_run } = arguments;
     let session = context.open_asking_session()?;
-    let request = YankRequest { reference, reason, undo, to, dry_run };
-    let MarkedVersion { name, version, place, changed } = yank(&session, &request)?;
-    let yanked = !undo;
-    let answer = YankAnswer { name, version, place, yanked, changed, dry_run };
-    context.answer(&answer, |YankAnswer { name, version, place, yanked, changed, dry_run }| {
-        let what = match (yanked, changed) {
-            (true, true) if *dry_run => "would yank",
-            (false, true) if *dry_run => "would no longer be yanked:",
-            (true, true) => "yanked",
-            (false, true) => "no longer yanked:",
-            (true, false) => "already yanked, nothing to do:",
-            (false, false) => "not yanked, nothing to do:",
-        };
-        let name = context.short(name);
-        context.line(&format!("{what} {name} {version} in {}", printable(place)))
-    })
+    let request = MarkRequest { reference, marking: Marking::Yank(reason), undo, to, dry_run };
+    let words = match undo {
+        false => ["would yank", "yanked", "already yanked, nothing to do:"],
+        true => ["would no longer be yanked:", "no longer yanked:", "not yanked, nothing to do:"],
+    };
+    let (marked, line) = run_mark(context, &session, &request, words)?;
+    let MarkedVersion { name, version, place, changed } = marked;
+    let answer = YankAnswer { name, version, place, yanked: !undo, changed, dry_run };
+    context.answer(&answer, |_| context.line(&line))
+}
+
+/// Marks a published version, and tells it; the words are for what would be done, was done, and is not necessary.
+fn run_mark(
+    context: &Context,
+    session: &Session,
+    request: &MarkRequest,
+    [would, done, unnecessary]: [&str; 3],
+) -> Result<(MarkedVersion, String), CommandError> {
+    let marked = mark(session, request)?;
+    let what = match (marked.changed, request.dry_run) {
+        (false, _) => unnecessary,
+        (true, true) => would,
+        (true, false) => done,
+    };
+    let tag = match &request.marking {
+        Marking::Yank(_) => String::new(),
+        Marking::Tag(tag) => format!(": {tag}"),
+    };
+    let (name, place) = (context.short(&marked.name), printable(&marked.place));
+    let line = format!("{what} {name} {}{tag} in {place}", marked.version);
+    Ok((marked, line))
 }
 
 #[derive(Debug, Args)]
@@ -246,23 +259,16 @@ pub(super) struct TagAnswer {
 }
 
 pub(crate) fn run_tag(context: &Context, arguments: TagArguments) -> CommandExit {
-    let TagArguments { reference, undo, to, dry_run, .. } = arguments;
+    let TagArguments { reference, tag, undo, to, dry_run } = arguments;
     let session = context.open(OperationScope::Workspace)?;
-    let request = TagRequest { reference, tag: arguments.tag, undo, to, dry_run };
-    let MarkedVersion { name, version, place, changed } = tag(&session, &request)?;
-    let (tag, tagged) = (request.tag, !undo);
-    let answer = TagAnswer { name, version, place, tag, tagged, changed, dry_run };
-    context.answer(&answer, |TagAnswer { name, version, place, tag, tagged, changed, dry_run }| {
-        let what = match (tagged, changed) {
-            (true, true) if *dry_run => "would tag",
-            (false, true) if *dry_run => "would untag",
-            (true, true) => "tagged",
-            (false, true) => "untagged",
-            (_, false) => "nothing to do for",
-        };
-        let name = context.short(name);
-        context.line(&format!("{what} {name} {version}: {tag} in {}", printable(place)))
-    })
+    let marking = Marking::Tag(tag.clone());
+    let request = MarkRequest { reference, marking, undo, to, dry_run };
+    let [would, done] = if undo { ["would untag", "untagged"] } else { ["would tag", "tagged"] };
+    let words = [would, done, "nothing to do for"];
+    let (marked, line) = run_mark(context, &session, &request, words)?;
+    let MarkedVersion { name, version, place, changed } = marked;
+    let answer = TagAnswer { name, version, place, tag, tagged: !undo, changed, dry_run };
+    context.answer(&answer, |_| context.line(&line))
 }
 
 #[derive(Debug, Args)]

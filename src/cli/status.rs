@@ -12,7 +12,7 @@ use crate::ops::verify::{Listed, list, verify, verify_store};
 use crate::ops::which::{All, element, which, which_all};
 use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, verify};
 use crate::reference::PackageId;
-use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
+use crate::report::{BAD, FAINT, GOOD, NOTICE, PLAIN, STRONG, Table, count};
 use crate::search::{Candidate, Found, State};
 use crate::{formats, fs};
 
@@ -32,8 +32,7 @@ pub(crate) fn run(context: &Context, _arguments: &StatusArguments) -> CommandExi
 
 /// The packages of the workspace, and which of them others use.
 fn members(context: &Context, status: &Status) -> Table {
-    let mut table = Table::new(&["package", "version", "folder", "note"]);
-    for member in &status.members {
+    let rows = status.members.iter().map(|member| {
         let placed = status.placed.iter().filter(|placed| is_at(member, placed));
         let notes = placed.map(|Placed { id, .. }| match id.as_str().ends_with(&member.name) {
             true => "used by others here".to_owned(),
@@ -41,14 +40,15 @@ fn members(context: &Context, status: &Status) -> Table {
         });
         let not_read = member.not_read.iter().map(|name| format!("`{name}` is not read"));
         let notes: Vec<String> = notes.chain(not_read).collect();
-        table.row([
-            (STRONG, context.short(&member.name).into_owned()),
-            (Style::new(), member.version.clone().unwrap_or_else(|| "-".to_owned())),
-            (FAINT, member.path.clone()),
-            (NOTICE, notes.join(", ")),
-        ]);
-    }
-    table.without_empty_columns()
+        let [name, version] = name_cells(context, &member.name, member.version.as_deref());
+        [name, version, (FAINT, member.path.clone()), (NOTICE, notes.join(", "))]
+    });
+    Table::with_rows(["package", "version", "folder", "note"], rows).without_empty_columns()
+}
+
+/// A package of the workspace, and its version.
+fn name_cells(context: &Context, name: &str, version: Option<&str>) -> [(Style, String); 2] {
+    [(STRONG, context.short(name).into_owned()), (PLAIN, version.unwrap_or("-").to_owned())]
 }
 
 /// Whether a package that is used from the workspace is this one.
@@ -133,7 +133,11 @@ pub(crate) fn run_list(context: &Context, arguments: &ListArguments) -> CommandE
         let members = Packages { packages: verify::members(&session) };
         let empty = "this workspace has no packages of its own; `mu init NAME` creates one";
         return context.answer(&members, |members| {
-            context.table(&member_table(context, &members.packages), empty)
+            let rows = members.packages.iter().map(|member| {
+                let [name, version] = name_cells(context, &member.name, member.version.as_deref());
+                [name, version, (FAINT, member.place.clone())]
+            });
+            context.table(&Table::with_rows(["package", "version", "folder"], rows), empty)
         });
     }
     let (place, get) = match scope {
@@ -143,19 +147,18 @@ pub(crate) fn run_list(context: &Context, arguments: &ListArguments) -> CommandE
     let empty = format!("nothing is installed {place}; `{get} REF` installs something");
     let installed = Packages { packages: list(&session)? };
     context.answer(&installed, |installed| {
-        context.table(&table(context, &installed.packages, get).without_empty_columns(), &empty)
+        context.table(&table(context, &installed.packages, get), &empty)
     })
 }
 
 /// The installed packages; `get` is the command that installs missing ones.
 fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
-    let mut table = Table::new(&["package", "version", "from", "note"]);
-    for package in packages {
+    let rows = packages.iter().map(|package| {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let id = context.name(&package.id).into_owned();
         let version = or_none(package.label.clone());
         let source = or_none(package.source.as_ref().map(ToString::to_string));
-        table.row(match &package.replaced_by {
+        match &package.replaced_by {
             Some(by) => [
                 (FAINT, id),
                 (FAINT, version),
@@ -167,28 +170,16 @@ fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
                     true => (NOTICE, lines(&package.helm)),
                     false => (BAD, format!("not installed, run `{get}`")),
                 };
-                [(STRONG, id), (Style::new(), version), (FAINT, source), (style, state)]
+                [(STRONG, id), (PLAIN, version), (FAINT, source), (style, state)]
             }
-        });
-    }
-    table
+        }
+    });
+    Table::with_rows(["package", "version", "from", "note"], rows).without_empty_columns()
 }
 
 /// What Helm uses otherwise than Mu.lock says.
 fn lines(helm: &[Inside]) -> String {
     helm.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-fn member_table(context: &Context, members: &[verify::Member]) -> Table {
-    let mut table = Table::new(&["package", "version", "folder"]);
-    for member in members {
-        table.row([
-            (STRONG, context.short(&member.name).into_owned()),
-            (Style::new(), member.version.clone().unwrap_or_else(|| "-".to_owned())),
-            (FAINT, member.place.clone()),
-        ]);
-    }
-    table
 }
 
 #[derive(Debug, Args)]

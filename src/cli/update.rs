@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use anstyle::Style;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +23,7 @@ use crate::ops::update::{UpdateRequest, update};
 use crate::ops::upgrade::upgrade;
 use crate::ops::what_if::{Comparison, Row, compare, what_if};
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, update};
-use crate::report::{FAINT, Failure, GOOD, NOTICE, STRONG, Table, count};
+use crate::report::{FAINT, Failure, GOOD, NOTICE, PLAIN, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -229,19 +228,19 @@ pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> 
     }
     let found = Packages { packages: outdated(&session, &arguments.installed)? };
     context.answer(&found, |found| {
-        let mut table = Table::new(&["package", "current", "allowed", "newest", "note"]);
-        for package in &found.packages {
-            let moves = if package.allowed == package.current { Style::new() } else { GOOD };
-            let beyond = if package.newest == package.allowed { Style::new() } else { NOTICE };
-            table.row([
+        let rows = found.packages.iter().map(|package| {
+            let moves = if package.allowed == package.current { PLAIN } else { GOOD };
+            let beyond = if package.newest == package.allowed { PLAIN } else { NOTICE };
+            [
                 (STRONG, context.name(&package.id).into_owned()),
-                (Style::new(), package.current.clone()),
+                (PLAIN, package.current.clone()),
                 (moves, package.allowed.clone()),
                 (beyond, package.newest.clone()),
                 (FAINT, context.short(&note(package)).into_owned()),
-            ]);
-        }
-        context.table(&table, "everything is at its newest version")
+            ]
+        });
+        let heading = ["package", "current", "allowed", "newest", "note"];
+        context.table(&Table::with_rows(heading, rows), "everything is at its newest version")
     })
 }
 
@@ -422,18 +421,13 @@ fn beside(context: &Context, comparison: &Comparison) -> CommandExit {
         let (highest, minimal) = (Side::new(&comparison.highest), Side::new(&comparison.minimal));
         return context.json(&Compared { highest, minimal, packages: &rows });
     }
-    let mut table = Table::new(&["package", "highest", "minimal"]);
-    for row in &rows {
-        let differs = if row.highest == row.minimal { Style::new() } else { NOTICE };
-        let text = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
-        let (highest, minimal) = (text(&row.highest), text(&row.minimal));
-        table.row([
-            (STRONG, context.name(&row.id).into_owned()),
-            (differs, highest),
-            (differs, minimal),
-        ]);
-    }
-    context.print_table(&table)?;
+    let cells = rows.iter().map(|row| {
+        let style = if row.highest == row.minimal { PLAIN } else { NOTICE };
+        let [highest, minimal] = [&row.highest, &row.minimal]
+            .map(|version| (style, version.as_deref().unwrap_or("-").to_owned()));
+        [(STRONG, context.name(&row.id).into_owned()), highest, minimal]
+    });
+    context.print_table(&Table::with_rows(["package", "highest", "minimal"], cells))?;
     for (name, outcome) in [("highest", &comparison.highest), ("minimal", &comparison.minimal)] {
         if let Err(error) = outcome {
             context.line("")?;

@@ -93,6 +93,8 @@ fn is_empty(warnings: &&BTreeSet<String>) -> bool {
     warnings.is_empty()
 }
 
+/// No style at all.
+pub const PLAIN: Style = Style::new();
 /// Bold, for what should stand out.
 pub const STRONG: Style = Style::new().bold();
 /// Dim, for what can be skipped.

@@ -23,6 +23,16 @@ impl Table {
         Self { heading: heading.to_vec(), rows: Vec::new() }
     }
 
+    /// A table with these rows, and a heading over each of their columns.
+    pub fn with_rows<const COLUMNS: usize>(
+        heading: [&'static str; COLUMNS],
+        rows: impl IntoIterator<Item = [(Style, String); COLUMNS]>,
+    ) -> Self {
+        let mut table = Self::new(&heading);
+        rows.into_iter().for_each(|row| table.row(row));
+        table
+    }
+
     /// Adds a row; foreign text is made safe, and one line, here.
     pub fn row<const COLUMNS: usize>(&mut self, cells: [(Style, String); COLUMNS]) {
         self.rows.push(cells.map(|(style, text)| (style, one_line(&text))).into());

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::index::Universe as _;
 use crate::ops::Session;
-use crate::ops::explain::ways_out::{Remedy, line_in};
+use crate::ops::explain::ways_out::{Remedy, place_in_settings};
 use crate::ops::session::age::date_text;
 use crate::reference::{PackageId, Version};
 use crate::select::{Clash, Conflict, Fact, Rejection, Requirer};
@@ -189,18 +189,10 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
 /// The file of settings that has the rule, with the line.
 fn file(session: &Session, named_by: NamedBy) -> String {
     let key = Key::minimum_release_age;
-    let own = ".mu/workspace.yaml";
-    if named_by == NamedBy::Workspace {
-        return match line_in(&session.workspace.root.join(own), key, key) {
-            Some(line) => format!("{own}:{line}"),
-            None => own.to_owned(),
-        };
-    }
     let user = session.environment.mu_home.join("config.yaml");
-    match line_in(&user, key, key) {
-        Some(line) => format!("{}:{line}", user.display()),
-        None => user.display().to_string(),
-    }
+    let is_own = named_by == NamedBy::Workspace;
+    let file = if is_own { ".mu/workspace.yaml".to_owned() } else { user.display().to_string() };
+    place_in_settings(&session.workspace.root, &file, key, key)
 }
 
 /// `12 minutes`: an age in the largest unit that fits.

@@ -6,22 +6,20 @@
 
 use mu_provider::NO_REASON;
 
-use crate::ops::publication::lines::Mark;
-
-use crate::ops::{Code, CommandError, Session};
-
 use crate::ops::explain::failure::unavailable_error;
+use crate::ops::publication::lines::Mark;
 use crate::ops::publication::target::PublicationTarget;
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Protocol, Reference, Version, VersionSpec};
 
-/// The version to withdraw.
-#[derive(Debug, Clone, Default)]
-pub struct YankRequest {
+/// The version to change.
+#[derive(Debug, Clone)]
+pub struct MarkRequest {
     /// A reference with a version.
     pub reference: String,
-    /// Why.
-    pub reason: Option<String>,
-    /// Whether to undo a withdrawal.
+    /// What it gets.
+    pub marking: Marking,
+    /// Whether that is undone.
     pub undo: bool,
     /// The hub; `None` means the one that the reference leads to.
     pub to: Option<String>,
@@ -29,16 +27,13 @@ pub struct YankRequest {
     pub dry_run: bool,
 }
 
-/// Withdraws a version, or undoes that.
-pub fn yank(session: &Session, request: &YankRequest) -> Result<MarkedVersion, CommandError> {
-    let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
-    let given = request.reason.as_deref().filter(|reason| !reason.is_empty());
-    let reason = (!request.undo).then(|| given.unwrap_or(NO_REASON));
-    // Without a reason, the one of an earlier withdrawal stays.
-    if !request.undo && given.is_none() && target.is_version_yanked(&name, &version)? {
-        return Ok(MarkedVersion { name, version, place: target.name, changed: false });
-    }
-    MarkedVersion::new((target, name, version), Mark::Yanked(reason), request.dry_run)
+/// What a published version can get.
+#[derive(Debug, Clone)]
+pub enum Marking {
+    /// It is withdrawn, and why.
+    Yank(Option<String>),
+    /// A tag; one that another version of the package has moves.
+    Tag(String),
 }
 
 /// A published version that was changed.
@@ -54,23 +49,31 @@ pub struct MarkedVersion {
     pub changed: bool,
 }
 
-impl MarkedVersion {
-    /// Changes the version that is named so at `target`, unless this is a dry run.
-    pub(super) fn new(
-        (target, name, version): (PublicationTarget, String, String),
-        mark: Mark<'_>,
-        dry_run: bool,
-    ) -> Result<Self, CommandError> {
-        let changed = match dry_run {
-            true => target.would_mark(&name, &version, mark)?,
-            false => target.mark(&name, &version, mark)?,
-        };
-        Ok(Self { name, version, place: target.name, changed })
-    }
+/// Withdraws or tags a version, or undoes that.
+pub fn mark(session: &Session, request: &MarkRequest) -> Result<MarkedVersion, CommandError> {
+    let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
+    let mark = match &request.marking {
+        Marking::Yank(_) if request.undo => Mark::Yanked(None),
+        Marking::Yank(reason) => {
+            let given = reason.as_deref().filter(|reason| !reason.is_empty());
+            // Without a reason, the one of an earlier withdrawal stays.
+            if given.is_none() && target.is_version_yanked(&name, &version)? {
+                return Ok(MarkedVersion { name, version, place: target.name, changed: false });
+            }
+            Mark::Yanked(Some(given.unwrap_or(NO_REASON)))
+        }
+        Marking::Tag(tag) if request.undo => Mark::NoTag(tag),
+        Marking::Tag(tag) => Mark::Tag(tag),
+    };
+    let changed = match request.dry_run {
+        true => target.would_mark(&name, &version, mark)?,
+        false => target.mark(&name, &version, mark)?,
+    };
+    Ok(MarkedVersion { name, version, place: target.name, changed })
 }
 
 /// The published version that a reference of the command line names: the hub, the name there, the version.
-pub(super) fn named(
+fn named(
     session: &Session,
     text: &str,
     to: Option<&str>,
@@ -136,27 +139,4 @@ fn unchangeable(session: &Session, reference: &Reference, id: &PackageId) -> Com
     let message = format!("`{reference}` is {place}: mu cannot change versions there");
     CommandError::new(Code::Usage, message)
         .hint("`--to PLACE` names the hub or the OCI registry that has the version")
-}
-
-/// The version to tag.
-#[derive(Debug, Clone, Default)]
-pub struct TagRequest {
-    /// A reference with a version.
-    pub reference: String,
-    /// The tag.
-    pub tag: String,
-    /// Whether it is removed.
-    pub undo: bool,
-    /// The hub; `None` means the one that the reference leads to.
-    pub to: Option<String>,
-    /// Whether this is a dry run.
-    pub dry_run: bool,
-}
-
-/// Adds a tag to a version, or removes it. A tag on another version of the package moves.
-pub fn tag(session: &Session, request: &TagRequest) -> Result<MarkedVersion, CommandError> {
-    let named = named(session, &request.reference, request.to.as_deref())?;
-    let tag = &*request.tag;
-    let mark = if request.undo { Mark::NoTag(tag) } else { Mark::Tag(tag) };
-    MarkedVersion::new(named, mark, request.dry_run)
 }
