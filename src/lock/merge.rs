@@ -56,7 +56,8 @@ pub(super) fn unmarked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
     let both = read::read_entries(path, text).ok()?;
     let twice: Vec<_> = read::repeated_entries(&both).collect();
     // Of three versions of one package, the middle one is in two of these pairs.
-    let is_of_three = twice.windows(2).any(|pairs| pairs[0].1 == pairs[1].0);
+    let mut neighbours = twice.iter().zip(twice.iter().skip(1));
+    let is_of_three = neighbours.any(|((_, middle), (first, _))| middle == first);
     let is_one_version = twice.iter().any(|(first, later)| first.version == later.version);
     if twice.is_empty() || is_of_three || is_one_version {
         return None;
