@@ -27,7 +27,6 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) global: Global,
     pub(crate) shell: Arc<Shell>,
-    #[cfg_attr(not(feature = "publish"), expect(dead_code, reason = "nothing is served"))]
     pub(crate) server: Server,
     pub(crate) own: OwnOptions,
 }

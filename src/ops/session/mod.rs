@@ -49,7 +49,7 @@ use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
 use crate::workspace::{
-    CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, Settings, WORKSPACE_FILE, Workspace,
+    CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, WORKSPACE_FILE, Workspace,
 };
 
 pub use self::opening::open_to_ask;
@@ -217,8 +217,12 @@ impl Session {
     }
 
     /// The session with settings that have changed since it was opened; nothing may have been asked before.
+    #[cfg(any(feature = "exec", feature = "git"))]
     #[must_use]
-    pub(in crate::ops) fn with_settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(in crate::ops) fn with_settings(
+        mut self,
+        change: impl FnOnce(&mut crate::workspace::Settings),
+    ) -> Self {
         change(&mut self.workspace.settings);
         self
     }
