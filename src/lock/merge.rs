@@ -33,15 +33,19 @@ impl Lockfile {
     ) -> Result<Option<Merged>, LockError> {
         let path = folder.join(FILE_NAME);
         let text = fs::read_text_if_there(&path)?.unwrap_or_default();
-        let merged = sides(&path, &text).and_then(|sides| merged(sides, fits));
-        let is_marked = without_conflicts(&text).is_some();
+        let Some((sides, is_marked)) = sides(&path, &text) else { return Ok(None) };
+        let merged = merged(sides, fits);
         Ok(merged.map(|(lock, settled)| Merged { lock, settled, is_marked }))
     }
 }
 
-/// Both sides of the text at `path`, if it has both sides of a merge in it, and each is a lock.
-fn sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
-    marked_sides(path, text).or_else(|| unmarked_sides(path, text))
+/// Both sides of the text at `path`, if it has both sides of a merge in it, and each is a lock; and whether Git has marked them.
+fn sides(path: &Path, text: &str) -> Option<([Lockfile; 2], bool)> {
+    if let Some(sides) = marked_sides(path, text) {
+        return Some((sides, true));
+    }
+    let both = read::read_entries(path, text).ok()?;
+    Some((unmarked_sides(&both)?, false))
 }
 
 /// Both sides, as Git has marked them.
@@ -52,9 +56,8 @@ pub(super) fn marked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
 
 /// The lock with the lower, and with the higher version of each package that is there in two. `None` if there is none, or one that is
 /// there otherwise: that is no merge of two locks.
-pub(super) fn unmarked_sides(path: &Path, text: &str) -> Option<[Lockfile; 2]> {
-    let both = read::read_entries(path, text).ok()?;
-    let twice: Vec<_> = read::repeated_entries(&both).collect();
+pub(super) fn unmarked_sides(both: &Lockfile) -> Option<[Lockfile; 2]> {
+    let twice: Vec<_> = read::repeated_entries(both).collect();
     // Of three versions of one package, the middle one is in two of these pairs.
     let mut neighbours = twice.iter().zip(twice.iter().skip(1));
     let is_of_three = neighbours.any(|((_, middle), (first, _))| middle == first);
@@ -167,7 +170,7 @@ mod tests {
     }
 
     fn check(text: &str, fits: &dyn Fn(&LockedPackage) -> bool, expected: &[&str]) {
-        let sides = sides(Path::new("Mu.lock"), text).expect("both sides are locks");
+        let (sides, _) = sides(Path::new("Mu.lock"), text).expect("both sides are locks");
         let (lock, _) = merged(sides, fits).expect("nothing contradicts");
         let packages = lock.packages.iter();
         let packages: Vec<String> =
@@ -212,7 +215,7 @@ mod tests {
             let digest = digest.to_string().repeat(42) + "A";
             entry("a/a", "1.0.0") + &format!("  digest: h1:{digest}\n")
         };
-        let both = lock(&conflict("", &with('A'), &with('B'))).expect("both are locks");
+        let (both, _) = lock(&conflict("", &with('A'), &with('B'))).expect("both are locks");
         assert!(merged(both, &|_| true).is_none());
         assert_eq!(lock(&(HEAD.to_owned() + &entry("a/a", "1.0.0"))), None, "no conflict");
         assert_eq!(lock(&conflict("", "  version: 7\n", &entry("a/a", "1.0.0"))), None);

@@ -54,20 +54,20 @@ pub fn schema() -> serde_json::Value {
 /// Reads the text of the lock at `path`.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     let lock = read_entries(path, text)?;
-    let mut packages = repeated_entries(&lock)
-        .map(|(first, later)| has_twice(path, text, &later.id, [&first.version, &later.version]));
-    let mut replaced = lock.replaced.windows(2).filter_map(|two| match two {
-        [first, later] if first.id == later.id => {
-            Some(has_twice(path, text, &later.id, [first.by.as_str(), later.by.as_str()]))
-        }
-        _ => None,
+    let package = repeated_entries(&lock)
+        .map(|(first, later)| (&later.id, [&*first.version, &*later.version]))
+        .next();
+    let twice = package.or_else(|| {
+        lock.replaced.windows(2).find_map(|two| match two {
+            [first, later] if first.id == later.id => {
+                Some((&later.id, [first.by.as_str(), later.by.as_str()]))
+            }
+            _ => None,
+        })
     });
-    let wrong = packages.next().or_else(|| replaced.next());
-    drop((packages, replaced));
-    match wrong {
-        Some(wrong) => Err(wrong.into()),
-        None => Ok(lock),
-    }
+    let Some((id, differences)) = twice else { return Ok(lock) };
+    let help = if merge::unmarked_sides(&lock).is_some() { TWICE } else { DAMAGED };
+    Err(has_twice(path, text, id, differences).help(help).into())
 }
 
 /// The neighbours that are of one package, which can be in the lock only once.
@@ -154,8 +154,7 @@ fn has_twice(path: &Path, text: &str, id: &PackageId, [one, other]: [&str; 2]) -
     let message = format!("`{id}` is in the lock twice: {how}");
     let entry = format!("- id: {id}\n");
     let last = text.rfind(&entry).map_or(0..0, |start| start..start + entry.len() - 1);
-    let can_be_merged = merge::unmarked_sides(path, text).is_some();
-    SourceError::new(path, text, last, message).help(if can_be_merged { TWICE } else { DAMAGED })
+    SourceError::new(path, text, last, message)
 }
 
 /// The error of an entry with an invalid value.
