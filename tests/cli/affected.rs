@@ -6,10 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::Sandbox;
-use crate::support::git::git;
-
-/// A format: its name, how a repository of it begins, and what is done once there is a commit.
-type GitFormat = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+use crate::support::git::{REPOSITORY_FORMATS, git};
 
 /// A committed workspace: `web` needs `lib` and `aws/app`, which needs `aws/ec2`; `lib` needs `aws/vpc`; `docs` needs nothing.
 fn committed(init: &[&str]) -> Sandbox {
@@ -188,32 +185,7 @@ fn what_cannot_be_compared_is_said() {
 
 #[test]
 fn checkouts_that_libgit2_cannot_read_are_compared_too() {
-    let formats: [GitFormat; 4] = [
-        ("references in tables", &["--ref-format=reftable"], &[]),
-        ("SHA-256", &["--object-format=sha256"], &[]),
-        (
-            "a partial clone",
-            &[],
-            &[
-                &["config", "core.repositoryformatversion", "1"],
-                &["config", "extensions.partialClone", "origin"],
-            ],
-        ),
-        (
-            "a sparse index",
-            &[],
-            &[&[
-                "sparse-checkout",
-                "set",
-                "--cone",
-                "--sparse-index",
-                "acme/lib",
-                "acme/web",
-                ".mu",
-            ]],
-        ),
-    ];
-    for (format, init, after) in formats {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let sandbox = committed(init);
         let work = sandbox.path("work");
         for arguments in after {

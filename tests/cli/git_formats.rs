@@ -5,31 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::git::{Origin, git};
+use crate::support::git::{Origin, REPOSITORY_FORMATS, git};
 use crate::support::{Package, Sandbox, write};
-
-/// A format: how a repository of it begins, and what is done once there is a commit.
-type GitFormat = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
-
-const FORMATS: [GitFormat; 6] = [
-    ("as usual", &[], &[]),
-    ("references in tables", &["--ref-format=reftable"], &[]),
-    ("SHA-256", &["--object-format=sha256"], &[]),
-    (
-        "a partial clone",
-        &[],
-        &[
-            &["config", "core.repositoryformatversion", "1"],
-            &["config", "extensions.partialClone", "origin"],
-        ],
-    ),
-    (
-        "a sparse index",
-        &[],
-        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "aws", ".mu", "acme"]],
-    ),
-    ("a split index", &[], &[&["update-index", "--split-index"]]),
-];
 
 /// A committed workspace in a repository of a format.
 fn committed(init: &[&str], after: &[&[&str]]) -> Sandbox {
@@ -60,7 +37,7 @@ fn wants_programs(sandbox: &Sandbox) -> PathBuf {
 
 #[test]
 fn an_ignored_folder_changes_no_lock_and_edits_stay_out_of_git_in_any_format() {
-    for (format, init, after) in FORMATS {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let sandbox = committed(init, after);
         let work = sandbox.path("work");
         let mark = wants_programs(&sandbox);
@@ -107,7 +84,7 @@ fn a_repository_that_nothing_can_read_is_no_missing_one() {
 
 #[test]
 fn packages_are_published_from_checkouts_in_any_format() {
-    for (format, init, after) in FORMATS {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let sandbox = committed(init, after);
         let work = sandbox.path("work");
         let mark = wants_programs(&sandbox);
@@ -153,7 +130,7 @@ fn a_checkout_that_nothing_can_read_is_no_reason_to_publish() {
 
 #[test]
 fn a_partial_clone_is_published_like_any_other() {
-    let sandbox = committed(&[], FORMATS[3].2);
+    let sandbox = committed(&[], REPOSITORY_FORMATS[3].2);
     let work = sandbox.path("work");
     sandbox.write("Mu.yaml", "name: acme/web\nversion: 0.1.0\ndescription: x\nlicense: MIT\n");
     let to = sandbox.path("published").display().to_string();

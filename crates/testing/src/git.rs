@@ -12,6 +12,43 @@ use tempfile::TempDir;
 use crate::http::{Reply, Seen, TestServer};
 use crate::listener::Listener;
 
+/// A format of repositories: how one begins, and what is done once there is a commit.
+pub type RepositoryFormat =
+    (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+
+/// The usual format, and those that libgit2 does not read. The sparse checkout has the folders
+/// that the tests look at, and leaves others out.
+pub const REPOSITORY_FORMATS: [RepositoryFormat; 6] = [
+    ("as usual", &[], &[]),
+    ("references in tables", &["--ref-format=reftable"], &[]),
+    ("SHA-256", &["--object-format=sha256"], &[]),
+    (
+        "a partial clone",
+        &[],
+        &[
+            &["config", "core.repositoryformatversion", "1"],
+            &["config", "extensions.partialClone", "origin"],
+        ],
+    ),
+    (
+        "a sparse index",
+        &[],
+        &[&[
+            "sparse-checkout",
+            "set",
+            "--cone",
+            "--sparse-index",
+            ".mu",
+            "acme/lib",
+            "acme/web",
+            "assumed",
+            "aws",
+            "lib",
+        ]],
+    ),
+    ("a split index", &[], &[&["update-index", "--split-index"]]),
+];
+
 /// The environment of every `git` in the tests, with only the tests' own configuration.
 pub fn variables(home: &Path) -> BTreeMap<String, String> {
     let path = std::env::var("PATH").expect("the tests find git on the path");

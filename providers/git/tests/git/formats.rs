@@ -7,33 +7,10 @@ use std::sync::Arc;
 
 use mu_provider::{Commit, Programs};
 use mu_provider_git::{Kind, LocalGit};
-use mu_testing::git::variables;
+use mu_testing::git::{REPOSITORY_FORMATS, variables};
 use tempfile::TempDir;
 
 use crate::support::git;
-
-/// A format: how a repository of it begins, and what is done once there is a commit.
-type GitFormat = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
-
-const FORMATS: [GitFormat; 6] = [
-    ("as usual", &[], &[]),
-    ("references in tables", &["--ref-format=reftable"], &[]),
-    ("SHA-256", &["--object-format=sha256"], &[]),
-    (
-        "a partial clone",
-        &[],
-        &[
-            &["config", "core.repositoryformatversion", "1"],
-            &["config", "extensions.partialClone", "origin"],
-        ],
-    ),
-    (
-        "a sparse index",
-        &[],
-        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "lib", "assumed"]],
-    ),
-    ("a split index", &[], &[&["update-index", "--split-index"]]),
-];
 
 /// A clone, its origin, and what reads it.
 struct Work {
@@ -118,7 +95,7 @@ impl Work {
 #[test]
 fn nothing_is_lost_in_any_format() {
     let mut usual = Vec::new();
-    for (format, init, after) in FORMATS {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let work = Work::new(init, after);
         assert_eq!(work.unsaved(&[]), [], "{format}: nothing was done");
         let state = work.local.work_state(&work.clone).expect("can be read");
@@ -184,7 +161,7 @@ fn nothing_is_lost_in_any_format() {
 
 #[test]
 fn worktrees_and_submodules_are_looked_into_in_any_format() {
-    for (format, init, after) in FORMATS {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let (work, inner) = (Work::new(init, after), Work::new(init, &[]));
         let path = inner.clone.to_str().expect("is UTF-8");
         let allowed =
@@ -216,7 +193,7 @@ fn worktrees_and_submodules_are_looked_into_in_any_format() {
 
 #[test]
 fn recorded_modes_are_found_in_any_format() {
-    for (format, init, after) in FORMATS {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let work = Work::new(init, after);
         let modes = || work.local.recorded_modes(&work.clone.join("lib")).expect("can be read");
         assert_eq!(modes(), None, "{format}: the file system tells");
@@ -234,7 +211,7 @@ fn recorded_modes_are_found_in_any_format() {
 
 #[test]
 fn a_clone_that_nothing_can_read_is_no_clone_without_work() {
-    for (format, init, after) in FORMATS {
+    for (format, init, after) in REPOSITORY_FORMATS {
         let work = Work::new(init, after);
         fs::write(work.clone.join(".git/index"), "no index").expect("is ours");
         let tips = |_: &str| Ok(Vec::new());
@@ -243,7 +220,7 @@ fn a_clone_that_nothing_can_read_is_no_clone_without_work() {
         assert!(error.starts_with("cannot read the Git repository"), "{format}: {error}");
     }
     // Without `git`, what libgit2 cannot read stays unread.
-    let work = Work::new(FORMATS[1].1, FORMATS[1].2);
+    let work = Work::new(REPOSITORY_FORMATS[1].1, REPOSITORY_FORMATS[1].2);
     let none =
         Programs::new(&Arc::new([("PATH".to_owned(), "/nowhere".to_owned())].into()), Vec::new);
     let local = LocalGit::new(&none, &work.folder.path().join("own"));
