@@ -47,7 +47,7 @@ pub(crate) fn bring_locked(
 ) -> Result<Stored, CommandError> {
     let package = LockedPackage { patch: None, patched: None, ..package.clone() };
     let lock = Arc::new(Lockfile { packages: vec![package], ..Lockfile::default() });
-    let mut resolved = Resolved { previous: Arc::clone(&lock), lock, ..Resolved::default() };
+    let mut resolved = Resolved::keeping_lock(lock);
     fetch(session, &mut resolved)?;
     let digest = resolved.lock.packages[0].digest.expect("what was fetched was hashed");
     let path = session.store.tree_path(&digest);
