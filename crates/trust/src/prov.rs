@@ -91,7 +91,7 @@ fn files(signed: &str) -> Result<Vec<(&str, &str)>, Refusal> {
         let (name, digest) = line
             .trim_start()
             .rsplit_once(": ")
-            .ok_or_else(|| unreadable("an entry of `files` is no name with a digest"))?;
+            .ok_or_else(|| unreadable("an entry of `files` is not a name with a digest"))?;
         let (name, digest) = (unquoted(name), unquoted(digest.trim()));
         if files.iter().any(|(other, _)| *other == name) || files.len() == MOST_FILES {
             return Err(unreadable("`files` has a name twice, or too many of them"));

@@ -29,9 +29,8 @@ use crate::select::{Move, Update};
 ///   run ─> resolve, unless foreseen ─> [reword] ─> finish ─> install
 /// ```
 ///
-/// - [`run`](Self::run) selects. From there on the manifests are final, but for dependencies that are added without a version: these
-///   get the one that was selected, and `reword` puts the new words into the lock, without a second selection if they accept nothing
-///   else.
+/// - [`run`](Self::run) selects. After that, only dependencies that were added without a version still change in the manifests: they
+///   get the one that was selected. `reword` puts these words into the lock, without a second selection if they accept nothing else.
 /// - `finish` only compares, warns, installs and writes.
 #[derive(Debug)]
 pub(crate) struct Transaction {
@@ -210,8 +209,8 @@ fn accepts_only(now: &Requirements, before: &Requirements, lock: &Lockfile) -> b
     })
 }
 
-/// Checks that what a command moved a package to is required by something that stays. Where a package may have several majors, the
-/// move may be met by one beside the others, which the next run would drop.
+/// Checks that something which stays requires the version that a command moved a package to. With several majors, that version can
+/// stand beside the others in this run alone: nothing requires it, and the next run would drop it.
 fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<(), CommandError> {
     let moved = requirements.asked.iter().filter(|asked| asked.by.is_move());
     for Asked { requirement: Requirement { id, .. }, reference, .. } in moved {

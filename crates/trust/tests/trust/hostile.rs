@@ -33,7 +33,7 @@ fn changes() -> impl Strategy<Value = Vec<(usize, Vec<u8>, usize)>> {
     proptest::collection::vec((0_usize..1000, new, 0_usize..3), 1..4)
 }
 
-/// Replaces the content of every text of base64 by a changed one, so that what is inside is reached.
+/// Changes what each base64 text holds, so that the readers of the content are reached, too.
 fn changed_inside(
     value: &mut serde_json::Value,
     changes: &[(usize, Vec<u8>, usize)],
