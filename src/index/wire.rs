@@ -230,7 +230,7 @@ impl LineFact<Vec<String>> for Vec<PackageId> {
 }
 
 macro_rules! facts_of_lines {
-    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty => $locked:ty,)*) => {
+    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty,)*) => {
         /// What a line says of its version that a lock keeps, too.
         pub(super) fn chosen_facts(id: &PackageId, release: &Release) -> ChosenFacts {
             let defaults = inherited(id);

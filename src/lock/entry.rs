@@ -1,15 +1,20 @@
 //! The entry of a package in a lock, as it is written: the one declaration of its keys.
 //!
-//! The known keys, both ways to read them, their schema and their order on disk are derived from it. The facts of a package among
-//! them are declared in `mu-select`.
-//! `read.rs` and `write.rs` interpret the texts.
+//! The type of a locked package, the known keys, both ways to read them, their schema and their order on disk are derived from it.
+//! The facts of a package among them are declared in `mu-select`. How a type is written is not here, but in `value.rs`.
 
-use mu_provider::{Commit, CommitError};
+use std::collections::BTreeMap;
+
+use mu_provider::{ArchiveDigest, Commit, CommitError, Digest};
 use schemars::JsonSchema;
 
 use super::line;
+use crate::lock::source::{Requested, Source};
+use crate::lock::value::{Ids, Locked, Names};
 use crate::manifest::source::{SourceError, Table, Value};
+use crate::reference::PackageId;
 use crate::select::chosen_facts;
+use crate::select::releases::ChosenFacts;
 
 /// The form of a commit, for the schema.
 const COMMIT: &str = "^([0-9a-f]{40}|[0-9a-f]{64})$";
@@ -32,7 +37,7 @@ trait Field: Sized {
 /// A text that every entry has.
 impl Field for String {
     fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError> {
-        let text = Option::read(table, key)?;
+        let text: Option<Self> = Field::read(table, key)?;
         text.ok_or_else(|| table.value().error(format!("a locked package must have `{key}`")))
     }
 
@@ -107,16 +112,63 @@ impl Field for Vec<String> {
 
 macro_rules! entry {
     (
-        before: { $($(#[$about:meta])* $key:literal $field:ident: $kind:ty $(= $default:ident)?,)* }
+        before: { $(
+            $(#[doc = $about:literal])*
+            $(#[schemars($($schema:tt)*)])?
+            $key:literal $field:ident: $kind:ty $(= $default:ident)?,
+        )* }
         after: { $($(#[$last_about:meta])* $last_key:literal $last:ident: $last_kind:ty,)* }
-        $($(#[$fact_about:meta])* $fact_key:literal $fact:ident: $chosen:ty => $fact_kind:ty,)*
+        new: ($($parameter:ident: $parameter_kind:ty),*)
+        $($(#[$fact_about:meta])* $fact_key:literal $fact:ident: $fact_kind:ty,)*
     ) => {
+        /// One chosen package.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct LockedPackage {
+            $($(#[doc = $about])* pub $field: $kind,)*
+            /// What it says of itself, so that it can be chosen again without its index line.
+            pub facts: ChosenFacts,
+        }
+
+        impl LockedPackage {
+            /// An entry with only the keys that every entry has.
+            pub fn new($($parameter: $parameter_kind),*) -> Self {
+                Self { $($field: entry!(@ $field $($default)?),)* facts: ChosenFacts::default() }
+            }
+        }
+
+        impl WirePackage {
+            /// The package; the error is the text that is wrong.
+            pub(super) fn into_package(self, ids: &mut Ids<'_>) -> Result<LockedPackage, String> {
+                Ok(LockedPackage {
+                    $($field: Locked::read(self.$field, ids)?,)*
+                    facts: ChosenFacts {
+                        $($fact: Locked::read(self.$fact, ids)?,)*
+                    },
+                })
+            }
+
+            /// The entry of a package.
+            pub(super) fn new(package: &LockedPackage, names: &Names<'_>) -> Self {
+                Self {
+                    $($field: Locked::written(&package.$field, names),)*
+                    $($fact: Locked::written(&package.facts.$fact, names),)*
+                    ..Self::default()
+                }
+            }
+        }
+
         entry! {
-            $($(#[$about])* $key $field: $kind $(= $default)?,)*
+            $(
+                $(#[doc = $about])*
+                $(#[schemars($($schema)*)])?
+                $key $field: $kind $(= $default)?,
+            )*
             $($(#[$fact_about])* $fact_key $fact: $fact_kind = default,)*
             $($(#[$last_about])* $last_key $last: $last_kind = default,)*
         }
     };
+    (@ $field:ident) => { $field };
+    (@ $field:ident default) => { Default::default() };
     ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty $(= $default:ident)?,)*) => {
         /// One chosen package as it is written.
         #[derive(Debug, Default, PartialEq, JsonSchema)]
@@ -126,7 +178,7 @@ macro_rules! entry {
                 $(#[$about])*
                 $(#[schemars($default)])?
                 #[schemars(rename = $key)]
-                pub(super) $field: $kind,
+                pub(super) $field: <$kind as Locked>::Wire,
             )*
         }
 
@@ -167,20 +219,20 @@ chosen_facts! {
     entry! {
         before: {
             /// Base and name.
-            "id" id: String,
+            "id" id: PackageId,
             /// The chosen version.
             "version" version: String,
             /// Other versions with the same major that stand beside it: a chart has each of them under an alias.
             "beside" beside: Vec<String> = default,
             /// `composite`, if the version consists of app version and revision.
-            "versioning" versioning: Option<String> = default,
+            "versioning" is_composite: bool = default,
             /// The version of the software that it contains.
             "appVersion" app_version: Option<String> = default,
             /// The channel that it was chosen from, if it is in one.
             "channel" channel: Option<String> = default,
             /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+` and a place in a packs folder of this machine, or a plugin's
             /// name and `+URL`.
-            "source" source: String,
+            "source" source: Source,
             /// Git: the folder inside the repository.
             "folder" folder: Option<String> = default,
             /// Git: the commit, 40 or 64 hexadecimal digits.
@@ -189,32 +241,33 @@ chosen_facts! {
             /// The requested tag or branch.
             "ref" reference: Option<String> = default,
             /// OCI: the digest of the artifact that the requested tag led to.
-            "artifact" artifact: Option<String> = default,
+            "artifact" artifact: Option<ArchiveDigest> = default,
             /// `h1:` and the digest of the content.
-            "digest" digest: Option<String> = default,
+            "digest" digest: Option<Digest> = default,
             /// `h1:` and the digest of the content together with what `mu build` made of it.
-            "built" built: Option<String> = default,
+            "built" built: Option<Digest> = default,
             /// `sha256:` and the digest of the archive.
-            "archive" archive: Option<String> = default,
+            "archive" archive: Option<ArchiveDigest> = default,
             /// OCI: `sha256:` and the digest of the manifest, or index of manifests, that the tag of the version led to.
-            "manifest" manifest: Option<String> = default,
+            "manifest" manifest: Option<ArchiveDigest> = default,
             /// `sha256:` and the digest of the patch that is applied to the content.
-            "patch" patch: Option<String> = default,
+            "patch" patch: Option<ArchiveDigest> = default,
             /// `h1:` and the digest of the content with the patch.
-            "patched" patched: Option<String> = default,
+            "patched" patched: Option<Digest> = default,
             /// Where the archive is, if it is not in the usual place.
             "url" url: Option<String> = default,
             /// Text that its provider needs to find it again.
             "locator" locator: Option<String> = default,
             /// `SPEC by REQUIRER`.
-            "requested" requested: Vec<String> = default,
+            "requested" requested: Vec<Requested> = default,
             /// Ids.
-            "dependencies" dependencies: Vec<String> = default,
+            "dependencies" dependencies: Vec<PackageId> = default,
         }
         after: {
             /// The id of the package that took its place.
             "replacedBy" replaced_by: Option<String>,
         }
+        new: (id: PackageId, version: String, source: Source)
     }
 }
 

@@ -8,30 +8,29 @@
 #![deny(clippy::indexing_slicing)]
 
 mod entry;
-mod facts;
 mod line;
 mod merge;
 mod order;
 mod read;
+mod source;
+mod value;
 mod write;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use mu_provider::{ArchiveDigest, Commit, Digest};
-use schemars::JsonSchema;
-use serde::Serialize;
+use mu_provider::Digest;
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::SourceError;
 use crate::reference::{ArtifactDigest, PackageId, Version};
-use crate::select::releases::ChosenFacts;
 use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
+pub use crate::lock::entry::LockedPackage;
 pub use crate::lock::merge::Merged;
 pub use crate::lock::order::ordered_by_needs;
 pub use crate::lock::read::schema;
+pub use crate::lock::source::{Requested, Source};
 
 /// The newest format this program reads, and the one it writes.
 pub const FORMAT: u32 = 1;
@@ -83,55 +82,6 @@ pub struct Lockfile {
     pub is_merge: bool,
 }
 
-/// One chosen package.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockedPackage {
-    /// Its id.
-    pub id: PackageId,
-    /// Its version; for a composite package, app version and revision.
-    pub version: String,
-    /// Other versions with the same major that stand beside it, because a chart has each of them under an alias.
-    pub beside: Vec<String>,
-    /// Whether the version is composite.
-    pub is_composite: bool,
-    /// The version of the software that it contains, if the version does not include it.
-    pub app_version: Option<String>,
-    /// The channel that it was chosen from, if it is in one.
-    pub channel: Option<String>,
-    /// Where it came from.
-    pub source: Source,
-    /// Git: the folder inside the repository, if that is not its root.
-    pub folder: Option<String>,
-    /// Git: the commit.
-    pub commit: Option<Commit>,
-    /// The requested tag or branch, if there is one.
-    pub reference: Option<String>,
-    /// OCI: the digest of the artifact that the requested tag led to.
-    pub artifact: Option<ArchiveDigest>,
-    /// Its content; missing for a package of the workspace.
-    pub digest: Option<Digest>,
-    /// Its content together with what `mu build` made of it, if it was built.
-    pub built: Option<Digest>,
-    /// Its archive, if it has one.
-    pub archive: Option<ArchiveDigest>,
-    /// OCI: the digest that its tag led to; missing in an entry that an older mu wrote.
-    pub manifest: Option<ArchiveDigest>,
-    /// The patch that is applied to its content, by its digest.
-    pub patch: Option<ArchiveDigest>,
-    /// Its content with the patch, once that was applied.
-    pub patched: Option<Digest>,
-    /// Where the archive is, if it is not in the usual place.
-    pub url: Option<String>,
-    /// Text that its provider needs to find it again.
-    pub locator: Option<String>,
-    /// Its requirements, and what has them.
-    pub requested: Vec<Requested>,
-    /// What it depends on.
-    pub dependencies: Vec<PackageId>,
-    /// What it says of itself, so that it can be chosen again without its index line.
-    pub facts: ChosenFacts,
-}
-
 /// A package that another one took the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedPackage {
@@ -145,61 +95,12 @@ pub struct ReplacedPackage {
     pub kept: Option<Box<LockedPackage>>,
 }
 
-/// One requirement of a package: `^1.0.6 by acmecorp/elk`. Cheap to clone, because they all share a few
-/// texts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Requested {
-    /// The required version, as it was written.
-    pub spec: Arc<str>,
-    /// What requires it.
-    pub by: Arc<str>,
-}
-
-/// Where a package came from: `hub+URL`, `git+URL`, `url+URL`, `path+REL`, `workspace+REL`, `pack+PLACE`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(into = "String")]
-#[schemars(inline)]
-pub struct Source {
-    /// The provider's name, or `workspace`.
-    pub provider: String,
-    /// The registry or repository, or the folder relative to the workspace's root.
-    pub place: String,
-}
-
 impl LockedPackage {
     /// An entry for a version that is only supposed to be installed.
     pub fn supposed(id: &PackageId, version: &Version) -> Self {
         let is_composite = version.app().is_some();
         let source = Source::new("hub", "supposed");
         Self { is_composite, ..Self::new(id.clone(), version.to_string(), source) }
-    }
-
-    /// An entry with only the keys that every entry has.
-    pub fn new(id: PackageId, version: String, source: Source) -> Self {
-        Self {
-            id,
-            version,
-            beside: Vec::new(),
-            is_composite: false,
-            app_version: None,
-            channel: None,
-            source,
-            folder: None,
-            commit: None,
-            reference: None,
-            artifact: None,
-            digest: None,
-            built: None,
-            archive: None,
-            manifest: None,
-            patch: None,
-            patched: None,
-            url: None,
-            locator: None,
-            requested: Vec::new(),
-            dependencies: Vec::new(),
-            facts: ChosenFacts::default(),
-        }
     }
 
     /// Whether the result of its patch is known, if it has one.
@@ -255,107 +156,6 @@ impl LockedPackage {
     /// The major of its version, of which the lock has one version; 0 for a package without a version.
     pub fn locked_major(&self) -> u64 {
         self.parsed_version().map_or(0, |version| version.major())
-    }
-}
-
-impl Source {
-    /// The provider name of packages that are in the workspace itself.
-    pub const WORKSPACE: &'static str = "workspace";
-
-    /// Creates a source from its two parts.
-    pub fn new(provider: impl Into<String>, place: impl Into<String>) -> Self {
-        Self { provider: provider.into(), place: place.into() }
-    }
-
-    /// The provider name of packages that are folders outside the workspace.
-    pub const FOLDER_PROVIDER: &'static str = "path";
-
-    /// Whether the package is a folder outside the workspace.
-    pub fn is_outside_folder(&self) -> bool {
-        self.provider == Self::FOLDER_PROVIDER
-    }
-
-    /// The provider name of archives by URL.
-    pub const ARCHIVE_PROVIDER: &'static str = "url";
-
-    /// Whether the package is an archive by URL.
-    pub fn is_url_archive(&self) -> bool {
-        self.provider == Self::ARCHIVE_PROVIDER
-    }
-
-    /// Whether the package is in the workspace itself.
-    pub fn is_workspace_folder(&self) -> bool {
-        self.provider == Self::WORKSPACE
-    }
-
-    /// Whether the package is a folder that its author works on, in the workspace or outside.
-    pub fn is_authored_folder(&self) -> bool {
-        self.is_workspace_folder() || self.is_outside_folder()
-    }
-
-    /// The provider name of packages that were taken from a packs folder of this machine, because no registry has them.
-    pub const PACK: &'static str = "pack";
-
-    /// The beginning of the place of a pack that somebody has put into the workspace.
-    pub const IN_WORKSPACE: &'static str = ".mu/packs/";
-
-    /// The beginning of the place of a pack of the user.
-    pub const USER_PLACE_PREFIX: &'static str = "global/";
-
-    /// The beginning of the place of a pack of the runtime.
-    pub const IN_RUNTIME: &'static str = "muroot/";
-
-    /// Whether the package was taken from a packs folder of this machine.
-    pub fn is_pack(&self) -> bool {
-        self.provider == Self::PACK
-    }
-
-    /// Whether the package is a pack that somebody has put into the workspace, which is used where it is.
-    pub fn is_placed_pack(&self) -> bool {
-        self.is_pack() && self.place.starts_with(Self::IN_WORKSPACE)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (provider, place) = text.split_once('+')?;
-        Some(Self::new(provider, place))
-    }
-}
-
-impl From<Source> for String {
-    fn from(source: Source) -> Self {
-        source.to_string()
-    }
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}+{}", self.provider, self.place)
-    }
-}
-
-impl std::fmt::Display for Requested {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} by {}", self.spec, self.by)
-    }
-}
-
-/// The start of [`Requested::spec`] if a capability was required, from any provider.
-const CAPABILITY: &str = "capability ";
-
-impl Requested {
-    /// A requirement of a capability, as recorded at its provider.
-    pub fn for_capability(capability: &str, by: Arc<str>) -> Self {
-        Self { spec: [CAPABILITY, capability].concat().into(), by }
-    }
-
-    /// The required capability, if this requires one.
-    pub fn capability(&self) -> Option<&str> {
-        self.spec.strip_prefix(CAPABILITY)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (spec, by) = text.rsplit_once(" by ")?;
-        Some(Self { spec: spec.into(), by: by.into() })
     }
 }
 
@@ -465,6 +265,7 @@ fn edits_path(root: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::select::releases::ChosenFacts;
 
     fn example() -> Lockfile {
         let id = |text: &str| PackageId::parse(text).expect("is an id");
@@ -555,7 +356,7 @@ mod tests {
         let folder = PackageId::local(Path::new("/home/ada/shared"));
         let package = &mut lock.packages[0];
         package.dependencies = vec![folder.clone()];
-        package.requested[0].by = Arc::from(&folder);
+        package.requested[0].by = folder.as_str().into();
         let source = Source::new(Source::FOLDER_PROVIDER, "../shared");
         lock.packages.push(LockedPackage::new(folder, "1.0.0".to_owned(), source));
         let text = lock.print();

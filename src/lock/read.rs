@@ -5,19 +5,13 @@
 //! layout of the same YAML, from people and merges, goes through the parser, because its errors point into
 //! the file. Both take the keys from one declaration: of the lock here, of a package in `entry.rs`.
 
-use std::mem::take;
 use std::path::Path;
-use std::sync::Arc;
 
-use mu_provider::SafeUrl;
-use rustc_hash::FxHashMap;
 use schemars::Schema;
 
-use crate::env::absolute;
 use crate::lock::entry::WirePackage;
-use crate::lock::{
-    FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line, merge,
-};
+use crate::lock::value::{Ids, read_conflict, read_id};
+use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, line, merge};
 use crate::manifest::source::{Document, SourceError, conflict};
 use crate::manifest::{in_lines, keys};
 use crate::reference::PackageId;
@@ -91,14 +85,15 @@ pub(super) fn read_entries(path: &Path, text: &str) -> Result<Lockfile, LockErro
         None => read_document(path, text)?,
     };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut ids = Ids { folder, known: FxHashMap::default() };
+    let mut ids = Ids::new(folder);
     let mut packages = Vec::with_capacity(wire.packages.len());
     let mut replaced = Vec::new();
     for mut package in wire.packages {
         let id = package.id.clone();
         let by = package.replaced_by.take();
-        let package =
-            package.into_domain(&mut ids).map_err(|wrong| damaged(path, text, &wrong, &id))?;
+        let mut package =
+            package.into_package(&mut ids).map_err(|wrong| damaged(path, text, &wrong, &id))?;
+        package.facts.conflicts.iter_mut().for_each(|text| read_conflict(folder, text));
         match by {
             None => packages.push(package),
             Some(by) => {
@@ -172,49 +167,6 @@ fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
     ReplacedPackage { id, by, requested, kept }
 }
 
-/// The ids in a lock, each read once: most packages are named again by those that depend on them.
-pub(super) struct Ids<'lock> {
-    /// Where the lock is.
-    pub(super) folder: &'lock Path,
-    known: FxHashMap<String, PackageId>,
-}
-
-impl Ids<'_> {
-    /// The id that a text is; the error is the text.
-    pub(super) fn read(&mut self, text: String) -> Result<PackageId, String> {
-        if let Some(known) = self.known.get(&text) {
-            return Ok(known.clone());
-        }
-        match read_id(self.folder, &text) {
-            Some(id) => Ok(self.known.entry(text).or_insert(id).clone()),
-            None => Err(text),
-        }
-    }
-}
-
-/// The id of a package in the lock in `folder`: a folder is named by its source.
-fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
-    match Source::parse(text).filter(Source::is_outside_folder) {
-        Some(source) => Some(PackageId::local(&absolute(folder, Path::new(&source.place)))),
-        None => PackageId::parse(text).ok(),
-    }
-}
-
-/// What a package conflicts with, in the lock in `folder`: a package, which may be a folder, or a capability.
-pub(super) fn read_conflict(folder: &Path, text: String) -> String {
-    let folder =
-        Source::parse(&text).filter(Source::is_outside_folder).and_then(|_| read_id(folder, &text));
-    folder.map_or(text, |id| id.to_string())
-}
-
-fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
-    let mut requested = Requested::parse(text)?;
-    if Source::parse(&requested.by).is_some_and(|source| source.is_outside_folder()) {
-        requested.by = Arc::from(&read_id(folder, &requested.by)?);
-    }
-    Some(requested)
-}
-
 const DAMAGED: &str =
     "the lock was damaged, perhaps by a merge: restore it, or delete it and run `mu get`";
 
@@ -253,55 +205,11 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     })
 }
 
-/// Whether a place is a URL with a possible secret, which no lock may contain: a lock is shown and shared.
-fn holds_secret(place: &str) -> bool {
-    place.contains('@') && SafeUrl::parse(place).is_ok_and(|url| url.may_hold_secret())
-}
-
 /// The format that the text states, whatever else it contains.
 fn format_version(text: &str) -> Option<u32> {
     let mut lines = text.lines();
     let version = lines.find_map(|line| line.strip_prefix(WireLock::version)?.strip_prefix(':'))?;
     version.trim().parse().ok()
-}
-
-impl WirePackage {
-    /// The converted form; the error is the text that is wrong.
-    fn into_domain(mut self, ids: &mut Ids<'_>) -> Result<LockedPackage, String> {
-        let folder = ids.folder;
-        let dependencies = take(&mut self.dependencies).into_iter().map(|text| ids.read(text));
-        let dependencies = dependencies.collect::<Result<_, _>>()?;
-        Ok(LockedPackage {
-            facts: self.take_facts(ids)?,
-            id: ids.read(self.id)?,
-            version: self.version,
-            beside: self.beside,
-            is_composite: self.versioning.as_deref() == Some("composite"),
-            app_version: self.app_version,
-            channel: self.channel,
-            source: Source::parse(&self.source)
-                .filter(|source| !holds_secret(&source.place))
-                .ok_or(self.source)?,
-            folder: self.folder,
-            commit: self.commit,
-            reference: self.reference,
-            artifact: self.artifact.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            built: self.built.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            manifest: self.manifest.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            patch: self.patch.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            patched: self.patched.map(|text| text.parse().map_err(|_| text)).transpose()?,
-            url: self.url,
-            locator: self.locator,
-            requested: self
-                .requested
-                .into_iter()
-                .map(|text| read_requested(folder, &text).ok_or(text))
-                .collect::<Result<_, _>>()?,
-            dependencies,
-        })
-    }
 }
 
 /// Reads the layout that mu writes; `None` for any other, which is then right or wrong as YAML.

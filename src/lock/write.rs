@@ -1,13 +1,9 @@
 //! Prints a lock: sorted, one field per line, and the same bytes for the same selection.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use crate::lock::entry::WirePackage;
 use crate::lock::read::WireLock;
-use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line};
-use crate::manifest::Versioning;
-use crate::reference::Base;
+use crate::lock::value::Names;
+use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Source, line};
 
 const HEADER: &str = "\
 # Written by mu; do not edit. It holds the version, source and content of every package that this
@@ -33,7 +29,7 @@ impl Lockfile {
         let is_empty = self.packages.is_empty() && self.replaced.is_empty();
         text.push_str(WireLock::packages);
         text.push_str(if is_empty { ": []\n" } else { ":\n" });
-        let names = Names::of(self);
+        let names = Names::new(self.packages.iter().map(|package| (&package.id, &package.source)));
         let mut replaced = self.replaced.iter().peekable();
         for package in &self.packages {
             while let Some(before) = replaced.next_if(|replaced| replaced.id < package.id) {
@@ -51,55 +47,12 @@ impl Lockfile {
     }
 }
 
-/// The names of packages in the file: their id, or, for a folder, their source, which does not depend on
-/// where the workspace is on this machine. A folder that is used instead of a package keeps the package's id.
-pub(super) struct Names<'lock>(HashMap<&'lock str, String>);
-
-impl<'lock> Names<'lock> {
-    fn of(lock: &'lock Lockfile) -> Self {
-        let is_folder = |package: &&LockedPackage| {
-            package.source.is_outside_folder() && package.id.base() == Base::localhost()
-        };
-        let folders = lock.packages.iter().filter(is_folder);
-        Self(folders.map(|package| (package.id.as_str(), package.source.to_string())).collect())
-    }
-
-    pub(super) fn name(&self, text: &str) -> String {
-        self.0.get(text).cloned().unwrap_or_else(|| text.to_owned())
-    }
-}
-
 /// The entry of a package.
 fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
-    let requested = |requested: &Requested| {
-        let by = names.name(&requested.by).into();
-        Requested { by, spec: Arc::clone(&requested.spec) }.to_string()
-    };
-    let entry = WirePackage {
-        id: names.name(package.id.as_str()),
-        version: package.version.clone(),
-        beside: package.beside.clone(),
-        versioning: package.is_composite.then(|| Versioning::Composite.as_str().to_owned()),
-        app_version: package.app_version.clone(),
-        channel: package.channel.clone(),
-        source: package.source.to_string(),
-        folder: package.folder.clone(),
-        commit: package.commit.clone(),
-        reference: package.reference.clone(),
-        artifact: package.artifact.map(|digest| digest.to_string()),
-        digest: package.digest.map(|digest| digest.to_string()),
-        built: package.built.map(|digest| digest.to_string()),
-        archive: package.archive.map(|digest| digest.to_string()),
-        manifest: package.manifest.map(|digest| digest.to_string()),
-        patch: package.patch.map(|digest| digest.to_string()),
-        patched: package.patched.map(|digest| digest.to_string()),
-        url: package.url.clone(),
-        locator: package.locator.clone(),
-        requested: package.requested.iter().map(requested).collect(),
-        dependencies: (package.dependencies.iter()).map(|id| names.name(id.as_str())).collect(),
-        ..WirePackage::default()
-    };
-    entry.with_facts(&package.facts, names)
+    let mut entry = WirePackage::new(package, names);
+    // A text that may be the id of a folder.
+    entry.conflicts.iter_mut().for_each(|text| *text = names.name(text));
+    entry
 }
 
 /// The earlier entry of a replaced package; if it never was locked, the replacement's version and source.

@@ -98,7 +98,7 @@ impl From<Version> for Entry {
 }
 
 /// Calls a macro with the facts that selection reads of each chosen version, and that a lock keeps for it: the key in an index line
-/// and in a lock, the field of [`ChosenFacts`] and its type, and the type in a lock. They stand in the order in which a lock has them.
+/// and in a lock, and the field of [`ChosenFacts`] and its type. They stand in the order in which a lock has them.
 ///
 /// A fact that is added here is read from index lines, kept by selection, written into locks and read from them again.
 #[macro_export]
@@ -107,23 +107,23 @@ macro_rules! chosen_facts {
         $callback! {
             $($before)*
             /// Capabilities that it provides.
-            "provides" provides: Vec<String> => Vec<String>,
+            "provides" provides: Vec<String>,
             /// Capabilities that it requires.
-            "requires" requires: Vec<String> => Vec<String>,
+            "requires" requires: Vec<String>,
             /// Packages and capabilities that must not be used together with it.
-            "conflicts" conflicts: Vec<String> => Vec<String>,
+            "conflicts" conflicts: Vec<String>,
             /// What it needs of the runtime: `FACT RANGE`.
-            "constraints" constraints: BTreeMap<String, String> => Vec<String>,
+            "constraints" constraints: BTreeMap<String, String>,
             /// The range of mu versions that can use it.
-            "muVersion" mu_version: Option<String> => Option<String>,
+            "muVersion" mu_version: Option<String>,
             /// Ids of the packages that it replaces, wherever they are required.
-            "replaces" replaces: Vec<PackageId> => Vec<String>,
+            "replaces" replaces: Vec<PackageId>,
         }
     };
 }
 
 macro_rules! define_chosen_facts {
-    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty => $locked:ty,)*) => {
+    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty,)*) => {
         /// What selection reads of each chosen version besides its needs. The lock has it, so that a locked version is chosen again
         /// without its index line.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
