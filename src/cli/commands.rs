@@ -24,12 +24,13 @@ use crate::cli::{hub, publish};
 use crate::ops::build::BuildReport;
 use crate::ops::cache::Filled;
 use crate::ops::diff::Difference;
-use crate::ops::info::VersionList;
+use crate::ops::info::{Info, PackageReadme, VersionList};
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
 #[cfg(feature = "git")]
 use crate::ops::patch::{Patches, WorkingCopy};
+use crate::ops::search::SearchResult;
 use crate::ops::status::Status;
 use crate::ops::vendor::Vendored;
 use crate::ops::vendor::cluster::{CrossplaneResources, Subscribed};
@@ -187,11 +188,11 @@ commands! { |context, arguments, program|
     /// Search all registries for packages
     Search(search::SearchArguments) "search" in Inspect
         => search::run(context, arguments),
-        answers [search::Answer<'_>, search::Capabilities];
+        answers [SearchResult, search::Capabilities];
     /// Show what a package is and how to install it
     Info(info::InfoArguments) "info" in Inspect asks (true)
         => info::run(context, &arguments),
-        answers [info::Answer<'_>, info::ReadmeAnswer];
+        answers [Info, PackageReadme];
     /// List the versions of a package
     Versions(search::VersionsArguments) "versions" in Inspect asks (true)
         => search::run_versions(context, arguments),

@@ -11,14 +11,11 @@ use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::cli::global::within;
 use crate::cli::info::with_reason;
 use crate::index::LeftOut;
-use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::Session;
 use crate::ops::filter::VersionFilter;
-use crate::ops::info::{ListedVersion, VersionList, versions};
+use crate::ops::info::{ListedVersion, VersionList, published_on, versions};
 use crate::ops::search::{FoundPackage, SearchRequest, registry_capabilities, search};
-use crate::ops::session::shown;
-use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count, printable};
 
 #[derive(Debug, Args)]
@@ -64,8 +61,7 @@ pub(crate) fn run(context: &Context, arguments: SearchArguments) -> CommandExit 
     };
     let found = search(&session, &request)?;
     if context.shell.is_json() {
-        let packages = found.packages.iter().map(Package::new).collect();
-        return context.json(&Answer { packages, total: found.total });
+        return context.json(&found);
     }
     if found.packages.is_empty() {
         let words = request.words.join(" ");
@@ -85,9 +81,9 @@ pub(crate) fn run(context: &Context, arguments: SearchArguments) -> CommandExit 
         table.row([
             (STRONG, context.name(&package.id).into_owned()),
             (Style::new(), package.latest.clone()),
-            (Style::new(), package.line.app_version.clone().unwrap_or_default()),
+            (Style::new(), package.app_version.clone().unwrap_or_default()),
             (NOTICE, context.short(&state(package)).into_owned()),
-            (FAINT, short(package.line.description.as_deref().unwrap_or_default())),
+            (FAINT, short(package.description.as_deref().unwrap_or_default())),
         ]);
     }
     context.print_table(&table.without_empty_columns())?;
@@ -119,20 +115,17 @@ pub(super) struct Capabilities {
 }
 
 fn state(package: &FoundPackage) -> String {
-    let mut marks: Vec<String> = match (&package.line.moved_to, &package.locked) {
+    let mut marks: Vec<String> = match (&package.moved_to, &package.locked) {
         (Some(other), _) => vec![format!("moved to {other}")],
         (None, Some(version)) => vec![format!("{version} in Mu.lock")],
         (None, None) => Vec::new(),
     };
-    let line = &package.line;
-    for (what, happened) in [("yanked", &line.yanked), ("deprecated", &line.deprecated)] {
-        marks.extend(happened.reason().map(|reason| with_reason(what, &reason)));
+    for (what, reason) in [("yanked", &package.yanked), ("deprecated", &package.deprecated)] {
+        marks.extend(reason.as_ref().map(|reason| with_reason(what, reason)));
     }
-    if let Some(usability) = &package.usability {
-        marks.extend(usability.reasons.iter().cloned());
-        let newest = usability.newest_usable.iter();
-        marks.extend(newest.map(|version| format!("{version} can be used")));
-    }
+    marks.extend(package.reasons.iter().cloned());
+    let newest = package.newest_usable.iter();
+    marks.extend(newest.map(|version| format!("{version} can be used")));
     marks.join("; ")
 }
 
@@ -142,80 +135,6 @@ fn short(text: &str) -> String {
     match line.char_indices().nth(LONGEST_DESCRIPTION) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line,
-    }
-}
-
-/// What `mu search` answers.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Answer<'a> {
-    /// The packages, best first.
-    packages: Vec<Package<'a>>,
-    /// Their number; with a filter, only listed packages are counted.
-    total: usize,
-}
-
-/// A package that was found.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Package<'a> {
-    /// The package.
-    id: &'a PackageId,
-    /// Its name in its registry.
-    name: &'a str,
-    /// Its newest release that passes the filter.
-    latest: &'a str,
-    /// The version of what that packages.
-    app_version: &'a Option<String>,
-    /// What it is, in a sentence.
-    description: &'a Option<String>,
-    /// Words to find it by.
-    keywords: &'a [String],
-    /// The package that took its place.
-    moved_to: &'a Option<String>,
-    /// Why its newest release was withdrawn, as all others were, empty without a reason; `false` if it was not.
-    #[serde(serialize_with = "shown::yanked")]
-    #[schemars(schema_with = "shown::yanked_schema")]
-    yanked: Option<String>,
-    /// Why the authors of its newest release no longer maintain it, empty without a reason; `false` if they do.
-    #[serde(serialize_with = "shown::yanked")]
-    #[schemars(schema_with = "shown::yanked_schema")]
-    deprecated: Option<String>,
-    /// Where it was found.
-    source: &'a Source,
-    /// The version in `Mu.lock`, if it is there.
-    locked: &'a Option<String>,
-    /// Whether its newest release can be used here; left out if this was not checked, as without a filter, without facts of
-    /// the runtime, and without settings that exclude versions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usable: Option<bool>,
-    /// Why it cannot be used here, if it cannot.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    reasons: &'a [String],
-    /// The newest version that can be used here, if its newest release cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    newest_usable: Option<&'a str>,
-}
-
-impl<'a> Package<'a> {
-    fn new(package: &'a FoundPackage) -> Self {
-        let line = &package.line;
-        let usability = package.usability.as_ref();
-        Self {
-            id: &package.id,
-            name: &line.name,
-            latest: &package.latest,
-            app_version: &line.app_version,
-            description: &line.description,
-            keywords: &line.keywords,
-            moved_to: &line.moved_to,
-            yanked: line.yanked.reason(),
-            deprecated: line.deprecated.reason(),
-            source: &package.source,
-            locked: &package.locked,
-            usable: usability.map(|usability| usability.reasons.is_empty()),
-            reasons: usability.map_or(&[], |usability| &usability.reasons),
-            newest_usable: usability.and_then(|usability| usability.newest_usable.as_deref()),
-        }
     }
 }
 
@@ -307,7 +226,7 @@ pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> C
         table.row([
             (style, version.version.clone()),
             (Style::new(), version.app_version.clone().unwrap_or_default()),
-            (FAINT, version.published_on().to_owned()),
+            (FAINT, published_on(&version.published, &version.commit).to_owned()),
             (FAINT, version.short_commit().unwrap_or_default().to_owned()),
             (Style::new(), version.channels.join(", ")),
             (mark_style, mark),

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::fs;
 use crate::index::releases::{Details, Position};
-use crate::index::{Candidate, LeftOut, Revision, Route, Unavailable, Universe as _};
+use crate::index::{Candidate, LeftOut, Revision, Route, Unavailable, Universe as _, Untagged};
 use crate::lock::{Lockfile, Source};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
 use crate::ops::explain::failure::unavailable_error;
@@ -22,81 +22,76 @@ use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::listing::{Here, Listing, details_from_manifest};
 use crate::ops::session::age::Age;
 use crate::ops::session::locked::exports_here;
+use crate::ops::session::shown;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId};
 use crate::store::Stored;
 
-pub use crate::ops::lookup::listing::ListedVersion;
+pub use crate::ops::lookup::listing::{ListedVersion, published_on};
 
-/// What is known about a package.
-#[derive(Debug, Clone, PartialEq)]
+/// What `mu info` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Info {
     /// The package.
     pub id: PackageId,
-    /// What to write to depend on it.
-    pub reference: String,
-    /// Where it comes from.
-    pub source: Source,
-    /// The version that everything else describes: the newest of the requested ones.
-    pub version: ListedVersion,
-    /// The newest version that can be used here, if `version` cannot.
-    pub newest_usable: Option<String>,
-    /// The format of the package, if it is not mu's: `helm`.
-    pub format: Option<String>,
-    /// Packages that it carries inside, so that nobody else has to provide them.
-    pub bundled: Vec<String>,
-    /// Keys in its manifest that its format does not have.
-    pub unknown: Vec<String>,
-    /// Its author's description of it.
-    pub about: VersionDescription,
-    /// How many versions the package has.
-    pub total: usize,
-    /// How many versions were withdrawn.
-    pub yanked: usize,
-    /// What the registry lists besides versions, and cannot be read as one.
-    pub left_out: Vec<LeftOut>,
-    /// The channel to use if none is requested.
-    pub default_channel: Option<String>,
-    /// The oldest and the newest version, if there are any.
-    pub span: Option<(String, String)>,
-    /// The versions in `Mu.lock` that are not the workspace's own.
-    pub locked: Vec<String>,
-    /// The folder of the workspace's own package of this name, relative to its root.
-    pub workspace: Option<String>,
-    /// The elements that the package exports.
-    pub exports: Option<Exports>,
-    /// Which of the kinds of packages of its format it is, if they have kinds: `Provider`.
-    pub kind: Option<String>,
-}
-
-/// The elements of a package.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Exports {
-    /// The version that exports them: the one that the answer is about, or else the one that is installed here.
+    /// The version that everything else describes.
     pub version: String,
-    /// Their names.
-    pub names: Vec<String>,
-}
-
-/// The author's description of a version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VersionDescription {
     /// What it is, in a sentence.
     pub description: Option<String>,
     /// The licence, usually an SPDX expression.
     pub license: Option<String>,
     /// Where to read more.
     pub website: Option<String>,
-    /// Where its source is: the URL of a repository, and the folder in it after `#`.
+    /// Where its source is: the URL of a repository, and after `#` the folder in it.
     pub repository: Option<String>,
     /// Its maintainers, as `Name <email>`.
     pub maintainers: Vec<String>,
     /// Words to find it by.
     pub keywords: Vec<String>,
+    /// The version of the software that it contains.
+    pub app_version: Option<String>,
+    /// When it was published, RFC 3339.
+    pub published: Option<String>,
+    /// Its commit (Git).
+    pub commit: Option<String>,
+    /// The channels that it is in.
+    pub channels: Vec<String>,
+    /// The channel of the package to use if none is requested.
+    pub default_channel: Option<String>,
+    /// Names that point to it.
+    pub tags: Vec<String>,
+    /// Why it was withdrawn, empty without a reason; `false` if it was not.
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
+    pub yanked: Option<String>,
+    /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
+    pub deprecated: Option<String>,
+    /// The format of the package, if it is not mu's: `helm`.
+    pub format: Option<String>,
+    /// Packages that it carries inside, so that nobody else has to provide them.
+    pub bundled: Vec<String>,
+    /// Keys in its manifest that its format does not have.
+    pub unknown: Vec<String>,
+    /// The package that took its place.
+    pub moved_to: Option<PackageId>,
+    /// Its manifest format, if it states one.
+    pub api_version: Option<String>,
+    /// The range of mu versions that can use it.
+    pub mu_version: Option<String>,
+    /// Whether it can be used here: by this mu, and in the runtime, as far as that is known.
+    pub usable: bool,
+    /// Why it cannot be used here, if it cannot.
+    pub reasons: Vec<String>,
+    /// The newest version that can be used here, if this one cannot.
+    pub newest_usable: Option<String>,
     /// References to what it depends on, as they were written.
     pub dependencies: Vec<String>,
     /// Which of the kinds of packages of its format each of these is said to be, if they have kinds.
+    #[serde(skip)]
     pub dependency_kinds: Vec<String>,
     /// Capabilities that it provides.
     pub provides: Vec<String>,
@@ -108,6 +103,47 @@ pub struct VersionDescription {
     pub conflicts: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
     pub constraints: BTreeMap<String, String>,
+    /// The existing versions.
+    pub versions: VersionSpan,
+    /// Where it comes from.
+    pub source: Source,
+    /// The versions in `Mu.lock` that are not the workspace's own.
+    pub locked: Vec<String>,
+    /// The folder of the workspace's own package of this name, relative to its root.
+    pub workspace: Option<String>,
+    /// The command that adds it as a dependency, if that is advisable.
+    pub install: Option<String>,
+    /// The elements that it exports, as far as that is known without fetching it.
+    pub exports: Option<Exports>,
+    /// Which of the kinds of packages of its format it is, if they have kinds: `Provider`.
+    pub kind: Option<String>,
+}
+
+/// The existing versions of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Span")]
+pub struct VersionSpan {
+    /// Their number.
+    pub total: usize,
+    /// The number of withdrawn ones.
+    pub yanked: usize,
+    /// The oldest.
+    pub oldest: Option<String>,
+    /// The newest.
+    pub newest: Option<String>,
+    /// What the registry lists besides, and cannot be read as a version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The elements of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Exports {
+    /// The version that exports them: the one that the answer is about, or else the one that is installed here.
+    pub version: String,
+    /// Their names.
+    pub names: Vec<String>,
 }
 
 /// Looks up the package that `text` names, and the newest version that it accepts. Whether that can be used
@@ -128,27 +164,8 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     let manifest = manifest(session, &id, candidate)?;
     let version = match &chosen {
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,
-        Revision::Untagged(untagged) => {
-            let details = manifest.as_ref().map(details_from_manifest).unwrap_or_default();
-            let version =
-                untagged.version.clone().unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
-            // Who names a commit has it, however young it is.
-            let reasons = listing.here.reasons(&id, &version, Some(&details), Age::Exempt);
-            ListedVersion {
-                version: version.to_string(),
-                commit: Some(untagged.commit.to_string())
-                    .filter(|commit| !ArtifactDigest::is_artifact_digest(commit)),
-                usable: reasons.is_empty(),
-                reasons,
-                app_version: details.app_version,
-                channels: details.channels,
-                api_version: details.api_version,
-                mu_version: details.facts.mu_version,
-                ..ListedVersion::default()
-            }
-        }
+        Revision::Untagged(untagged) => unlisted(&listing, untagged, manifest.as_ref()),
     };
-    let about_version = version.version.clone();
     // Only if the version cannot be used: then the newest release that can.
     let newest_usable = match &chosen {
         _ if version.usable => None,
@@ -157,34 +174,79 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     };
     let lock = session.lockfile()?.unwrap_or_default();
     let locked = lock.find(&id).filter(|package| !package.source.is_workspace_folder());
+    let workspace = session.places.member_of(&id).map(|member| member.place.clone());
     let is_yanked = |&position: &Position| {
         releases.details(position).is_some_and(|details| details.yanked.is_some())
     };
     let mut versions = releases.versions().map(|version| version.to_string());
     let oldest = versions.next();
-    let newest = versions.next_back().or_else(|| oldest.clone());
-    let left_out = session.index().left_out(&id).map_err(failed)?;
-    session.save_index();
-    Ok(Info {
-        reference: reference.as_str().to_owned(),
-        source: source_of(session, &route),
-        version,
-        newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
-        format: release.format.clone().or_else(|| manifest.as_ref()?.format.clone()),
-        bundled: release.bundled.clone(),
-        unknown: release.unknown.clone(),
-        about: about(manifest.as_ref(), &release),
+    let span = VersionSpan {
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),
-        left_out,
+        newest: versions.next_back().or_else(|| oldest.clone()),
+        oldest,
+        left_out: session.index().left_out(&id).map_err(failed)?,
+    };
+    session.save_index();
+    let about = about(manifest.as_ref(), &release);
+    Ok(Info {
+        description: about.description,
+        license: about.license,
+        website: about.website,
+        repository: about.repository,
+        maintainers: maintainers(manifest.as_ref(), &about.maintainers),
+        keywords: about.keywords,
         default_channel: releases.default_channel().map(ToOwned::to_owned),
-        span: oldest.zip(newest),
+        format: release.format.or_else(|| manifest.as_ref()?.format.clone()),
+        bundled: release.bundled,
+        unknown: release.unknown,
+        newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
+        dependencies: (about.dependencies.iter().flatten())
+            .map(|one| one.reference().to_owned())
+            .collect(),
+        dependency_kinds: about.dependency_kinds,
+        provides: about.provides,
+        requires: about.requires,
+        replaces: about.replaces,
+        conflicts: about.conflicts,
+        constraints: about.constraints,
+        versions: span,
+        source: source_of(session, &route),
         locked: locked.map(|package| package.version.clone()).collect(),
-        workspace: session.places.member_of(&id).map(|member| member.place.clone()),
-        exports: exports(session, &id, manifest.as_ref(), &about_version, &lock),
-        kind: release.kind.clone(),
+        install: install(reference.as_str(), &version, workspace.is_some()),
+        workspace,
+        exports: exports(session, &id, manifest.as_ref(), &version.version, &lock),
+        kind: release.kind,
         id,
+        version: version.version,
+        app_version: version.app_version,
+        published: version.published,
+        commit: version.commit,
+        channels: version.channels,
+        tags: version.tags,
+        yanked: version.yanked,
+        deprecated: version.deprecated,
+        moved_to: version.moved_to,
+        api_version: version.api_version,
+        mu_version: version.mu_version,
+        usable: version.usable,
+        reasons: version.reasons,
     })
+}
+
+/// The command that depends on it; none for versions that nobody should start to use, or that cannot be used here.
+fn install(reference: &str, version: &ListedVersion, is_own: bool) -> Option<String> {
+    if let Some(other) = &version.moved_to {
+        return Some(format!("mu add {other}"));
+    }
+    if version.yanked.is_some() || !version.usable || is_own {
+        return None;
+    }
+    let is_plain = |character: char| character.is_alphanumeric() || "/.:-_#@~+".contains(character);
+    match reference.chars().all(is_plain) {
+        true => Some(format!("mu add {reference}")),
+        false => Some(format!("mu add '{}'", reference.replace('\'', r"'\''"))),
+    }
 }
 
 /// What a version exports, as far as that is known without fetching it; else what the installed version does.
@@ -248,6 +310,30 @@ fn listed(
     listing.describe(position, details.as_ref(), app_version)
 }
 
+/// A commit, or an archive, that is no version of the listing.
+fn unlisted(
+    listing: &Listing<'_>,
+    untagged: &Untagged,
+    manifest: Option<&Manifest>,
+) -> ListedVersion {
+    let details = manifest.map(details_from_manifest).unwrap_or_default();
+    let version = untagged.version.clone().unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
+    // Who names a commit has it, however young it is.
+    let reasons = listing.here.reasons(listing.id, &version, Some(&details), Age::Exempt);
+    ListedVersion {
+        version: version.to_string(),
+        commit: Some(untagged.commit.to_string())
+            .filter(|commit| !ArtifactDigest::is_artifact_digest(commit)),
+        usable: reasons.is_empty(),
+        reasons,
+        app_version: details.app_version,
+        channels: details.channels,
+        api_version: details.api_version,
+        mu_version: details.facts.mu_version,
+        ..ListedVersion::default()
+    }
+}
+
 /// The manifest, if its place shows it; warns if it cannot be read.
 fn manifest(
     session: &Session,
@@ -267,56 +353,40 @@ fn manifest(
     }
 }
 
-/// The data of an index line.
-fn of_release(release: &Release) -> VersionDescription {
-    let name = |maintainer: &Maintainer| match maintainer {
-        Maintainer::Text(text) => text.clone(),
-        Maintainer::Person { name, email: Some(email) } => format!("{name} <{email}>"),
-        Maintainer::Person { name, email: None } => name.clone(),
-    };
-    let dependencies = release.dependencies.iter().flatten();
-    VersionDescription {
-        description: release.description.clone(),
-        license: release.license.clone(),
-        website: release.website.clone(),
-        repository: release.repository.clone(),
-        maintainers: release.maintainers.iter().map(name).collect(),
-        keywords: release.keywords.clone(),
-        dependencies: dependencies.map(|one| one.reference().to_owned()).collect(),
-        dependency_kinds: release.dependency_kinds.clone(),
-        provides: release.provides.clone(),
-        requires: release.requires.clone(),
-        replaces: release.replaces.clone(),
-        conflicts: release.conflicts.clone(),
-        constraints: release.constraints.clone(),
-    }
-}
-
-/// The data of a manifest, with the texts for people that only the line has; or that of the line alone.
-fn about(manifest: Option<&Manifest>, line: &Release) -> VersionDescription {
-    let line = of_release(line);
-    let Some(manifest) = manifest else { return line };
-    let own = of_release(&manifest.to_release());
-    // An index line has no pages of people.
-    let maintainers: Vec<String> = manifest.maintainers.iter().map(ToString::to_string).collect();
-    let both = |own: Vec<String>, line| if own.is_empty() { line } else { own };
-    VersionDescription {
-        description: own.description.or(line.description),
-        license: own.license.or(line.license),
-        website: own.website.or(line.website),
-        repository: own.repository.or(line.repository),
-        maintainers: both(maintainers, line.maintainers),
-        keywords: both(own.keywords, line.keywords),
+/// What a manifest says, with the texts for people that only the line has; or the line alone.
+fn about(manifest: Option<&Manifest>, line: &Release) -> Release {
+    let Some(manifest) = manifest else { return line.clone() };
+    let own = manifest.to_release();
+    let either = |own: Option<String>, line: &Option<String>| own.or_else(|| line.clone());
+    Release {
+        description: either(own.description, &line.description),
+        license: either(own.license, &line.license),
+        website: either(own.website, &line.website),
+        repository: either(own.repository, &line.repository),
+        maintainers: line.maintainers.clone(),
+        keywords: if own.keywords.is_empty() { line.keywords.clone() } else { own.keywords },
         // What decides (dependencies, capabilities, constraints) is the manifest's alone.
         ..own
     }
 }
 
+/// The maintainers, as `Name <email>`: of the manifest, with their pages, or else of the line, which has none.
+fn maintainers(manifest: Option<&Manifest>, line: &[Maintainer]) -> Vec<String> {
+    let own = manifest.into_iter().flat_map(|manifest| &manifest.maintainers);
+    let own: Vec<String> = own.map(ToString::to_string).collect();
+    let name = |maintainer: &Maintainer| match maintainer {
+        Maintainer::Text(text) => text.clone(),
+        Maintainer::Person { name, email: Some(email) } => format!("{name} <{email}>"),
+        Maintainer::Person { name, email: None } => name.clone(),
+    };
+    if own.is_empty() { line.iter().map(name).collect() } else { own }
+}
+
 /// The possible names of a readme, in lower case, if the manifest names none.
 const NAMES: [&str; 5] = ["readme.md", "readme.markdown", "readme.txt", "readme.rst", "readme"];
 
-/// The readme of a package.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What `mu info --readme` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PackageReadme {
     /// The package.
     pub id: PackageId,

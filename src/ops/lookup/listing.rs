@@ -69,14 +69,14 @@ impl ListedVersion {
     pub fn short_commit(&self) -> Option<&str> {
         self.commit.as_deref().map(|commit| commit.get(..7).unwrap_or(commit))
     }
+}
 
-    /// The day on which it was published, in words where only its repository knows.
-    pub fn published_on(&self) -> &str {
-        match (&self.published, &self.commit) {
-            (Some(moment), _) => moment.get(..10).unwrap_or(moment),
-            (None, Some(_)) => "unknown",
-            (None, None) => "",
-        }
+/// The day on which a version was published, in words where only its repository knows.
+pub fn published_on<'v>(published: &'v Option<String>, commit: &Option<String>) -> &'v str {
+    match (published, commit) {
+        (Some(moment), _) => moment.get(..10).unwrap_or(moment),
+        (None, Some(_)) => "unknown",
+        (None, None) => "",
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
+use mu_provider::catalog::{Hits, LONGEST_LINE, Query};
 use mu_provider::threads::all_at_once;
-use mu_provider::{Listing as Listed, ProviderError, Yanked, read_json_lines, with_causes};
+use mu_provider::{Listing as Listed, ProviderError, read_json_lines, with_causes};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable, Unavailable};
@@ -14,6 +16,7 @@ use crate::ops::explain::failure::{at_default_base, unavailable_error};
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::session::events::Work;
+use crate::ops::session::shown;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Protocol, Reference};
@@ -38,8 +41,8 @@ pub struct SearchRequest {
     pub provides: Option<String>,
 }
 
-/// What was found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What `mu search` answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SearchResult {
     /// The packages, best first.
     pub packages: Vec<FoundPackage>,
@@ -48,28 +51,45 @@ pub struct SearchResult {
 }
 
 /// A package that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Package")]
 pub struct FoundPackage {
     /// The package.
     pub id: PackageId,
+    /// Its name in its registry.
+    pub name: String,
     /// Its newest release that passes the filter.
     pub latest: String,
-    /// The registry's description of it.
-    pub line: CatalogLine,
+    /// The version of what that packages.
+    pub app_version: Option<String>,
+    /// What it is, in a sentence.
+    pub description: Option<String>,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// The package that took its place.
+    pub moved_to: Option<String>,
+    /// Why its newest release was withdrawn, as all others were, empty without a reason; `false` if it was not.
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
+    pub yanked: Option<String>,
+    /// Why the authors of its newest release no longer maintain it, empty without a reason; `false` if they do.
+    #[serde(serialize_with = "shown::yanked")]
+    #[schemars(schema_with = "shown::yanked_schema")]
+    pub deprecated: Option<String>,
     /// Where it was found.
     pub source: Source,
     /// The version in `Mu.lock`, if it is there.
     pub locked: Option<String>,
-    /// Whether that release can be used here, if this was checked.
-    pub usability: Option<Usability>,
-}
-
-/// Whether the newest release of a package can be used here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Usability {
-    /// Why it cannot; empty if it can.
+    /// Whether its newest release can be used here; left out if this was not checked, as without a filter, without facts of
+    /// the runtime, and without settings that exclude versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usable: Option<bool>,
+    /// Why it cannot be used here, if it cannot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// The newest release that can, if that is another one.
+    /// The newest version that can be used here, if its newest release cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_usable: Option<String>,
 }
 
@@ -182,16 +202,16 @@ fn with_newest(
     let Some(newest) = newest else { return Ok(None) };
     let candidate = Candidate::Release(newest);
     let (_, release) = session.index().release(&package.id, candidate).map_err(failed)?;
-    let line = CatalogLine {
-        name: package.line.name,
+    Ok(Some(FoundPackage {
+        latest: releases.version(newest).to_string(),
+        app_version: releases.app_version(newest).map(str::to_owned),
         description: release.description.clone(),
         keywords: release.keywords.clone(),
-        app_version: releases.app_version(newest).map(str::to_owned),
         moved_to: release.moved_to.clone(),
-        deprecated: release.deprecated.clone(),
-        ..CatalogLine::default()
-    };
-    Ok(Some(FoundPackage { latest: releases.version(newest).to_string(), line, ..package }))
+        yanked: None,
+        deprecated: release.deprecated.reason(),
+        ..package
+    }))
 }
 
 /// The providers of a capability that one registry lists; `None` if it has no such lists.
@@ -370,11 +390,24 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
             // A server may search more than the line of a package, so the words may not be in it.
             let rank = answered.query.rank(&line);
             let locked = lock.find(&id).last().map(|package| package.version.clone());
-            let latest = line.latest.clone();
             // A package whose words are not in its line comes last; among equals, the order of registries decides, and
             // then the id.
-            let package =
-                FoundPackage { id, latest, line, source: source.clone(), locked, usability: None };
+            let package = FoundPackage {
+                id,
+                name: line.name,
+                latest: line.latest,
+                app_version: line.app_version,
+                description: line.description,
+                keywords: line.keywords,
+                moved_to: line.moved_to,
+                yanked: line.yanked.reason(),
+                deprecated: line.deprecated.reason(),
+                source: source.clone(),
+                locked,
+                usable: None,
+                reasons: Vec::new(),
+                newest_usable: None,
+            };
             ranked.push(((rank.is_none(), rank, number), package));
         }
     }
@@ -395,12 +428,14 @@ fn filtered(
         let releases = session.index().published(&package.id);
         let releases = releases.map_err(|error| failures.push(error)).ok()?;
         let position = sieve.newest(&releases)?;
-        let app_version = releases.app_version(position).map(str::to_owned);
         let details = releases.details(position);
-        let yanked = stated(details.and_then(|details| details.yanked.clone()));
-        let deprecated = stated(details.and_then(|details| details.deprecated.clone()));
-        let line = CatalogLine { app_version, yanked, deprecated, ..package.line };
-        Some(FoundPackage { latest: releases.version(position).to_string(), line, ..package })
+        Some(FoundPackage {
+            latest: releases.version(position).to_string(),
+            app_version: releases.app_version(position).map(str::to_owned),
+            yanked: details.and_then(|details| details.yanked.clone()),
+            deprecated: details.and_then(|details| details.deprecated.clone()),
+            ..package
+        })
     };
     let found = packages.into_iter().filter_map(newest).collect();
     if failures.len() == ids.len() && !ids.is_empty() {
@@ -412,37 +447,30 @@ fn filtered(
     Ok(found)
 }
 
-/// The mark of a release that something happened to for this reason, which may be empty; no mark without a
-/// reason.
-fn stated(reason: Option<String>) -> Yanked {
-    reason.map_or(Yanked::No, Yanked::Reason)
-}
-
 /// Finds out whether the found releases can be used here. If that cannot be looked up, it stays open, with a
 /// warning.
 fn judge(session: &Session, here: &Here, packages: Vec<&mut FoundPackage>) {
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
     session.index().ask_for_releases(&ids);
     for package in packages {
-        match usability(session, here, package) {
-            Ok(usability) => package.usability = usability,
-            Err(error) => session.events.warning(&with_causes(&*error.error)),
+        if let Err(error) = judge_one(session, here, package) {
+            session.events.warning(&with_causes(&*error.error));
         }
     }
 }
 
-/// Whether a release can be used here; `None` if the index does not have it.
-fn usability(
+/// Finds out whether a release can be used here; that stays open if the index does not have it.
+fn judge_one(
     session: &Session,
     here: &Here,
-    package: &FoundPackage,
-) -> Result<Option<Usability>, CommandError> {
+    package: &mut FoundPackage,
+) -> Result<(), CommandError> {
     let id = &package.id;
     let releases =
         session.index().published(id).map_err(|error| unavailable_error(session, error))?;
     let mut positions = (0..releases.len()).rev();
     let is_it = |position: &Position| releases.version(*position).to_string() == package.latest;
-    let Some(position) = positions.find(is_it) else { return Ok(None) };
+    let Some(position) = positions.find(is_it) else { return Ok(()) };
     let listing = Listing { session, id, releases: &releases, here: here.clone() };
     let details = listing.details(position, false)?;
     let reasons = here.reasons(
@@ -452,6 +480,8 @@ fn usability(
         listing.version_age(position)?,
     );
     let newest = if reasons.is_empty() { None } else { here.newest(&listing, Some(position))? };
-    let newest_usable = newest.map(|position| releases.version(position).to_string());
-    Ok(Some(Usability { reasons, newest_usable }))
+    package.newest_usable = newest.map(|position| releases.version(position).to_string());
+    package.usable = Some(reasons.is_empty());
+    package.reasons = reasons;
+    Ok(())
 }
