@@ -8,7 +8,7 @@ use mu_provider::Commit;
 
 use crate::config_text::settings;
 use crate::programs::GitPrograms;
-use crate::stand_in::{StandIn, StandInError, text_of};
+use crate::stand_in::{StandIn, StandInError, says_yes, text_of};
 
 /// The mode of a submodule.
 const SUBMODULE: u32 = 0o160_000;
@@ -171,10 +171,8 @@ impl StandIn {
     ///
     /// When `git` fails.
     pub(crate) fn heads_before(&self, programs: &GitPrograms) -> Result<Vec<Commit>, StandInError> {
-        match self.ask_itself(&["reflog", "exists", "HEAD"], programs)? {
-            (0, _) => {}
-            (1, _) => return Ok(Vec::new()),
-            (_, said) => return Err(StandInError::Failed(said)),
+        if !says_yes(self.ask_itself(&["reflog", "exists", "HEAD"], programs)?)? {
+            return Ok(Vec::new());
         }
         let listed = fine(self.ask_itself(&["rev-list", "--walk-reflogs", "HEAD"], programs)?)?;
         Ok(listed.lines().filter_map(|line| line.parse().ok()).collect())
@@ -186,10 +184,8 @@ impl StandIn {
     ///
     /// When `git` fails.
     pub(crate) fn stashes(&self, programs: &GitPrograms) -> Result<Vec<String>, StandInError> {
-        match self.ask_itself(&["reflog", "exists", "refs/stash"], programs)? {
-            (0, _) => {}
-            (1, _) => return Ok(Vec::new()),
-            (_, said) => return Err(StandInError::Failed(said)),
+        if !says_yes(self.ask_itself(&["reflog", "exists", "refs/stash"], programs)?)? {
+            return Ok(Vec::new());
         }
         // The configuration of the repository could have signatures shown by a program of its own.
         let arguments = [
@@ -216,11 +212,7 @@ impl StandIn {
         name: &'static str,
         programs: &GitPrograms,
     ) -> Result<bool, StandInError> {
-        match self.ask_itself(&["rev-parse", "--verify", "--quiet", name], programs)? {
-            (0, _) => Ok(true),
-            (1, _) => Ok(false),
-            (_, said) => Err(StandInError::Failed(said)),
-        }
+        says_yes(self.ask_itself(&["rev-parse", "--verify", "--quiet", name], programs)?)
     }
 
     /// The commit that the branch follows which is checked out.

@@ -164,6 +164,15 @@ pub(crate) struct StandIn {
     folder: RunFolder,
 }
 
+/// What `git` answers by how it ends: yes or no.
+pub(crate) fn says_yes((code, said): (i32, String)) -> Result<bool, StandInError> {
+    match code {
+        0 => Ok(true),
+        1 => Ok(false),
+        _ => Err(StandInError::Failed(said)),
+    }
+}
+
 impl StandIn {
     /// Makes one in mu's own folder `above`.
     ///
@@ -342,11 +351,7 @@ impl StandIn {
         let asked = format!("./{place}\0");
         // The index says whether it is tracked, which was asked before.
         let arguments = ["check-ignore", "--no-index", "-z", "--stdin"];
-        match self.ask(&arguments, asked.as_bytes(), programs)? {
-            (0, _) => Ok(true),
-            (1, _) => Ok(false),
-            (_, said) => Err(StandInError::Failed(said)),
-        }
+        says_yes(self.ask(&arguments, asked.as_bytes(), programs)?)
     }
 
     /// The files with these names that Git has and that are not checked out: their paths in the checkout, and their content, if that is on
