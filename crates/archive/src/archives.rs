@@ -6,7 +6,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -90,11 +89,7 @@ impl Held {
     }
 }
 
-impl fmt::Debug for Held {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Held").field("url", &self.url).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Held { url });
 
 /// Downloads archives for providers that know their URLs.
 #[derive(Debug)]

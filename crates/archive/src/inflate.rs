@@ -7,7 +7,6 @@
 //! Later archives reuse the memory ([`Scratch`]): it is warm, and the system need not provide
 //! more.
 
-use std::fmt;
 use std::io;
 use std::sync::Mutex;
 
@@ -53,11 +52,7 @@ impl Inflate {
     }
 }
 
-impl fmt::Debug for Inflate {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Inflate").finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Inflate {});
 
 /// Whether the gzip member that inflated to `content` is all of `archive`.
 ///

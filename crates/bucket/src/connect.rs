@@ -13,7 +13,6 @@
 //! piece, and drops each when the connection has taken it. That is what is counted. Files that are sent in a moment are not worth
 //! a word.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -147,11 +146,7 @@ const LARGE: usize = 512 << 10;
 #[derive(Clone)]
 pub struct Sending(pub Arc<dyn Fn(u64, u64) + Send + Sync>);
 
-impl fmt::Debug for Sending {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Sending")
-    }
-}
+mu_provider::debug_fields!(Sending {});
 
 /// A part of a body; it is on its way when it is dropped.
 struct Piece {

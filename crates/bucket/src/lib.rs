@@ -15,7 +15,6 @@ pub use crate::connect::CredentialsNotProvided;
 pub use crate::connect::Sending;
 pub use crate::sign::Buckets;
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -92,12 +91,8 @@ impl Store {
     }
 }
 
-impl fmt::Debug for Bucket {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variables are left out, because some of them are secrets.
-        formatter.debug_tuple("Bucket").field(&self.name).field(&self.prefix).finish()
-    }
-}
+// The variables are left out, because some of them are secrets.
+mu_provider::debug_fields!(Bucket { name, prefix });
 
 impl Bucket {
     /// The bucket that `text` names; `None` if its scheme is not that of an object store.

@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use mu_provider::http::{HeaderMap, Signed, Signer};
@@ -56,12 +55,8 @@ impl Unsent {
     }
 }
 
-impl fmt::Debug for Buckets {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variables are left out, because some of them are secrets.
-        formatter.write_str("Buckets")
-    }
-}
+// The variables are left out, because some of them are secrets.
+mu_provider::debug_fields!(Buckets {});
 
 impl Buckets {
     /// Creates a signer with no open bucket. `variables` are those of the environment.

@@ -26,11 +26,7 @@ pub struct Unbound {
     server: Arc<Server>,
 }
 
-impl std::fmt::Debug for Unbound {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Unbound").finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Unbound {});
 
 impl Unbound {
     /// Serves the hub at `place`; ignores the address to listen at.

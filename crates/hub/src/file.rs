@@ -78,11 +78,7 @@ pub struct FileContent {
     pub content: BoxStream<'static, Result<Bytes, StoreError>>,
 }
 
-impl std::fmt::Debug for FileContent {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("FileContent").field(&self.meta).field(&self.range).finish()
-    }
-}
+mu_provider::debug_fields!(FileContent { meta, range });
 
 impl FileRequest {
     /// All of a file, unless it still has the ETag `known`.

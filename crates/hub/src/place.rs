@@ -4,7 +4,6 @@
 //! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `mu-bucket` knows the object
 //! stores.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,11 +49,7 @@ pub type UploadReporter = Arc<dyn Fn(u64, u64) + Send + Sync>;
 /// How the texts begin that name buckets.
 const BUCKETS: [&str; 3] = ["s3", "gs", "az"];
 
-impl fmt::Debug for Place {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Place").field(&self.name).finish()
-    }
-}
+mu_provider::debug_fields!(Place { name });
 
 impl Place {
     /// The place that `text` names: a bucket (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
@@ -185,8 +180,4 @@ pub struct Serving {
     pub log: WriteLog,
 }
 
-impl fmt::Debug for Serving {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Serving").field("listen", &self.listen).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Serving { listen });

@@ -39,12 +39,8 @@ struct LookedAt {
     variables: BTreeMap<String, String>,
 }
 
-impl std::fmt::Debug for Programs {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The variables may hold tokens.
-        formatter.debug_struct("Programs").finish_non_exhaustive()
-    }
-}
+// The variables may hold tokens.
+crate::debug_fields!(Programs {});
 
 /// A program outside of the workspace, by its absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -56,16 +56,8 @@ pub struct Starting {
     pub credentials: Arc<dyn Credentials>,
 }
 
-impl std::fmt::Debug for Starting {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The environment may contain secrets.
-        formatter
-            .debug_struct("Starting")
-            .field("name", &self.name)
-            .field("program", &self.program)
-            .finish_non_exhaustive()
-    }
-}
+// The environment may contain secrets.
+mu_provider::debug_fields!(Starting { name, program });
 
 /// A plugin, running or not.
 #[derive(Debug)]

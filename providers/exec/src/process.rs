@@ -123,11 +123,7 @@ enum Event {
     Remark(Remark),
 }
 
-impl std::fmt::Debug for Process {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Process").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Process { name });
 
 impl Process {
     /// Starts `program` in `folder`, with only `environment`.

@@ -71,11 +71,7 @@ pub(crate) struct Database {
     objects: RwLock<Option<Odb<'static>>>,
 }
 
-impl std::fmt::Debug for Database {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Database").field(&self.folder).finish()
-    }
-}
+mu_provider::debug_fields!(Database { folder });
 
 impl Database {
     /// The database in `folder`, which need not be there yet.

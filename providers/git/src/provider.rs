@@ -48,11 +48,7 @@ impl Default for CheckFolder {
     }
 }
 
-impl std::fmt::Debug for CheckFolder {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("CheckFolder").finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(CheckFolder {});
 
 /// The settings of the provider.
 #[derive(Clone)]
@@ -97,17 +93,8 @@ impl GitOptions {
     }
 }
 
-impl std::fmt::Debug for GitOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The variables may contain tokens.
-        formatter
-            .debug_struct("GitOptions")
-            .field("cache", &self.cache)
-            .field("offline", &self.offline)
-            .field("largest_pack", &self.largest_pack)
-            .finish_non_exhaustive()
-    }
-}
+// The variables may contain tokens.
+mu_provider::debug_fields!(GitOptions { cache, offline, largest_pack });
 
 /// Serves packages from Git repositories.
 #[derive(Debug)]

@@ -41,11 +41,7 @@ pub struct Surroundings {
     stand_in: OnceCell<StandIn>,
 }
 
-impl std::fmt::Debug for Surroundings {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Surroundings").field("place", &self.place).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Surroundings { place });
 
 impl Surroundings {
     /// The repository around `workspace`; `None` if it is in no checkout, or in one that ignores all of it. What libgit2 cannot read

@@ -1,7 +1,6 @@
 //! One repository: the tags, manifests and referrers of a package.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use mu_archive::Place;
@@ -39,11 +38,7 @@ pub(crate) struct RegistryRepository<'call> {
     pub(crate) progress: &'call dyn Progress,
 }
 
-impl fmt::Debug for RegistryRepository<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Repository").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(RegistryRepository<'_> { name });
 
 /// The most events to request one by one.
 const MOST_LOST_EVENTS: usize = 100;

@@ -11,7 +11,6 @@
 )]
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::DirEntry;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -45,11 +44,7 @@ impl PathProvider {
     }
 }
 
-impl fmt::Debug for PathProvider {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("PathProvider")
-    }
-}
+mu_provider::debug_fields!(PathProvider {});
 
 impl Provider for PathProvider {
     fn name(&self) -> &str {

@@ -46,11 +46,7 @@ pub(super) struct RunTokens {
     events: Arc<dyn Events>,
 }
 
-impl std::fmt::Debug for RunTokens {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Tokens").field("variables", &self.variables).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(RunTokens { variables });
 
 impl RunTokens {
     /// The tokens in the environment and in `~/.mu`.

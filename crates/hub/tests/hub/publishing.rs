@@ -174,12 +174,15 @@ fn places_are_folders_and_buckets() {
     let parse = |text: &str| {
         Place::parse(text, here, [("AWS_REGION", "eu-west-1")]).map(|place| format!("{place:?}"))
     };
-    assert_eq!(parse("hub").expect("is one"), "Place(\"/here/hub\")");
-    assert_eq!(parse("file:///srv/hub").expect("is one"), "Place(\"/srv/hub\")");
-    assert_eq!(parse("s3://bucket/a/b/").expect("is one"), "Place(\"s3://bucket/a/b\")");
+    assert_eq!(parse("hub").expect("is one"), "Place { name: \"/here/hub\", .. }");
+    assert_eq!(parse("file:///srv/hub").expect("is one"), "Place { name: \"/srv/hub\", .. }");
+    assert_eq!(
+        parse("s3://bucket/a/b/").expect("is one"),
+        "Place { name: \"s3://bucket/a/b\", .. }"
+    );
     for bucket in ["gs://bucket/a", "az://container/a", "abfss://c@account.dfs.core.windows.net/a"]
     {
-        assert_eq!(parse(bucket).expect("is one"), format!("Place({bucket:?})"));
+        assert_eq!(parse(bucket).expect("is one"), format!("Place {{ name: {bucket:?}, .. }}"));
     }
     for wrong in
         ["", "s3://", "s3:///a", "gopher://x/y", "s3://b/../c", "gs://", "gs://a@b/c", "az://a:b/c"]

@@ -22,7 +22,6 @@ mod secret;
 mod tests;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -118,17 +117,7 @@ impl Default for HttpOptions {
     }
 }
 
-impl fmt::Debug for HttpOptions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("HttpOptions")
-            .field("user_agent", &self.user_agent)
-            .field("offline", &self.offline)
-            .field("retries", &self.retries)
-            .field("most_requests", &self.most_requests)
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(HttpOptions { user_agent, offline, retries, most_requests });
 
 /// The client. There is one for the whole process, so that all providers and threads share connections.
 #[derive(Debug)]

@@ -235,11 +235,7 @@ pub struct Draft {
     repository: Repository,
 }
 
-impl std::fmt::Debug for Draft {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Draft").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Draft { folder });
 
 impl Draft {
     /// Makes `folder`, which holds the files of a package, a working copy; `message` says which package it is.

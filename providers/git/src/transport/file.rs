@@ -103,11 +103,7 @@ struct Local {
     _unpacked: Option<TempDir>,
 }
 
-impl std::fmt::Debug for Local {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Local").field(&self.remote).finish()
-    }
-}
+mu_provider::debug_fields!(Local { remote });
 
 /// Opens the repository in `folder`.
 fn open_without_git(remote: &RemoteUrl, folder: &Path) -> Result<Box<dyn Session>, ProviderError> {

@@ -34,11 +34,7 @@ impl Default for Stores {
     }
 }
 
-impl std::fmt::Debug for Stores {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Stores").field("files", &self.files).finish_non_exhaustive()
-    }
-}
+mu_provider::debug_fields!(Stores { files });
 
 impl Stores {
     /// The usual files for this home folder and the variables of these programs: Docker's, those of Podman and similar tools,
