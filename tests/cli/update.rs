@@ -109,6 +109,25 @@ fn a_package_does_not_move_to_a_version_beside_all_that_is_required() {
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 2.0.0"]);
 }
 
+/// A version that only its own dependencies require is required by nothing.
+#[test]
+fn a_package_does_not_move_to_a_version_in_a_circle_that_nothing_requires() {
+    let sandbox = Sandbox::new();
+    sandbox.offer("aws/ec2 1.0.0:\naws/ec2 2.0.0: aws/log#^1\naws/log 1.0.0: aws/ec2#^2");
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    sandbox.mu(&["get", "aws/ec2#^1"]).ok();
+    let before = sandbox.state();
+    let run = sandbox.mu(&["upgrade", "--pre", "aws/ec2", "--json"]).fails_with("no-solution");
+    let message = run["message"].as_str().expect("is text");
+    assert!(message.ends_with("it is required as `^1` by `mu get`"), "{run}");
+    assert_eq!(sandbox.state(), before);
+    // What the workspace requires leads into the circle.
+    sandbox.mu(&["get", "aws/log"]).ok();
+    sandbox.mu(&["update", "aws/ec2#2.0.0"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
 /// An open requirement that a locked major meets is not moved to the one that joins it: not in this run, and not in the next.
 #[test]
 fn a_requirement_stays_with_its_major_when_another_one_joins() {

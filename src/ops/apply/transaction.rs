@@ -1,10 +1,10 @@
 //! Carries out what a command has drafted: selects, installs, and writes manifests and lock, or only says what that would do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::index::Requirement;
-use crate::lock::{Lockfile, Requested};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::draft::ManifestDraft;
@@ -213,13 +213,20 @@ fn accepts_only(now: &Requirements, before: &Requirements, lock: &Lockfile) -> b
 /// stand beside the others in this run alone: nothing requires it, and the next run would drop it.
 fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<(), CommandError> {
     let moved = requirements.asked.iter().filter(|asked| asked.by.is_move());
+    let lock = &resolved.lock;
+    let mut required = None;
     for Asked { requirement: Requirement { id, .. }, reference, .. } in moved {
-        let all = || resolved.lock.find(id).filter(|package| !package.source.is_workspace_folder());
-        let Some(alone) = all().find(|package| package.requested.is_empty()) else { continue };
+        let all = || lock.find(id).filter(|package| !package.source.is_workspace_folder());
+        let required = required.get_or_insert_with(|| required_packages(lock));
+        let is_required = |package: &&LockedPackage| {
+            required.contains(&(package.id.as_str(), package.version.as_str()))
+        };
+        let Some(alone) = all().find(|package| !is_required(package)) else { continue };
         let listed = |asked: &mut dyn Iterator<Item = &Requested>| -> Vec<String> {
             asked.map(|one| format!("`{}` by `{}`", one.spec, one.by)).collect()
         };
-        let asked = listed(&mut all().flat_map(|package| &package.requested));
+        let mut asked = all().filter(is_required).flat_map(|package| &package.requested);
+        let asked = listed(&mut asked);
         // Whoever requires it may have moved to a version that does not.
         let before = resolved.previous.find(id).flat_map(|package| &package.requested);
         let (asked, when) = match asked.is_empty() {
@@ -245,6 +252,45 @@ fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<()
         return Err(error.hint(format!("`mu add {required}` has the manifest require it")));
     }
     Ok(())
+}
+
+/// The packages of a lock that the workspace needs, with their versions: those that it requires itself, and what these lead to.
+/// Packages that only require each other are not among them.
+fn required_packages(lock: &Lockfile) -> BTreeSet<(&str, &str)> {
+    let mut by_requirer: BTreeMap<&str, Vec<(&LockedPackage, &Requested)>> = BTreeMap::new();
+    for package in &lock.packages {
+        for one in &package.requested {
+            by_requirer.entry(&one.by).or_default().push((package, one));
+        }
+    }
+    let is_locked = |by: &str| {
+        let by = PackageId::parse(by).ok();
+        by.is_some_and(|by| lock.find(&by).any(|by| !by.source.is_workspace_folder()))
+    };
+    let is_root = |package: &&LockedPackage| {
+        let mut replaced = lock.replaced.iter().map(|replaced| &replaced.by);
+        package.source.is_workspace_folder()
+            || package.requested.iter().any(|one| !is_locked(&one.by))
+            || replaced.any(|by| *by == package.id)
+    };
+    let mut open: Vec<&LockedPackage> = lock.packages.iter().filter(is_root).collect();
+    let mut required = BTreeSet::new();
+    // Ends: what a package needs is added once, when the package itself is.
+    while let Some(package) = open.pop() {
+        if !required.insert((package.id.as_str(), package.version.as_str())) {
+            continue;
+        }
+        // Requirers are named without a version: of several, the one that lists the package as a dependency is meant.
+        let is_alone = lock.find(&package.id).nth(1).is_none();
+        let depends_on =
+            |id: &PackageId| package.dependencies.iter().any(|needed| lock.used_for(needed) == id);
+        let needed = by_requirer.get(package.id.as_str()).into_iter().flatten();
+        let needed = needed.filter(|(needed, one)| {
+            is_alone || one.capability().is_some() || depends_on(&needed.id)
+        });
+        open.extend(needed.map(|(needed, _)| *needed));
+    }
+    required
 }
 
 /// Names the packages that were to move, and whose registries were not asked, so that they could not.
