@@ -80,14 +80,15 @@ fn check(format: Format, every_day: u64, found: &[u64]) {
 
 #[test]
 fn in_manifests_of_mu() {
-    // Packs that were recognized and not linked; a requirement that moved to a major that had joined.
-    check(Format::Mu, 8, &[400_315, 501_582]);
+    // Packs that were recognized and not linked; a requirement that moved to a major that had joined; a version that only its own
+    // dependencies required.
+    check(Format::Mu, 8, &[400_315, 501_582, 700_871]);
 }
 
 #[test]
 fn in_charts() {
-    // Git had left a package in two versions in the lock, without a conflict.
-    check(Format::Chart, 3, &[602_018]);
+    // Git had left a package in two versions in the lock, without a conflict; without the lock, no versions fit together.
+    check(Format::Chart, 3, &[602_018, 701_748]);
 }
 
 #[test]
