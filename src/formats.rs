@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, HelmRepositoryAliases, Needs};
 use mu_formats::kcl;
-use mu_formats::{FORMATS, Format, FormatError, Reading, Texts};
+use mu_formats::{
+    DeclaredImage, FORMATS, Format, FormatError, Reading, Texts, crossplane, images_in_resources,
+    images_of_chart, olm,
+};
 use mu_provider::Release;
 
 use crate::env::Environment;
@@ -331,6 +334,32 @@ pub fn helms_head(folder: &Path) -> Result<Option<Release>, ManifestError> {
     }
     let head = helm::head(&texts).map_err(|error| pointed_at(&error, &path, &texts))?;
     Ok(Some(head))
+}
+
+/// The container images that the package in a folder says it runs: in annotations of its chart, in the resources of its bundle, or
+/// in what describes its provider.
+pub fn declared_images(folder: &Path) -> Result<BTreeSet<DeclaredImage>, ManifestError> {
+    let mut images = BTreeSet::new();
+    for format in FORMATS {
+        let path = folder.join(format.manifest);
+        if !is_manifest(format, &path) {
+            continue;
+        }
+        let texts = texts(format, &path)?;
+        for (file, text) in &texts.0 {
+            let declared = if file == helm::CHART {
+                images_of_chart(file, text)
+            } else if file.starts_with(olm::MANIFESTS)
+                || [crossplane::AUTHORED, crossplane::PUBLISHED].contains(&file.as_str())
+            {
+                images_in_resources(file, text)
+            } else {
+                continue;
+            };
+            images.extend(declared.map_err(|error| pointed_at(&error, &path, &texts))?);
+        }
+    }
+    Ok(images)
 }
 
 /// Where Helm stores the short names of repositories.

@@ -16,15 +16,17 @@ use crate::cli::schema::Shape;
 #[cfg(feature = "git")]
 use crate::cli::{affected, edit};
 use crate::cli::{
-    change, complete, config, diff, get, graph, info, login, machine, manifest, schema, search,
-    status, update, vendor,
+    change, complete, config, diff, get, graph, info, inventory, login, machine, manifest, schema,
+    search, status, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish};
 use crate::ops::build::BuildReport;
 use crate::ops::cache::Filled;
 use crate::ops::diff::Difference;
+use crate::ops::images::Images;
 use crate::ops::info::{Info, PackageReadme, VersionList};
+use crate::ops::licenses::Licenses;
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
@@ -197,6 +199,17 @@ commands! { |context, arguments, program|
     Versions(search::VersionsArguments) "versions" in Inspect asks (true)
         => search::run_versions(context, arguments),
         answers [VersionList];
+    /// List the container images that packages run
+    Images(inventory::ImagesArguments) "images" in Inspect
+        => inventory::run_images(context, &arguments),
+        answers [Images];
+    /// List the licences of packages, and check them
+    Licenses(inventory::LicensesArguments) "licenses" in Inspect
+        => inventory::run_licenses(context, &arguments),
+        answers [Licenses];
+    /// Write a bill of materials (CycloneDX or SPDX)
+    Sbom(inventory::SbomArguments) "sbom" in Inspect
+        => inventory::run_sbom(context, &arguments);
     /// Hash the installed packages again, and compare them with Mu.lock
     Verify(status::VerifyArguments) "verify" in Inspect
         => status::run_verify(context, &arguments),

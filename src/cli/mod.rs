@@ -17,6 +17,7 @@ mod help;
 #[cfg(feature = "publish")]
 mod hub;
 mod info;
+mod inventory;
 mod login;
 mod machine;
 mod manifest;

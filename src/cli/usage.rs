@@ -104,7 +104,8 @@ const WORDS: &[(&[&str], &str)] = &[
         &["import", "migrate"],
         "`mu get` reads the manifests of Helm, KCL and Crossplane as they are",
     ),
-    (&["sbom", "licenses"], "`mu list --json` lists what is installed, with digests and sources"),
+    (&["license", "licences"], "`mu licenses` lists the licences of packages, and checks them"),
+    (&["bom", "cyclonedx", "spdx"], "`mu sbom` writes a bill of materials"),
     (&["self"], "mu is updated in the way in which it was installed"),
     (&["bump"], "`mu version patch` raises the version in Mu.yaml"),
     (

@@ -44,7 +44,7 @@ pub(crate) use self::root::{is_shared, refuse_links_of_edits, repository_around}
 pub(crate) use self::schema::File as Key;
 pub use self::schema::schema;
 pub use self::settings::{
-    Cutoff, ExclusionSetting, Link, Namespace, PatchFile, ReleaseAge, Settings,
+    Cutoff, ExclusionSetting, LicenseRules, Link, Namespace, PatchFile, ReleaseAge, Settings,
 };
 
 pub use crate::select::{Bundled, Majors, Resolution};

@@ -14,8 +14,8 @@ use super::members::Patterns;
 use super::registry::{OfUser, TrustedBuilds};
 use super::schema::{Consent, File, Trust};
 use super::settings::{
-    ExclusionSetting, FRESH_FOR, Link, Namespace, PatchFile, ReleaseAge, Settings, StatedPackage,
-    packages, runtime, runtime_provides,
+    ExclusionSetting, FRESH_FOR, LicenseRules, Link, Namespace, PatchFile, ReleaseAge, Settings,
+    StatedPackage, packages, runtime, runtime_provides,
 };
 use super::{ConfiguredRegistry, Cutoff, registry};
 use crate::manifest::source::{Document, SourceError, Table, Text, TextProblem, Value};
@@ -40,6 +40,7 @@ pub(super) struct SettingsLayer {
     packages: Vec<StatedPackage>,
     overrides: Vec<(Reference, Reference)>,
     aliases: Vec<Alias>,
+    licenses: Option<settings::StatedLicenses>,
     exclude: Option<Vec<Reference>>,
     pub(super) patches: Vec<(String, Reference, InnerPath)>,
     bundled: Option<Vec<BundledReferences>>,
@@ -98,6 +99,7 @@ pub(super) fn layer(
         packages: packages(table)?,
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
+        licenses: table.get(File::licenses).map(settings::licenses).transpose()?,
         exclude: list(table, File::exclude, |text| text.parse(Reference::parse))?,
         patches: workspace_only(File::patches).map(patches).transpose()?.unwrap_or_default(),
         bundled: list(table, File::bundled, |text| text.parse(bundled))?,
@@ -171,6 +173,14 @@ impl SettingsLayer {
                 excluded.push(exclusion);
             }
         }
+        let licenses = match (self.licenses, below.licenses) {
+            (Some(here), _) => Some((here, &defaults)),
+            (None, of_user_file) => of_user_file.map(|there| (there, &of_user)),
+        };
+        let licenses = licenses.map(|((allow, except), defaults)| LicenseRules {
+            allow,
+            except: except.into_iter().map(|(one, why)| (one.id(defaults), why)).collect(),
+        });
         let (bundled, bundled_by) = match self.bundled {
             Some(bundled) => (bundled, &defaults),
             None => (below.bundled.unwrap_or_default(), &of_user),
@@ -201,6 +211,7 @@ impl SettingsLayer {
             aliases_here,
             overrides: overrides_of_user.into_iter().chain(overrides).collect(),
             overridden_here,
+            licenses,
             exclude: excluded,
             patches: (self.patches.into_iter())
                 .map(|(key, reference, file)| PatchFile {

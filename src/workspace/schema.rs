@@ -69,6 +69,8 @@ keys! {
         "allowReplaces" allow_replaces: Option<BTreeMap<String, String>>,
         /// How packs are created from the store.
         "link" link: Option<Link>,
+        /// Which licences packages may have: `mu licenses` fails for others.
+        "licenses" licenses: Option<LicensesTable>,
         /// Packages and workspaces that are trusted.
         "trust" trust: Option<Trust>,
         /// In `~/.mu/config.yaml` alone: programs of provider plugins, by the plugin's name.
@@ -90,6 +92,15 @@ keys! {
         "provides" provides: Option<Vec<String>>,
         /// Packages that each version of the package takes the place of, besides those that it declares.
         "replaces" replaces: Option<Vec<String>>,
+    }
+}
+
+keys! {
+    pub(super) struct LicensesTable {
+        /// Licences as SPDX names them, such as `Apache-2.0`.
+        "allow" allow: Option<Vec<String>>,
+        /// Packages that are allowed all the same, and why.
+        "except" except: Option<BTreeMap<String, String>>,
     }
 }
 

@@ -16,7 +16,7 @@ use mu_provider::{InnerPath, NamedBy};
 
 use super::ConfiguredRegistry;
 use super::registry::{OfUser, TrustedBuilds};
-use super::schema::{File, PackageTable};
+use super::schema::{File, LicensesTable, PackageTable};
 use crate::manifest::source::{SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Capability, choice, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
@@ -32,6 +32,15 @@ pub struct ReleaseAge {
     pub cutoff: Cutoff,
     /// Whose file says so.
     pub named_by: NamedBy,
+}
+
+/// Which licences packages may have.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LicenseRules {
+    /// The allowed licences.
+    pub allow: Vec<spdx::Licensee>,
+    /// Packages that are allowed all the same, and why.
+    pub except: BTreeMap<PackageId, String>,
 }
 
 /// The settings of `.mu/workspace.yaml`, else of `~/.mu/config.yaml`, else the defaults.
@@ -57,6 +66,8 @@ pub struct Settings {
     pub overrides: BTreeMap<PackageId, Reference>,
     /// Which ids mean others.
     pub aliases: Aliases,
+    /// Which licences packages may have, if anything says so.
+    pub licenses: Option<LicenseRules>,
     /// Versions that are never chosen.
     pub exclude: Vec<ExclusionSetting>,
     /// What is changed in packages before they are installed.
@@ -224,6 +235,30 @@ pub(super) fn packages(table: Table<'_>) -> Result<Vec<StatedPackage>, SourceErr
         let provides = table.get(PackageTable::provides).map(capabilities).transpose()?;
         let replaces = table.get(PackageTable::replaces).map(names).transpose()?;
         Ok(StatedPackage { package, provides, replaces })
+    })
+}
+
+/// The rules about licences in one file: the allowed ones, and packages that are allowed all the same.
+pub(super) type StatedLicenses = (Vec<spdx::Licensee>, Vec<(Reference, String)>);
+
+/// Reads the rules about licences.
+pub(super) fn licenses(value: Value<'_>) -> Result<StatedLicenses, SourceError> {
+    let table = value.table(LicensesTable::KEYS)?;
+    let allow = table.get(LicensesTable::allow).map(Value::list).transpose()?;
+    let allow = allow.into_iter().flatten().map(|one| one.text()?.parse(license));
+    let allow = allow.collect::<Result<_, _>>()?;
+    let except = table.entries(LicensesTable::except, |(key, value)| {
+        Ok((key.parse(unversioned)?, value.text()?.as_str().to_owned()))
+    })?;
+    Ok((allow, except))
+}
+
+/// A licence as SPDX names it.
+fn license(text: &str) -> Result<spdx::Licensee, TextProblem> {
+    spdx::Licensee::parse(text).map_err(|_| {
+        let near = spdx::imprecise_license_id(text).filter(|(_, length)| *length == text.len());
+        let near = near.map(|(id, _)| format!(": is `{}` meant?", id.name)).unwrap_or_default();
+        TextProblem::new(format!("`{text}` is not the name of a licence of SPDX{near}"))
     })
 }
 

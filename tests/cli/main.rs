@@ -72,6 +72,7 @@ mod index_entries;
 mod info;
 #[cfg(feature = "olm")]
 mod installed;
+mod inventory;
 mod joined;
 mod json;
 mod kcl;

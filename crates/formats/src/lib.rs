@@ -15,6 +15,7 @@ pub mod crossplane;
 mod error;
 mod format;
 pub mod helm;
+mod images;
 mod index;
 mod json;
 pub mod kcl;
@@ -37,6 +38,7 @@ pub use self::format::{
     Archived, Artifact, ArtifactManifest, Format, GIT, Layer, Package, Place, Pushed, Reading,
     Texts,
 };
+pub use self::images::{DeclaredImage, images_in_resources, images_of_chart, rendered_charts};
 pub use self::index::Index;
 pub use self::manifest::{as_listed, manifest, same_version, version_of};
 pub use self::range::{Rewritten, rewritten};

@@ -4,6 +4,10 @@
 
 #[cfg(feature = "git")]
 pub mod affected;
+pub mod images;
+mod inventory;
+pub mod licenses;
+pub mod sbom;
 pub mod tree;
 pub mod why;
 

@@ -12,9 +12,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::LockedPackage;
+use crate::ops::apply::fetch::content_of;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::{WrittenFiles, chosen, content_of, locked, prepared, registry_tag};
+use crate::ops::vendor::{WrittenFiles, chosen, locked, prepared, registry_tag};
 use crate::ops::{Code, CommandError, Outcome, Session, vendor};
 use crate::packs::hash_folder;
 use crate::reference::{Defaults, Version};

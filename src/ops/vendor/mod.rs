@@ -8,28 +8,27 @@ pub mod cluster;
 mod helm;
 pub mod kcl;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath, PlaceKind};
+use mu_provider::{Folder, InnerPath, Kind, OwnPath, PlaceKind};
 
 use crate::contents::Owned;
 use crate::contents::rules::{OF_GIT, Rules};
 use crate::fs::FileError;
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::fetch::{fetch, placed_folder, used_instead};
+use crate::ops::apply::fetch::{fetch, folder_here, used_instead};
 use crate::ops::apply::install::install;
 use crate::ops::apply::patched;
 use crate::ops::explain::failure::unavailable_error;
-use crate::ops::session::installed::{named, place};
+use crate::ops::session::installed::named;
 use crate::ops::session::named::target;
 use crate::ops::solve::names;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::solver::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::packs::hash_folder;
 use crate::reference::{Defaults, Reference};
 use crate::workspace::Member;
 
@@ -153,30 +152,9 @@ fn chosen<'session>(
     Ok(chosen.into_iter().map(|index| &members[index]).collect())
 }
 
-/// The folder with the files of a locked package as they are installed, with its patch, if they are on this machine.
+/// As [`folder_here`], for a package of what a command has installed.
 fn installed_folder(session: &Session, outcome: &Outcome, index: usize) -> Option<PathBuf> {
-    let package = outcome.lock.packages.get(index)?;
-    if package.source.is_authored_folder() {
-        let root = &session.workspace.root;
-        return Some(crate::env::absolute(root, package.source.place.as_ref()));
-    }
-    if package.source.is_placed_pack() {
-        return placed_folder(session, package).ok();
-    }
-    // The store first, because anybody can change a pack: one counts only if it still has the locked content.
-    let digest = package.installed_digest().filter(|_| package.is_patched_as_locked())?;
-    let stored = session.store.find(&digest).ok().flatten();
-    let pack = || {
-        let pack = session.packs().pack_path(&place(&outcome.lock, index));
-        let pack = outcome.folders.get(&index).cloned().unwrap_or(pack);
-        Some(pack).filter(|pack| content_of(pack) == Some(digest))
-    };
-    stored.map(|stored| stored.folder).or_else(pack)
-}
-
-/// The digest of the content of a folder; `None` if it cannot be read.
-fn content_of(folder: &Path) -> Option<Digest> {
-    Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
+    folder_here(session, &outcome.lock, index, outcome.folders.get(&index))
 }
 
 /// Refuses a package that is patched, where the tool takes it from its registry.

@@ -54,6 +54,35 @@ pub(crate) fn placed_fault(
     Ok(content_fault(&digest, found.map(|tree| tree.digest())))
 }
 
+/// The folder with the files of a locked package as they are installed, with its patch, if they are on this machine; `pack` is
+/// where its pack is, if that is not the usual place.
+pub(crate) fn folder_here(
+    session: &Session,
+    lock: &Lockfile,
+    index: usize,
+    pack: Option<&PathBuf>,
+) -> Option<PathBuf> {
+    let package = lock.packages.get(index)?;
+    if package.source.is_authored_folder() {
+        return Some(crate::env::absolute(session.lock_folder(), package.source.place.as_ref()));
+    }
+    if package.source.is_placed_pack() {
+        return placed_folder(session, package).ok();
+    }
+    // The store first, because anybody can change a pack: one counts only if it still has the locked content.
+    let digest = package.installed_digest().filter(|_| package.is_patched_as_locked())?;
+    if let Some(stored) = session.store.find(&digest).ok().flatten() {
+        return Some(stored.folder);
+    }
+    let usual = || session.packs().pack_path(&place(lock, index));
+    Some(pack.cloned().unwrap_or_else(usual)).filter(|pack| content_of(pack) == Some(digest))
+}
+
+/// The digest of the content of a folder; `None` if it cannot be read.
+pub(crate) fn content_of(folder: &Path) -> Option<Digest> {
+    Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
+}
+
 /// The files that a locked package had, if they are on this machine: in the store, or where it is installed.
 pub(super) fn tree_of(
     session: &Session,

@@ -34,7 +34,8 @@ use crate::store::{Stored, TreeStoreError};
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::here::copy_writable;
 pub(crate) use crate::ops::apply::fetch::here::{
-    add_entry, check_placed, content_fault, has_or_takes_back, placed_fault, placed_folder,
+    add_entry, check_placed, content_fault, content_of, folder_here, has_or_takes_back,
+    placed_fault, placed_folder,
 };
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
