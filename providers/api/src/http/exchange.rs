@@ -47,6 +47,8 @@ pub(super) struct Pending {
     waited_for: Option<oneshot::Sender<()>>,
     /// Where the request really goes, if not to the URL that it is known by.
     pub(super) to: Option<SafeUrl>,
+    /// When it was handed over.
+    pub(super) sent: Instant,
 }
 
 /// A request, and how it is sent.
@@ -55,6 +57,8 @@ pub(super) struct Outgoing {
     pub(super) request: Request,
     pub(super) patience: SilenceLimits,
     pub(super) watched: Option<Watched>,
+    /// When it was handed over.
+    pub(super) sent: Instant,
 }
 
 /// How long each part of an answer may keep silent.
@@ -141,14 +145,16 @@ impl Exchange {
 
     /// Sends `request`.
     pub(super) fn send(&self, outgoing: Outgoing) -> Pending {
+        let sent = outgoing.sent;
         let (answer, answered) = oneshot::channel();
         self.runtime.spawn(exchange(outgoing, answer));
-        Pending { answer: answered, waited_for: None, to: None }
+        Pending { answer: answered, waited_for: None, to: None, sent }
     }
 
     /// Sends `request`, which nobody waits for yet, when it is its turn: when few other requests are in
     /// progress, or when somebody waits for it.
     pub(super) fn send_ahead(&self, outgoing: Outgoing) -> Pending {
+        let sent = outgoing.sent;
         let (answer, answered) = oneshot::channel();
         let (waited_for, is_waited_for) = oneshot::channel();
         let slots = Arc::clone(&self.slots);
@@ -163,7 +169,7 @@ impl Exchange {
                 exchange(outgoing, answer).await;
             }
         });
-        Pending { answer: answered, waited_for: Some(waited_for), to: None }
+        Pending { answer: answered, waited_for: Some(waited_for), to: None, sent }
     }
 }
 
@@ -184,7 +190,7 @@ impl Pending {
 
 /// Sends `request`, and hands over the answer. Ends early if nobody needs it any more.
 async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse, ExchangeError>>) {
-    let Outgoing { client, request, patience, mut watched } = outgoing;
+    let Outgoing { client, request, patience, mut watched, .. } = outgoing;
     if let Some(watched) = &mut watched {
         watched.sent(request.method(), request.headers());
     }

@@ -2,7 +2,8 @@
 //!
 //! Plain http goes only to this machine, unless a registry allows it. `credentials.rs` decides where the user's secrets
 //! may go. Files in buckets are requested with signatures. Redirects are followed here, one by one, so that each of them obeys the same
-//! rules. Temporary failures (a refused connection, a 503) are retried. A server that cannot be reached is given up once, for the whole run. This client does not know any
+//! rules. Temporary failures (a refused connection, a 503) are retried. A server that cannot be reached is given up once, for the whole run, and one
+//! that is asked too often is asked more slowly, by all threads. This client does not know any
 //! registry's protocol, and does not connect before the first request.
 
 // Data from others must not lead to an index out of bounds.
@@ -13,6 +14,7 @@ mod connection;
 mod credentials;
 mod event;
 mod exchange;
+mod pace;
 mod request;
 mod response;
 mod retry;
@@ -25,7 +27,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use url::Origin;
@@ -41,6 +43,7 @@ pub use self::credentials::{
 };
 pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
+use self::pace::Paces;
 pub use self::request::{Method, Request, is_authorization};
 pub use self::response::{Response, because_of_web_page, begins_web_page, elsewhere};
 pub use self::retry::Failure;
@@ -77,6 +80,8 @@ pub struct HttpOptions {
     pub longest_wait: Duration,
     /// How the client pauses. Tests give one that only takes notes.
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
+    /// The clock by which pauses are measured.
+    pub now: Arc<dyn Fn() -> Instant + Send + Sync>,
     /// Where the user's secrets come from.
     pub credentials: Arc<dyn Credentials>,
     /// Which hosts may be named for tokens.
@@ -107,6 +112,7 @@ impl Default for HttpOptions {
             longest_delay: Duration::from_secs(60),
             longest_wait: Duration::from_secs(300),
             sleep: Arc::new(std::thread::sleep),
+            now: Arc::new(Instant::now),
             credentials: Arc::new(NoCredentials),
             token_hosts: TokenHosts::default(),
             buckets: None,
@@ -131,6 +137,8 @@ pub struct Http {
     asked: Mutex<HashMap<Origin, AuthorizationScheme>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
+    /// How fast servers are asked that have refused requests because there were too many.
+    paces: Paces,
     /// The servers that could not be reached, however often it was tried.
     given_up: Mutex<HashMap<Origin, Unreachable>>,
     exchange: OnceLock<io::Result<Exchange>>,
@@ -151,6 +159,7 @@ impl Http {
             sent: AtomicUsize::new(0),
             asked: Mutex::default(),
             waits: Mutex::default(),
+            paces: Paces::default(),
             given_up: Mutex::default(),
             exchange: OnceLock::new(),
             network: OnceLock::new(),

@@ -179,6 +179,7 @@ impl<'http> Request<'http> {
     pub fn ahead(self) {
         if self.is_plain()
             && self.check().is_ok()
+            && !self.http.takes_turns(&self.url)
             && let Ok(pending) = self.start(&self.url, Exchange::send_ahead)
         {
             lock(&self.http.ahead).insert(self.url, pending);
@@ -306,11 +307,15 @@ impl<'http> Request<'http> {
             lock(&self.http.ahead).remove(url).filter(|_| self.is_plain() && *url == self.url);
         let pending = match ahead {
             Some(pending) => pending,
-            None => self.start(url, Exchange::send)?,
+            None => {
+                self.http.wait_for_turn(url);
+                self.start(url, Exchange::send)?
+            }
         };
         let to = pending.to.clone().unwrap_or_else(|| url.clone());
+        let sent = pending.sent;
         match pending.wait() {
-            Ok(answer) => Ok(Response::new(url.clone(), answer)),
+            Ok(answer) => Ok(Response::new(url.clone(), answer, sent)),
             Err(error) => Err(Failure::transport(error, &to, self.http.options.proxies.of(&to))),
         }
     }
@@ -397,7 +402,8 @@ impl<'http> Request<'http> {
             let (number, url) = (number as u64, url.clone());
             Watched { watch, number, url, origin, proxy, is_sent: false }
         });
-        let outgoing = Outgoing { client, request, patience, watched };
+        let sent = (options.now)();
+        let outgoing = Outgoing { client, request, patience, watched, sent };
         let mut pending = send(exchange, outgoing);
         pending.to = signed.map(|_| to);
         Ok(pending)

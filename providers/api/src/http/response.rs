@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::{self, Read};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -20,11 +21,18 @@ pub struct Response {
     answer: RawResponse,
     /// Bytes that have arrived and were not read yet.
     rest: Bytes,
+    /// When the request was sent.
+    sent: Instant,
 }
 
 impl Response {
-    pub(super) fn new(url: SafeUrl, answer: RawResponse) -> Self {
-        Self { url, answer, rest: Bytes::new() }
+    pub(super) fn new(url: SafeUrl, answer: RawResponse, sent: Instant) -> Self {
+        Self { url, answer, rest: Bytes::new(), sent }
+    }
+
+    /// When the request was sent.
+    pub(super) fn sent(&self) -> Instant {
+        self.sent
     }
 
     /// Where the answer came from, after redirects.
@@ -232,6 +240,7 @@ impl Request<'_> {
     /// An answer, or the error of its status.
     pub(super) fn judge(&self, response: Response) -> Result<Response, Failure> {
         let status = response.status();
+        let overload = self.http.note_status(&response);
         if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
             return Ok(response);
         }
@@ -240,7 +249,7 @@ impl Request<'_> {
         let failure: Failure = match status {
             401 | 403 => self.unauthorized(&url, text, status).into(),
             404 | 410 => return Err(ProviderError::new(ErrorKind::NotFound, text).into()),
-            408 | 429 | 500..=599 => Failure::unavailable(&response),
+            408 | 429 | 500..=599 => Failure::unavailable(&response, overload),
             _ => Failure::refused(&response, text),
         };
         Err(match self.said(&url, response) {

@@ -9,6 +9,7 @@ use httpdate::HttpDate;
 use url::Origin;
 
 use super::exchange::ExchangeError;
+use super::pace::Overload;
 use super::{Http, RequestEvent, Response};
 use crate::threads::lock;
 use crate::{ErrorKind, ProviderError, SafeUrl, causes};
@@ -19,6 +20,8 @@ pub struct Failure {
     error: ProviderError,
     may_pass: bool,
     retry_after: Option<Duration>,
+    /// How many requests the server had answered, if it refused this one because there were too many.
+    overloaded: Option<u32>,
     /// The server that could not be reached, if that is it.
     unreachable: Option<Box<(Origin, Unreachable)>>,
 }
@@ -95,12 +98,12 @@ fn is_no_http(cause: &str) -> bool {
 impl Failure {
     /// A failure that another attempt may not meet again.
     pub fn may_pass(error: ProviderError) -> Self {
-        Self { error, may_pass: true, retry_after: None, unreachable: None }
+        Self { error, may_pass: true, retry_after: None, overloaded: None, unreachable: None }
     }
 
     /// A failure that another attempt may not meet again after this pause.
     pub fn after_pause(error: ProviderError, pause: Duration) -> Self {
-        Self { error, may_pass: true, retry_after: Some(pause), unreachable: None }
+        Self { retry_after: Some(pause), ..Self::may_pass(error) }
     }
 
     /// This failure, with the reason that the server gave. Another token does not help against a policy.
@@ -191,17 +194,18 @@ impl Failure {
     }
 
     /// A status that means that the server cannot answer now.
-    pub(super) fn unavailable(response: &Response) -> Self {
+    pub(super) fn unavailable(response: &Response, overload: Option<Overload>) -> Self {
         let text = format!("`{}` answered {}", response.url(), response.status_text());
         let error = ProviderError::new(ErrorKind::Network, text);
-        let retry_after = retry_after(response);
-        Self { error, may_pass: true, retry_after, unreachable: None }
+        let retry_after = overload.map(|overload| overload.pause).or_else(|| retry_after(response));
+        let overloaded = overload.map(|overload| overload.answered);
+        Self { retry_after, overloaded, ..Self::may_pass(error) }
     }
 }
 
 impl From<ProviderError> for Failure {
     fn from(error: ProviderError) -> Self {
-        Self { error, may_pass: false, retry_after: None, unreachable: None }
+        Self { may_pass: false, ..Self::may_pass(error) }
     }
 }
 
@@ -215,14 +219,19 @@ impl Http {
         &self,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
-        let mut delays = ExponentialBuilder::default()
-            .with_min_delay(self.options.first_delay)
-            .with_max_delay(self.options.longest_delay)
-            .with_max_times(self.options.retries)
-            .with_jitter()
-            .build();
+        let delays = || {
+            ExponentialBuilder::default()
+                .with_min_delay(self.options.first_delay)
+                .with_max_delay(self.options.longest_delay)
+                .with_max_times(self.options.retries)
+                .with_jitter()
+                .build()
+        };
+        let mut left = delays();
         let begin = Instant::now();
         let mut attempts = 0;
+        // How many requests the server had answered when it refused this one because there were too many.
+        let mut answered = None;
         loop {
             let failure = match attempt() {
                 Ok(value) => return Ok(value),
@@ -230,7 +239,13 @@ impl Http {
                 Err(failure) => return Err(failure.error),
             };
             attempts += 1;
-            let Some(delay) = delays.next() else {
+            if let Some(now) = failure.overloaded {
+                // A server that answers others meanwhile will answer this one, too.
+                if answered.replace(now).is_some_and(|before| before != now) {
+                    left = delays();
+                }
+            }
+            let Some(delay) = left.next() else {
                 // A server that cannot be reached is not tried again in this run, by anyone.
                 if let Some((server, why)) = failure.unreachable.map(|reason| *reason) {
                     lock(&self.given_up).entry(server).or_insert(why);
@@ -254,12 +269,46 @@ impl Http {
                 watch(&RequestEvent::Repeated {
                     reason: &failure.error.to_string(),
                     attempt: attempts,
-                    attempts: self.options.retries + 1,
+                    attempts: self.options.retries.max(attempts) + 1,
                     pause: delay,
                 });
             }
-            (self.options.sleep)(delay);
+            // After a refusal, all requests to the server wait for their turns.
+            if failure.overloaded.is_none() {
+                (self.options.sleep)(delay);
+            }
         }
+    }
+
+    /// Waits for the turn of a request to `url`, if the server there has refused one because there were too many.
+    pub(super) fn wait_for_turn(&self, url: &SafeUrl) {
+        // Each round but the last has waited, and another thread was refused meanwhile: this one waits with it.
+        while let Some(turn) = self.paces.turn(url, (self.options.now)()) {
+            if !turn.pause.is_zero() {
+                (self.options.sleep)(turn.pause);
+            }
+            if self.paces.still_has(url, &turn) {
+                return;
+            }
+        }
+    }
+
+    /// Whether requests to `url` take turns, because the server there has refused one.
+    pub fn takes_turns(&self, url: &SafeUrl) -> bool {
+        self.paces.takes_turns(url)
+    }
+
+    /// Notes whether a server answered a request, or refused it because there were too many.
+    pub(super) fn note_status(&self, response: &Response) -> Option<Overload> {
+        let (options, url) = (&self.options, response.url());
+        let asked = retry_after(response).map(|asked| asked.min(options.longest_delay));
+        if response.status() != 429 && (response.status() != 503 || asked.is_none()) {
+            self.paces.answer(url);
+            return None;
+        }
+        let times = (response.sent(), (options.now)());
+        let overload = self.paces.refuse(url, times, asked, options.first_delay);
+        Some(Overload { pause: overload.pause.min(options.longest_delay), ..overload })
     }
 
     /// The error of a request to `url`, if the server there was given up in this run.
@@ -271,7 +320,7 @@ impl Http {
     /// Whether to wait if a server requests it.
     fn may_wait(&self, delay: Duration) -> bool {
         let mut waits = lock(&self.waits);
-        waits.add(Instant::now(), delay) <= self.options.longest_wait
+        waits.add((self.options.now)(), delay) <= self.options.longest_wait
     }
 }
 

@@ -1,9 +1,9 @@
 //! The client against a server that misbehaves. TLS and HTTP/2 are tested by the hub, with nginx.
 
 use std::io::{Read as _, Write as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::Silent;
@@ -33,11 +33,16 @@ impl Notes {
     fn options(&self) -> HttpOptions {
         let pauses = Arc::clone(&self.pauses);
         let said = Arc::clone(&self.said);
+        // Its clock stands still, except while the client pauses.
+        let (begin, slept) = (Instant::now(), Arc::clone(&self.pauses));
         HttpOptions {
             watch: Some(Arc::new(move |event| {
                 said.lock().expect("no test panicked").push(format!("{event:?}"));
             })),
             sleep: Arc::new(move |pause| pauses.lock().expect("no test panicked").push(pause)),
+            now: Arc::new(move || {
+                begin + slept.lock().expect("no test panicked").iter().sum::<Duration>()
+            }),
             ..HttpOptions::default()
         }
     }
@@ -166,6 +171,67 @@ fn servers_that_ask_for_pauses_are_waited_for_so_long_and_no_longer() {
     let error = get(&http, &server, "a").expect_err("never answers");
     assert_eq!((notes.pauses(), server.requests().len()), (Vec::new(), 1));
     assert!(error.hints()[0].contains("50 s"), "{error:?}");
+}
+
+#[test]
+fn what_one_request_is_told_to_wait_the_others_to_the_server_wait_too() {
+    let server = TestServer::start(|request, _| match request.path.as_str() {
+        "/a" => Reply::status(429).header("retry-after", "7"),
+        _ => Reply::body("fine"),
+    });
+    let other = TestServer::start(|_, _| Reply::body("fine"));
+    let notes = Notes::default();
+    let http = Http::new(HttpOptions { retries: 0, ..notes.options() });
+    get(&http, &server, "a").expect_err("is refused");
+    get(&http, &other, "b").expect("nobody refused anything");
+    assert_eq!(notes.pauses(), []);
+    // What nobody waits for is not sent ahead of those who wait.
+    http.get(&url(&server, "b")).ahead();
+    assert_eq!(server.requests(), ["GET /a"]);
+    for _ in 0..3 {
+        get(&http, &server, "b").expect("is answered after the pause");
+    }
+    let [first, second, third] = notes.pauses()[..] else { panic!("{:?}", notes.pauses()) };
+    assert_eq!(first, Duration::from_secs(7));
+    let near = Duration::from_millis(9)..=Duration::from_millis(10);
+    assert!(near.contains(&second) && near.contains(&third), "{second:?} {third:?}");
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
+fn a_server_that_answers_others_is_asked_again_however_often_it_refused() {
+    const REFUSALS: usize = 10;
+    let (others, refused) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let (answered, is_done) = (Arc::clone(&others), Arc::new(AtomicBool::new(false)));
+    let server = TestServer::start(move |request, _| {
+        if request.path == "/b" {
+            answered.fetch_add(1, Ordering::SeqCst);
+            return Reply::body("fine");
+        }
+        // One answer for another was read since the last refusal.
+        let before = answered.load(Ordering::SeqCst);
+        while answered.load(Ordering::SeqCst) < before + 2 {
+            std::thread::yield_now();
+        }
+        match refused.fetch_add(1, Ordering::SeqCst) {
+            REFUSALS => Reply::body("at last"),
+            _ => Reply::status(429),
+        }
+    });
+    let http = Http::new(Notes::default().options());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::SeqCst) {
+                get(&http, &server, "b").expect("is always answered");
+            }
+        });
+        let last = get(&http, &server, "a");
+        is_done.store(true, Ordering::SeqCst);
+        assert_eq!(last.expect("the last answer is fine"), "at last");
+    });
+    let asked = server.requests().iter().filter(|request| *request == "GET /a").count();
+    assert_eq!(asked, REFUSALS + 1);
+    assert!(others.load(Ordering::SeqCst) >= 2 * REFUSALS);
 }
 
 #[test]
