@@ -1,4 +1,4 @@
-//! Choosing from chart repositories: an index of 4 MB, and one of 5,000 charts of which some make no sense.
+//! Choosing from chart repositories: an index of 4 MB, one of 5,000 charts of which some make no sense, and one of 30 MB.
 //!
 //! No Helm runs here. What `helm dependency update` would ask for is counted by its way of working: the whole index of each
 //! repository in every run, because it sends no conditional request, and then the archive of each direct dependency.
@@ -22,6 +22,9 @@ const LARGE: Repository = Repository { charts: 399, versions: 9, more: 800, brok
 
 /// The index of 5,000 charts, of which every 50th has an entry that makes no sense.
 const MANY: Repository = Repository { charts: 5_000, versions: 2, more: 100, broken: 50 };
+
+/// The index of 30 MB: 300 charts of 95 versions, 28,500 in all.
+const HUGE: Repository = Repository { charts: 300, versions: 95, more: 800, broken: usize::MAX };
 
 /// The direct dependencies of the chart that is resolved.
 const ROOTS: usize = 3;
@@ -89,6 +92,7 @@ pub(crate) fn measure(data: &Data) {
     for (name, title, repository) in [
         ("charts-large", "an index of 3,591 versions", &LARGE),
         ("charts-many", "an index of 5,000 charts, some broken", &MANY),
+        ("charts-huge", "an index of 30 MB", &HUGE),
     ] {
         let folder = data.folder.join("served").join(name);
         repository.make(&folder, &data.web.url(name));
@@ -128,7 +132,15 @@ fn one(data: &Data, name: &str, title: &str, repository: &Repository, index: &Pa
     report::times(&format!("`mu resolve` from {title}"), &first);
     let work = format!("choose from {title}, first");
     data.standing.ratio(&work, &first, "a plain parse by the same reader", bounds(2.0, 1.3));
+    forget();
+    let memory = |what: &str, arguments: &[&str], bounds| {
+        let peak = crate::measure::peak_memory(&place.mu(arguments), &place.folder);
+        let work = format!("peak memory, choose from {title}, {what}");
+        data.standing.figure(&work, peak, "MiB", bounds);
+    };
+    memory("first", &["resolve"], UNBOUNDED);
     crate::measure::run(&mut place.mu(&["get"]));
+    memory("again (304)", &["update", "--dry-run"], bounds(48.0, 32.0));
     let again = in_turns(
         data.rounds,
         &[Contestant {

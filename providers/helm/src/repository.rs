@@ -27,7 +27,7 @@ const MOST_PLACES: usize = 8;
 const LONGEST_INDEX: u64 = 64 << 20;
 
 /// The version of the stored files. An index that an older mu stored is parsed again.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// What repositories have.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Catalog for RepositoryProvider {
     }
 
     fn line(&self, _query: &Query, _name: &str, part: Part<'_>) -> Option<CatalogLine> {
-        catalog_line(part.lines)
+        catalog_line(&part.lines)
     }
 }
 

@@ -33,7 +33,7 @@ const LONGEST_CATALOG: u64 = 1 << 30;
 const LONGEST_RESOURCE: u64 = 4 << 20;
 
 /// The version of what is remembered: what an older mu made of a catalog is rebuilt.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What a server of catalogs serves a whole one as.
 const ALL: &str = "api/v1/all";
