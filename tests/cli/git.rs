@@ -1,9 +1,11 @@
 //! Packages in Git repositories, behind `git http-backend` and `git daemon`: every kind of version.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 
 use crate::support::git::{Daemon, HttpServer, Origin};
-use crate::support::{Sandbox, digest_of};
+use crate::support::{Sandbox, digest_of, write};
 
 /// A repository with a package at its root and one in `sub/dir`, and the commits of its releases.
 struct Infra {
@@ -415,4 +417,57 @@ fn versions_for_another_mu_or_runtime_are_no_candidates() {
         "group/later has 1.0.0 and 1.1.0",
         &format!("`mu get '{later}#^1.1.0'`"),
     ]);
+}
+
+#[test]
+fn a_lock_asks_for_the_tag_of_its_version_and_for_no_other() {
+    let origin = Origin::new("r.git");
+    let commit = origin.commit(&[("Mu.yaml", "name: acme/r\n")]);
+    let tags: Vec<String> = (0..2_000)
+        .map(|number| format!("{} refs/tags/v1.{}.{}\n", commit.trim(), number / 100, number % 100))
+        .collect();
+    write(origin.folder(), ".git/packed-refs", tags.concat());
+    let answered: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let lengths = Arc::clone(&answered);
+    let server = HttpServer::answering(origin.root(), move |reply| {
+        lengths.lock().expect("nobody panics").push(reply.length());
+        reply
+    });
+    // What each request for tags and branches asks for, and how many bytes were answered in all.
+    let asked = |from: usize| {
+        let seen = server.seen();
+        let bodies = seen[from..].iter().map(|seen| String::from_utf8_lossy(&seen.body));
+        let listings = bodies.filter(|body| body.contains("command=ls-refs"));
+        let prefixes: Vec<Vec<String>> = listings
+            .map(|body| {
+                let lines = body.lines().filter_map(|line| line.split_once("ref-prefix "));
+                lines.map(|(_, prefix)| prefix.to_owned()).collect()
+            })
+            .collect();
+        let bytes: usize = answered.lock().expect("nobody panics")[from..].iter().sum();
+        (seen.len(), prefixes, bytes)
+    };
+    let sandbox = Sandbox::with_dependencies(&[&format!("git+{}r.git#~1.7.3", server.root())]);
+    sandbox.mu(&["get"]).ok();
+    let (requests, prefixes, bytes) = asked(0);
+    assert_eq!(
+        (requests, prefixes),
+        (3, vec![["HEAD", "refs/heads/", "refs/tags/"].map(str::to_owned).to_vec()])
+    );
+    assert!(bytes > 2_000 * 60, "{bytes}");
+    // Another machine.
+    for folder in ["cache", "work/.mu/packs"] {
+        std::fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    let (all, prefixes, bytes) = asked(requests);
+    assert_eq!((all - requests, prefixes), (3, vec![vec!["refs/tags/v1.7.99".to_owned()]]));
+    assert!(bytes < 2_000, "{bytes}");
+    // A lock that says another version of the commit is still found out, by all tags.
+    let lock = sandbox.read("Mu.lock");
+    sandbox.write("Mu.lock", &lock.replace("1.7.99", "1.7.100"));
+    for folder in ["cache", "work/.mu/packs"] {
+        std::fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    sandbox.mu(&["get", "--locked"]).fails().says(&["1.7.100"]);
 }

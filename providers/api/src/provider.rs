@@ -93,6 +93,17 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether `version` is at this commit, as far as the place tells without listing all that it has; `false` also if it does not tell.
+    fn has_version_at(
+        &self,
+        _location: &Location,
+        _commit: &Commit,
+        _version: &str,
+        _progress: &dyn Progress,
+    ) -> bool {
+        false
+    }
+
     /// Lists the packages that provide a capability (`GROUP/VERSION/KIND`) in order of preference, as
     /// releases with only a name. `location` is that of any package of the registry.
     ///

@@ -17,7 +17,7 @@ use crate::repository::Repository;
 use crate::wire::{Advertisement, Ref};
 
 /// Change this when the same refs lead to another listing, so that no old listing is reused.
-const FORMAT: &str = "mu git listing 3";
+const FORMAT: &str = "mu git listing 4";
 
 /// Which package in a repository is meant.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl<'call> Package<'call> {
         let mut hash = Sha256::new();
         hash.update(format!("{FORMAT}\n{}\n{}\n", self.folder, self.lenient));
         hash.update(if self.dated { "dated\n" } else { "" });
-        hash.update(listed.to_text());
+        hash.update(listed.digest());
         FileDigest::from_bytes(hash.finalize().into()).to_string()
     }
 
@@ -65,8 +65,10 @@ impl<'call> Package<'call> {
                 _ => sorted.add_tag(tag, None),
             }
         }
+        // Finding it may look at all refs.
+        let default = listed.default_branch();
         for branch in &listed.refs {
-            sorted.add_branch(branch, listed.default_branch());
+            sorted.add_branch(branch, default);
         }
         sorted.finish(listed)
     }
@@ -356,6 +358,24 @@ mod tests {
                 " main 3 tip",
             ],
         );
+    }
+
+    #[test]
+    fn a_hundred_thousand_tags_are_each_looked_at_once() {
+        // HEAD is at no branch, so that all refs are looked at to find the default one: for each of them, this would not end.
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let mut text = format!("{one} HEAD\n{two} refs/heads/main\n");
+        for number in 0..100_000 {
+            text.push_str(&format!("{two} refs/tags/v1.{}.{}\n", number / 1_000, number % 1_000));
+        }
+        let listed = Advertisement::parse(&text).expect("is a listing");
+        let location =
+            Location::new(Lead::of_user(SafeUrl::parse("https://h/r").expect("is a URL")), "");
+        let releases = Package::new("", &location).releases(&listed);
+        let versions = releases.iter().filter(|release| !release.version.is_empty()).count();
+        assert_eq!((versions, releases.len()), (100_000, 100_002));
+        let digest: [u8; 32] = Sha256::digest(listed.to_text()).into();
+        assert_eq!(listed.digest(), digest);
     }
 
     #[test]

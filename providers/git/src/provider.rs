@@ -217,6 +217,21 @@ impl Provider for GitProvider {
         known
     }
 
+    fn has_version_at(
+        &self,
+        location: &Location,
+        commit: &Commit,
+        version: &str,
+        progress: &dyn Progress,
+    ) -> bool {
+        // Whoever lists the place then reports the error.
+        let settled = self.repositories.settle(location, ref_name::parse(Some(commit)), progress);
+        let Ok(Settled { repository, folder }) = settled else { return false };
+        let plain = Package::new(&folder, location).plain_release(version, commit);
+        let tag = plain.and_then(|plain| plain.reference);
+        tag.is_some_and(|tag| repository.has_ref(&tag, commit, progress).unwrap_or(false))
+    }
+
     fn resolve(
         &self,
         location: &Location,

@@ -281,8 +281,14 @@ impl<'a> Content<'a> {
         // enough.
         let is_asked = self.is_fetched && !self.session.options.offline;
         let version = self.package.version.as_str();
-        let here = route.provider.releases_of(&route.location, commit, version).or_else(|| {
-            let asked = is_asked.then(|| route.provider.list(&route.location, None, &Silent).ok());
+        let (provider, place) = (&route.provider, &route.location);
+        let known = provider.releases_of(place, commit, version);
+        // In most cases one tag tells, and the others need not be listed.
+        if known.is_none() && is_asked && provider.has_version_at(place, commit, version, &Silent) {
+            return Ok(());
+        }
+        let here = known.or_else(|| {
+            let asked = is_asked.then(|| provider.list(place, None, &Silent).ok());
             let Listing::Found(found) = asked?? else { return None };
             let is_it = |line: &Release| line.commit.as_ref() == Some(commit);
             Some(found.releases().filter(is_it).collect())

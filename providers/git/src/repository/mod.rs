@@ -264,6 +264,23 @@ impl Repository {
         })
     }
 
+    /// Whether the remote has a branch or tag with this full name at this commit (40 digits). The others are not requested for that.
+    pub(crate) fn has_ref(
+        &self,
+        name: &str,
+        digits: &str,
+        progress: &dyn Progress,
+    ) -> Result<bool, ProviderError> {
+        if let Some(listed) = self.listed.get() {
+            return Ok(listed.has(name, digits));
+        }
+        self.check_online(|| format!("`{name}`"))?;
+        progress.doing(&format!("asking {}", self.remote));
+        let talk = &mut lock(&self.talk);
+        let ask = |session: &mut dyn Session| session.advertisement(Some(name));
+        Ok(self.with_session(talk, progress, ask)?.has(name, digits))
+    }
+
     /// Branches and tags as far as they are known without asking anybody.
     pub(crate) fn known_advertisement(&self) -> Option<Arc<Advertisement>> {
         self.known_listing()?.advertisement()
@@ -287,7 +304,7 @@ impl Repository {
         }
         self.check_online(|| "the list of versions".to_owned())?;
         progress.doing(&format!("asking {}", self.remote));
-        let listed = self.with_session(talk, progress, |session| session.advertisement())?;
+        let listed = self.with_session(talk, progress, |session| session.advertisement(None))?;
         Ok(Arc::clone(self.listed.get_or_init(|| Arc::new(listed))))
     }
 }

@@ -183,7 +183,7 @@ impl Local {
 }
 
 impl Session for Local {
-    fn advertisement(&mut self) -> Result<Advertisement, ProviderError> {
+    fn advertisement(&mut self, _prefix: Option<&str>) -> Result<Advertisement, ProviderError> {
         let text = self.text().map_err(|error| failed(&self.remote, error))?;
         Advertisement::parse(&text).map_err(|error| describe(&self.remote, error))
     }

@@ -27,8 +27,8 @@ pub(crate) enum ReceiveError {
 
 /// A conversation with one remote.
 pub(crate) trait Session: Send + fmt::Debug {
-    /// Branches, tags and HEAD.
-    fn advertisement(&mut self) -> Result<Advertisement, ProviderError>;
+    /// Branches, tags and HEAD; or at least those whose full names begin with `prefix`.
+    fn advertisement(&mut self, prefix: Option<&str>) -> Result<Advertisement, ProviderError>;
 
     /// Whether every commit can be requested, or only those of refs.
     fn gives_any_commit(&self) -> bool;
@@ -146,11 +146,11 @@ impl From<ReceiveError> for Failure {
 }
 
 impl<L: Link> Session for Connected<L> {
-    fn advertisement(&mut self) -> Result<Advertisement, ProviderError> {
+    fn advertisement(&mut self, prefix: Option<&str>) -> Result<Advertisement, ProviderError> {
         match &self.handshake {
             Handshake::Zero(_, refs) => Ok(refs.clone()),
             Handshake::Two(capabilities) => {
-                let request = write_listing_request(capabilities);
+                let request = write_listing_request(capabilities, prefix);
                 self.exchange(request, &Pace::telling(), |_, answer| {
                     Ok(read_listing(&mut PacketReader::new(answer, LONGEST_LISTING))?)
                 })

@@ -4,8 +4,10 @@
 //! become paths.
 
 use std::io::Read;
+use std::sync::OnceLock;
 
 use git2::Oid;
+use sha2::{Digest as _, Sha256};
 
 use super::{Capabilities, PacketReader, PacketWriter, WireError};
 
@@ -33,14 +35,25 @@ impl Ref {
 }
 
 /// The branches and tags of a remote, sorted by name, and its HEAD.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Advertisement {
     /// Branches and tags, sorted by name.
     pub(crate) refs: Vec<Ref>,
     /// The commit that HEAD points to.
     pub(crate) head: Option<Oid>,
     default_branch: Option<String>,
+    /// The digest of its text, once that was needed.
+    digest: OnceLock<[u8; 32]>,
 }
+
+impl PartialEq for Advertisement {
+    fn eq(&self, other: &Self) -> bool {
+        (self.head, &self.default_branch, &self.refs)
+            == (other.head, &other.default_branch, &other.refs)
+    }
+}
+
+impl Eq for Advertisement {}
 
 impl Advertisement {
     /// The full name of HEAD's branch, from the server or guessed by its commit.
@@ -63,21 +76,32 @@ impl Advertisement {
     /// The text that [`Advertisement::parse`] reads.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
+        self.each_line(|line| text.push_str(line));
+        text
+    }
+
+    /// The digest of [`Self::to_text`], made once for all packages of a repository.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        *self.digest.get_or_init(|| {
+            let mut hash = Sha256::new();
+            self.each_line(|line| hash.update(line));
+            hash.finalize().into()
+        })
+    }
+
+    /// Hands out the lines of its text.
+    fn each_line(&self, mut take: impl FnMut(&str)) {
         if let Some(head) = self.head {
-            text.push_str(&format!("{head} HEAD"));
-            if let Some(branch) = &self.default_branch {
-                text.push_str(&format!(" symref-target:{branch}"));
-            }
-            text.push('\n');
+            let branch = self.default_branch.as_deref();
+            let branch = branch.map(|branch| format!(" symref-target:{branch}"));
+            take(&format!("{head} HEAD{}\n", branch.unwrap_or_default()));
         }
         for Ref { name, target, commit } in &self.refs {
-            text.push_str(&format!("{target} {name}"));
-            if target != commit {
-                text.push_str(&format!(" peeled:{commit}"));
-            }
-            text.push('\n');
+            take(&match target == commit {
+                true => format!("{target} {name}\n"),
+                false => format!("{target} {name} peeled:{commit}\n"),
+            });
         }
-        text
     }
 
     /// Whether there is a branch or tag with this full name at this commit (40 digits).
@@ -100,16 +124,18 @@ impl Advertisement {
     }
 }
 
-/// Asks a server of version 2 for its branches and tags.
-pub(crate) fn write_listing_request(capabilities: &Capabilities) -> Vec<u8> {
+/// Asks a server of version 2 for its branches and tags, or for those whose full names begin with `prefix`.
+pub(crate) fn write_listing_request(capabilities: &Capabilities, prefix: Option<&str>) -> Vec<u8> {
     let mut request = PacketWriter::default();
     request.line("command=ls-refs");
     super::fetch::write_common(&mut request, capabilities);
     request.delimiter();
-    for argument in
-        ["peel", "symrefs", "ref-prefix HEAD", "ref-prefix refs/heads/", "ref-prefix refs/tags/"]
-    {
-        request.line(argument);
+    let all = ["HEAD", "refs/heads/", "refs/tags/"];
+    let prefixes = prefix.as_ref().map_or(&all[..], std::slice::from_ref);
+    request.line("peel");
+    request.line("symrefs");
+    for prefix in prefixes {
+        request.line(&format!("ref-prefix {prefix}"));
     }
     request.flush();
     request.into_bytes()

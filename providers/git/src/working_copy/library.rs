@@ -60,7 +60,7 @@ impl WorkingCopies {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let opened = self.transports.open(remote).and_then(|mut session| {
-            let listed = session.advertisement()?;
+            let listed = session.advertisement(None)?;
             Ok((session, listed))
         });
         let (session, listed) = opened.map_err(|error| match error.kind() {

@@ -127,7 +127,7 @@ impl WorkingCopies {
         let remote = self.allowed(url)?;
         self.refuse_offline(&remote.to_string())?;
         if !self.has_git() {
-            let listed = self.transports.open(&remote)?.advertisement()?;
+            let listed = self.transports.open(&remote)?.advertisement(None)?;
             let commits = listed.refs.iter().map(|other| other.commit).chain(listed.head);
             return Ok(commits.map(ref_name::name).collect());
         }
