@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 use super::support::{Hub, Sandbox};
 
+const INDEX_TAG: &str = "sha256-eba1582f16a4f7dba39359c71460b353a642c47048b6532d6d37b704ddb3f5a3";
+
 /// A sandbox, and a registry with `stack`, which needs `common`, and `web`, which needs it too.
 struct Registry {
     sandbox: Sandbox,
@@ -626,4 +628,75 @@ fn an_indirect_chart_of_a_repository_stays_there_beside_one_of_a_registry() {
     forget(&sandbox);
     sandbox.mu(&["get", "--locked"]).ok();
     sandbox.mu(&["verify"]).ok();
+}
+
+/// Of each request, what it is about: the rest is names and digests.
+fn kinds(requests: &[String]) -> Vec<String> {
+    let kind = |line: &String| match line.split_once("charts/").map_or("", |(_, path)| path) {
+        path if path.contains("/tags/list") => "tags",
+        path if path.contains("/manifests/sha256-") => "index",
+        path if path.contains("/manifests/") => "manifest",
+        path if path.contains("/blobs/") => "blob",
+        path if path.contains("/referrers/") => "referrers",
+        _ => "other",
+    };
+    let mut kinds: Vec<String> = requests.iter().map(|line| kind(line).to_owned()).collect();
+    kinds.sort_unstable();
+    kinds
+}
+
+#[test]
+fn ten_thousand_tags_are_read_page_by_page_and_only_the_chosen_version_is_looked_at() {
+    let registry = OciServer::start(Behaviour { page: 1_000, ..Behaviour::default() });
+    let host = registry.host();
+    push(&host, "many", "1.0.0", &Chart::new("many", "1.0.0"));
+    let manifest = registry.tagged("charts/many", "1.0.0").expect("was pushed");
+    for number in 0..9_999 {
+        let tag = format!("0.{}.{}", number / 100, number % 100);
+        registry.manifest("charts/many", &tag, &manifest);
+    }
+    let sandbox = Sandbox::with_dependencies(&[&format!("oci://{host}/charts/many")]);
+    let asked = |arguments: &[&str]| {
+        let before = registry.requests().len();
+        sandbox.mu(arguments).ok();
+        kinds(&registry.requests()[before..])
+    };
+    let pages = |more: &[&str]| {
+        let mut all: Vec<String> = more.iter().map(|kind| (*kind).to_owned()).collect();
+        all.extend(std::iter::repeat_n("tags".to_owned(), 10));
+        all
+    };
+    // The chart's configuration, and its archive.
+    assert_eq!(asked(&["get"]), pages(&["blob", "blob", "index", "manifest", "referrers"]));
+    assert_eq!(sandbox.locked(), [format!("{host}/charts/many 1.0.0")]);
+    // The tags are kept with the answer. When they are asked for again, nobody asks for an index that is not among them.
+    assert_eq!(asked(&["resolve"]), [""; 0]);
+    assert_eq!(asked(&["update"]), pages(&["manifest"]));
+}
+
+#[test]
+fn charts_that_had_no_index_are_asked_for_none_until_their_tags_have_one() {
+    let registry = OciServer::start(Behaviour::default());
+    let host = registry.host();
+    let names: Vec<String> = (0..30).map(|number| format!("c{number}")).collect();
+    let references: Vec<String> =
+        names.iter().map(|name| format!("oci://{host}/charts/{name}")).collect();
+    for name in &names {
+        push(&host, name, "1.0.0", &Chart::new(name, "1.0.0"));
+    }
+    let sandbox =
+        Sandbox::with_dependencies(&references.iter().map(String::as_str).collect::<Vec<_>>());
+    let asked = |arguments: &[&str]| {
+        let before = registry.requests().len();
+        sandbox.mu(arguments).ok();
+        let kinds = kinds(&registry.requests()[before..]);
+        ["tags", "index", "manifest", "blob"]
+            .map(|kind| kinds.iter().filter(|known| *known == kind).count())
+    };
+    assert_eq!(asked(&["get"]), [30, 30, 30, 60]);
+    assert_eq!(asked(&["update"]), [30, 0, 30, 0]);
+    // An index that somebody has put there since counts.
+    let index = json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []});
+    registry.manifest("charts/c7", INDEX_TAG, &index);
+    assert_eq!(asked(&["update"]), [30, 1, 30, 0]);
 }

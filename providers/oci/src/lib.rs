@@ -30,14 +30,13 @@ mod writer;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::thread::ScopedJoinHandle;
 
 use mu_archive::Archives;
 use mu_archive::{ArchiveLayout, Scratch, unpack_with};
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::publishable::LONGEST_PROVENANCE;
-use mu_provider::threads::{lock, start_in};
+use mu_provider::threads::lock;
 use mu_provider::{
     Account, ErrorKind, Facts, Found, LineTrust, Listing, Location, PlaceKind, Progress, Provider,
     ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
@@ -237,18 +236,10 @@ impl Provider for OciProvider {
         };
         let known: Option<Known> = validator.and_then(|text| serde_json::from_str(text).ok());
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
-        // Both requests run together, so they take as long as one.
-        let (tags, tagged) = std::thread::scope(|scope| {
-            let read = || repository.tagged_index(etag);
-            let tagged = start_in(scope, read);
-            let tags = repository.tags();
-            (tags, tagged.map_or_else(|_| Ok(read()), ScopedJoinHandle::join))
-        });
-        let tags = tags?.filter(|tags| !tags.is_empty());
-        let Some(tags) = tags else {
+        let had_index = known.as_ref().is_none_or(|known| known.index.is_some());
+        let Some((tags, tagged)) = repository.tags_and_index(etag, had_index)? else {
             return Ok(Listing::absent(vec![repository.place("tags/list")]));
         };
-        let tagged = tagged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let found = repository.entries(&tags, tagged, known.as_ref())?;
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: None, validator: None });

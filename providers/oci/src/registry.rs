@@ -161,6 +161,13 @@ impl Registry {
         self.keeps_no_referrers.load(Ordering::Relaxed)
     }
 
+    /// Whether it has refused requests because there were too many.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        let scheme = self.schemes();
+        let url = scheme.first().and_then(|scheme| self.url(scheme, "").ok());
+        url.is_some_and(|url| self.http.takes_turns(&url))
+    }
+
     /// Notes that it keeps none, for this run, and if it has `said` so, for the next ones.
     pub(crate) fn note_no_referrers(&self, said: bool) {
         self.keeps_no_referrers.store(true, Ordering::Relaxed);
