@@ -36,6 +36,9 @@ pub(super) trait PackageSurroundings {
 
     /// Whether there is a package with this id in its registry.
     fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable>;
+
+    /// Requests packages that this will be asked about, without waiting for the answers.
+    fn ask_ahead(&self, ids: &[PackageId]);
 }
 
 impl Run {

@@ -136,6 +136,12 @@ impl PackageSurroundings for SharedIndex {
     fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable> {
         Ok(self.package(id)?.releases.tried().is_none())
     }
+
+    fn ask_ahead(&self, ids: &[PackageId]) {
+        if let Some(prefetcher) = self.prefetcher.upgrade() {
+            prefetcher.prefetch_releases(ids, true);
+        }
+    }
 }
 
 /// How many packages a run requests at most, by default.

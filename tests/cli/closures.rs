@@ -152,6 +152,41 @@ fn what_a_closure_names_is_asked_for_at_once() {
     assert_eq!(resolve(&mut sandbox, &server.url("")), all());
 }
 
+/// Files that the hub must be asked for, those of packages and the closures of some.
+fn files(packages: &[&str], closures: &[&str]) -> BTreeSet<String> {
+    let packages = packages.iter().map(|name| format!("/index/{name}.jsonl"));
+    packages.chain(closures.iter().map(|name| format!("/closures/{name}.json"))).collect()
+}
+
+#[test]
+fn all_that_short_names_may_mean_is_asked_for_at_once_with_its_closure() {
+    let mut sandbox = Sandbox::with_dependencies(&["db", "vpc"]);
+    sandbox.hub().publish(&Package::new("acme/db", "1.0.0").needs("log").needs("store"));
+    sandbox.hub().publish(&Package::new("vpc", "1.0.0").needs("net"));
+    for name in ["acme/log", "acme/store", "net"] {
+        sandbox.hub().release(name, "1.0.0");
+    }
+    keep_closures(&sandbox);
+    // The closure of no package is of use here, so that what is needed is asked for because of what needs it.
+    for name in ["acme/db", "vpc"] {
+        set_closure(&sandbox, name, &naming(&[]));
+    }
+    let meanings = ["acme/db", "acme/vpc", "db", "vpc"];
+    let groups = vec![files(&meanings, &meanings), files(&["acme/log", "acme/store"], &[])];
+    let server = gated(&sandbox, groups);
+    let chosen: BTreeSet<String> = resolve(&mut sandbox, &server.url("")).into_iter().collect();
+    let expected = ["acme/db", "acme/log", "acme/store", "net", "vpc"];
+    assert_eq!(chosen, expected.map(|name| format!("hub.mu.com/{name}")).into());
+    let asked = server.requests();
+    let indexes = asked.iter().filter(|request| request.contains("/index/")).count();
+    // Four meanings, and the three other packages.
+    assert_eq!(indexes, 7, "{asked:?}");
+    // What is not there is remembered, too.
+    sandbox.mu(&["resolve"]).ok();
+    sandbox.mu(&["resolve", "--refresh"]).ok();
+    assert_eq!(server.requests()[asked.len()..], ["GET /hub.json"]);
+}
+
 #[test]
 fn a_closure_that_is_short_costs_a_wave_and_no_more() {
     let mut sandbox = chain("deep/");

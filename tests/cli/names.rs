@@ -105,16 +105,35 @@ fn a_registry_that_cannot_be_asked_says_nothing_of_what_there_is() {
 }
 
 #[test]
-fn a_name_that_is_there_costs_no_request_more() {
+fn all_meanings_of_names_are_asked_about_once() {
     let sandbox = Sandbox::with_dependencies(&["db", "aws"]);
     sandbox.offer("acme/db 1.0.0:\naws 1.0.0:");
     let server = Nginx::serve(&sandbox.path("hub"), "");
     sandbox.hub_is_at(&server.url("/"));
     sandbox.mu(&["get"]).ok();
-    let log = server.log();
-    let asked = log.iter().filter(|line| line.contains(" /index/")).count();
-    // `acme/db`, `acme/aws`, and `aws`, but not `db`.
-    assert_eq!(asked, 3, "{log:?}");
+    let mut asked = server.log();
+    asked.retain(|line| line.contains(" /index/"));
+    asked.sort_unstable();
+    let expected = [("acme/aws", 404), ("acme/db", 200), ("aws", 200), ("db", 404)]
+        .map(|(name, status)| format!("GET /index/{name}.jsonl HTTP/1.1 {status}"));
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn another_registry_is_not_told_of_names_that_this_one_has() {
+    let sandbox = Sandbox::with_dependencies(&["db", "aws"]);
+    sandbox.offer("aws 1.0.0:");
+    let place = sandbox.path("acme");
+    crate::support::Hub::new(&place).release("db", "1.0.0");
+    let (own, public) = (Nginx::serve(&place, ""), Nginx::serve(&sandbox.path("hub"), ""));
+    sandbox.hub_is_at(&public.url("/"));
+    let registries = format!("registries:\n  hub.mu.com/acme/: \"{}\"\n", own.url(""));
+    sandbox.write(".mu/workspace.yaml", &registries);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(locked(&sandbox), ["hub.mu.com/acme/db", "hub.mu.com/aws"]);
+    let mut asked = public.log();
+    asked.retain(|line| line.contains(" /index/"));
+    assert_eq!(asked, ["GET /index/aws.jsonl HTTP/1.1 200"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use mu_provider::{Dependency, Release, without_secrets};
 use super::Package;
 use crate::index::error::PackageError;
 use crate::index::run::PackageSurroundings;
-use crate::index::wire;
+use crate::index::wire::{self, Declared};
 use crate::manifest::error_at_dependency;
 use crate::manifest::source::SourceError;
 use crate::reference::{Defaults, PackageId, ReferenceError, VersionSpec};
@@ -59,10 +59,15 @@ impl Dependent<'_> {
     ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
         let Self { package, around, .. } = *self;
         let mut requirements = Vec::with_capacity(dependencies.len());
-        let defaults = self.defaults()?;
-        for dependency in dependencies {
-            let mut declared = wire::parse_dependency(&defaults, dependency)
-                .map_err(|source| self.no_reference(dependency, source))?;
+        let options = &around.run().options;
+        let all = self.declared(dependencies)?;
+        // What names of one segment mean is asked about for all of them at once.
+        let first = |declared: &Declared| {
+            let id = &declared.requirement.id;
+            (declared.fallback.is_some() && !(options.is_local)(id)).then(|| id.clone())
+        };
+        around.ask_ahead(&all.iter().filter_map(first).collect::<Vec<_>>());
+        for (dependency, mut declared) in dependencies.iter().zip(all) {
             let commit = self.release.revision();
             // In a repository, a folder means the package there, of the same commit.
             if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
@@ -76,13 +81,6 @@ impl Dependent<'_> {
                 }
                 requirements.push(Arc::new(beside));
                 continue;
-            }
-            let options = &around.run().options;
-            if declared.reference.base().is_none() && declared.reference.local().is_none() {
-                around.run().routes.hints.inherit(&declared.requirement.id, package.id());
-                if let Some(fallback) = &declared.fallback {
-                    around.run().routes.hints.inherit(fallback, package.id());
-                }
             }
             // A name that may mean two packages means the first one that exists.
             if let Some(fallback) = declared.fallback
@@ -112,6 +110,24 @@ impl Dependent<'_> {
             requirements.push(Arc::new(declared.requirement));
         }
         Ok(Arc::from(requirements))
+    }
+
+    /// The dependencies as they can be read, whose places are those of this package if they do not say so themselves.
+    fn declared(&self, dependencies: &[Dependency]) -> Result<Vec<Declared>, PackageError> {
+        let (defaults, hints) = (self.defaults()?, &self.around.run().routes.hints);
+        let mut all = Vec::with_capacity(dependencies.len());
+        for dependency in dependencies {
+            let declared = wire::parse_dependency(&defaults, dependency)
+                .map_err(|source| self.no_reference(dependency, source))?;
+            if declared.reference.base().is_none() && declared.reference.local().is_none() {
+                hints.inherit(&declared.requirement.id, self.package.id());
+                if let Some(fallback) = &declared.fallback {
+                    hints.inherit(fallback, self.package.id());
+                }
+            }
+            all.push(declared);
+        }
+        Ok(all)
     }
 
     /// What a local folder in the manifest of a commit means: the package there, of the same commit; `None`

@@ -77,7 +77,7 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
         return Ok(());
     }
     // `web` in the manifest of `acme/shop` means `acme/web` if there is such a package, and else `web`. Only the
-    // registry knows, so all open names are asked about at once.
+    // registry knows, so all meanings of all open names are asked about at once.
     let mut unknown = Vec::new();
     for (index, member) in session.workspace.members.iter().enumerate() {
         let manifest = changed.manifest(&session.workspace, index);
@@ -92,10 +92,18 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
     if unknown.is_empty() {
         return Ok(());
     }
+    let mut ids = Vec::with_capacity(unknown.len() * 2);
     for (first, reference, member) in &unknown {
         session.index().declare(first, reference, &member.folder);
+        ids.push(first.clone());
+        // The other meaning is asked about at the same time, unless that tells another registry what this one has.
+        let otherwise = meant(member, reference).otherwise;
+        if let Some(otherwise) = otherwise.filter(|other| is_served_together(session, first, other))
+        {
+            session.index().declare(&otherwise, reference, &member.folder);
+            ids.push(otherwise);
+        }
     }
-    let ids: Vec<PackageId> = unknown.iter().map(|(first, _, _)| first.clone()).collect();
     session.index().expect(GraphLevel::Releases(&ids));
     let mut stale = Vec::new();
     for (first, reference, member) in unknown {
@@ -123,6 +131,12 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
         }
     }
     Ok(())
+}
+
+/// Whether the same registry serves two packages of one base.
+fn is_served_together(session: &Session, first: &PackageId, otherwise: &PackageId) -> bool {
+    let registry = |id| session.index().registry(id).map(|(registry, _)| &registry.prefix);
+    registry(first) == registry(otherwise)
 }
 
 /// The first meaning of `reference` in the manifest of `member`, if it is not yet known whether there is such
