@@ -16,7 +16,7 @@ use crate::cli::schema::Shape;
 #[cfg(feature = "git")]
 use crate::cli::{affected, edit};
 use crate::cli::{
-    change, complete, config, diff, get, graph, info, inventory, login, machine, manifest, schema,
+    change, complete, config, diff, get, graph, import, info, inventory, login, machine, manifest, schema,
     search, status, update, vendor,
 };
 #[cfg(feature = "publish")]
@@ -98,6 +98,10 @@ commands! { |context, arguments, program|
     Init(manifest::InitArguments) "init" in Start
         => manifest::run_init(context, arguments),
         answers [manifest::Created];
+    /// Take over what another tool lists, at the versions in use
+    Import(import::ImportArguments) "import" in Start
+        => import::run(context, arguments),
+        answers [import::Takeover<'_>];
     /// Install the workspace's dependencies, or other packages
     #[command(visible_aliases = ["install", "i"])]
     Get(get::GetArguments) "get" in Start asks (arguments.update)

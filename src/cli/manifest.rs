@@ -152,6 +152,9 @@ pub(crate) struct InitArguments {
 pub(super) struct Created {
     /// The files that were written.
     files: Vec<String>,
+    /// Files of other tools in the folder, whose dependencies `mu import` takes over; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    importable: Vec<String>,
 }
 
 pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandExit {
@@ -163,7 +166,7 @@ pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandEx
     let files = begun.files;
     if context.shell.is_json() {
         let files = files.iter().map(|file| file.display().to_string()).collect();
-        return context.json(&Created { files });
+        return context.json(&Created { files, importable: begun.importable });
     }
     for file in &files {
         context.line(&format!("wrote {}", context.path_for_people(file)))?;
@@ -172,5 +175,11 @@ pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandEx
         true => "next: `mu add REF` adds a dependency, `mu get` installs",
         false => "next: `mu init` in a folder for each package",
     });
+    if !begun.importable.is_empty() {
+        let files = begun.importable.join("`, `");
+        context
+            .shell
+            .status(&format!("`{files}` list dependencies too: `mu import` takes them over"));
+    }
     Ok(0)
 }

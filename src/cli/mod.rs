@@ -16,6 +16,7 @@ mod graph;
 mod help;
 #[cfg(feature = "publish")]
 mod hub;
+mod import;
 mod info;
 mod inventory;
 mod login;

@@ -101,8 +101,8 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["clean", "clear"], "`mu cache clean` removes what was downloaded"),
     (&["depends", "rdeps"], "`mu why PKG` says who requires a package, and `mu tree` shows all"),
     (
-        &["import", "migrate"],
-        "`mu get` reads the manifests of Helm, KCL and Crossplane as they are",
+        &["migrate"],
+        "`mu import` takes over what other tools list; `mu get` reads the manifests of Helm, KCL and Crossplane as they are",
     ),
     (&["license", "licences"], "`mu licenses` lists the licences of packages, and checks them"),
     (&["bom", "cyclonedx", "spdx"], "`mu sbom` writes a bill of materials"),

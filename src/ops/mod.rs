@@ -51,6 +51,7 @@ pub use self::apply::written::Written;
 #[cfg(feature = "git")]
 pub use self::graph::affected;
 pub use self::graph::{images, licenses, sbom, tree, why};
+pub use self::init::import;
 pub use self::lookup::{diff, filter, info, search};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;

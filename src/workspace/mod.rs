@@ -330,6 +330,18 @@ impl Workspace {
         Ok(())
     }
 
+    /// Adds a package whose manifest, with this text, is not on disk yet.
+    pub(crate) fn add_new(&mut self, path: &Path, text: &str) -> Result<(), WorkspaceError> {
+        let (manifest, warnings) = Manifest::parse(path, text)?;
+        let folder = path.parent().unwrap_or(&self.root);
+        let place = folder.strip_prefix(&self.root).unwrap_or(folder);
+        let place = place.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+        let (path, text) = (path.to_owned(), text.to_owned());
+        self.add_loaded(place, Loaded { manifest, path, text, warnings }, false)?;
+        self.members.sort_by(|left, right| left.place.cmp(&right.place));
+        self.refuse_repeated()
+    }
+
     /// Drops members that no reference can point to, because the search path finds the same package in the
     /// folder with its base first.
     fn drop_hidden(&mut self) {

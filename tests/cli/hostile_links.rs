@@ -37,6 +37,7 @@ type Lines = (&'static str, &'static [&'static str]);
 /// A line or more for each command.
 const COMMANDS: &[Lines] = &[
     ("init", &["init acme/new --workspace", "init acme/new"]),
+    ("import", &["import"]),
     ("get", &["get", "get aws/log", "get --frozen"]),
     ("add", &["add aws/log"]),
     ("remove", &["remove aws/ec2"]),
@@ -122,6 +123,20 @@ const OWN: &[(&str, &[(&str, bool)])] = &[
     ("patch --save .mu/patch/hub.mu.com+aws+log", &[("patches", true), (".mu/patch", true)]),
     ("patch --drop aws/vpc", &[("patches", true), ("patches/vpc.patch", false)]),
     ("get", &[("patches", true), ("patches/vpc.patch", false)]),
+    (
+        "import",
+        &[
+            (".gitmodules", false),
+            ("vendir.yml", false),
+            ("vendir.lock.yml", false),
+            ("jsonnetfile.json", false),
+            ("helmfile.yaml", false),
+            ("main.tf", false),
+            (".terraform", true),
+            (".terraform/modules", true),
+            (".terraform/modules/modules.json", false),
+        ],
+    ),
     (
         "edit aws/ec2 --from-pack",
         &[
@@ -252,6 +267,14 @@ fn checkout() -> Sandbox {
     sandbox.write("net/tool/Mu.yaml", "name: net/tool\nversion: 1.0.0\n");
     let edits = json!({"edits": [edit("hub.mu.com/net/tool", "net/tool"), old]});
     sandbox.write(".mu/edits.json", &edits.to_string());
+    // What other tools list.
+    sandbox.write("vendir.yml", "directories: []\n");
+    sandbox.write("vendir.lock.yml", "directories: []\n");
+    sandbox.write("jsonnetfile.json", "{}\n");
+    sandbox.write("helmfile.yaml", "releases: []\n");
+    sandbox.write("main.tf", "module \"a\" {\n  source = \"./a\"\n}\n");
+    sandbox.write(".gitmodules", "");
+    sandbox.write(".terraform/modules/modules.json", "{\"Modules\": []}\n");
     sandbox.write("src/main.txt", "content");
     sandbox.mu(&["hub", "init", "local-hub"]).ok();
     // The lock of the user's tokens is there from now on.

@@ -62,6 +62,7 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["images"],
     &["licenses"],
     &["sbom"],
+    &["import"],
     &["status"],
     &["info", "aws/app"],
     &["versions", "aws/app"],
@@ -114,6 +115,7 @@ const OF_HUBS: &[&[&str]] = &[
 #[test]
 fn every_answer_is_one_document() {
     let sandbox = sandbox();
+    sandbox.write("vendir.yml", "directories: [{path: a, contents: [{path: b, manual: {}}]}]\n");
     let work = sandbox.path("work");
     git(&work, &["init", "--quiet", "."]);
     git(&work, &["add", "--all"]);

@@ -67,6 +67,7 @@ mod hub_serve;
 mod hub_story;
 mod hub_tags;
 mod identity;
+mod import;
 #[cfg(feature = "olm")]
 mod index_entries;
 mod info;

@@ -72,6 +72,7 @@ const ARGUMENTS: &[(&str, &str, Version)] = &[
     ("tag", "tag", NoPackage),
     ("mirror", "references", Used),
     ("mirror", "namespace", NoPackage),
+    ("import", "package", Refused),
     ("init", "name", NoPackage),
     ("init", "namespace", NoPackage),
 ];

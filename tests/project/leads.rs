@@ -4,12 +4,17 @@ use crate::tidy::without_tests;
 use crate::{files, read, root};
 
 /// The files of providers that make URLs of texts, how often, and why that names no place unchecked.
-const MAKE_URLS: [(&str, usize, &str); 10] = [
+const MAKE_URLS: [(&str, usize, &str); 11] = [
     ("providers/exec/src/plugin.rs", 1, "finds the token for a URL; nothing is asked"),
     (
         "providers/git/src/remote_url.rs",
         4,
         "is that check for Git: of submodules, and of the user's Git settings; the last one takes a password off a text",
+    ),
+    (
+        "providers/git/src/submodules.rs",
+        1,
+        "is the `origin` of a checkout; nothing is asked, and what comes of it is read as a reference",
     ),
     ("providers/git/src/transport/http.rs", 2, "is on the server of a checked URL"),
     (

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::elsewhere::{helmfile, jsonnet, terraform, vendir};
 use crate::format::{Format, Reading, Texts};
 use crate::shape::Shape;
 use crate::{
@@ -25,7 +26,7 @@ fn tables() -> Vec<(&'static str, Vec<(&'static str, &'static Shape)>)> {
     let [chart, required, lock, index] = helm::shapes();
     let [operator, operators] = kudo::shapes();
     let [module, locked] = kcl::shapes();
-    vec![
+    let mut all = vec![
         ("Chart.yaml", vec![("", chart)]),
         ("requirements.yaml", vec![("", required)]),
         ("Chart.lock", vec![("", lock)]),
@@ -46,7 +47,17 @@ fn tables() -> Vec<(&'static str, Vec<(&'static str, &'static Shape)>)> {
                 ("metadata/properties.yaml:", listed),
             ],
         ),
-    ]
+    ];
+    let lists: [(_, &'static Shape); 6] = [
+        ("vendir.yml", &vendir::VENDIR_KEYS),
+        ("vendir.lock.yml", &vendir::VENDIR_LOCK_KEYS),
+        ("jsonnetfile.json", &jsonnet::JSONNET_KEYS),
+        ("modules.json", &terraform::MODULES_KEYS),
+        ("helmfile.yaml", &helmfile::HELMFILE_KEYS),
+        ("helmfile.lock", &helmfile::HELMFILE_LOCK_KEYS),
+    ];
+    all.extend(lists.map(|(name, shape)| (name, vec![("", shape)])));
+    all
 }
 
 /// The rows of a shape: the path of each key, and what it means; `used` is what keys in it mean that are read.

@@ -12,6 +12,7 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod crossplane;
+pub mod elsewhere;
 mod error;
 mod format;
 pub mod helm;

@@ -18,6 +18,7 @@
 //! | `changes` | what a checkout has changed since it left another branch |
 //! | `opened` | opens a repository on this machine, or asks `git` where libgit2 cannot read it |
 //! | `stand_in`, `asked` | a repository of mu's own in the place of one that libgit2 cannot read, and what `git` says through it |
+//! | `submodules` | the submodules of a checkout, as its index has them |
 //! | `surroundings` | what the repository around a workspace says of edited packages |
 //! | `patch` | patches of packages, made and applied |
 //! | `working_copy`, `unsaved` | clones to work in, and what would be lost with one |
@@ -52,6 +53,7 @@ mod repository;
 mod settings;
 mod snapshot;
 mod stand_in;
+mod submodules;
 mod surroundings;
 mod transport;
 mod unsaved;
@@ -65,6 +67,7 @@ pub use crate::opened::LocalGit;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
 pub use crate::stand_in::StandInError;
+pub use crate::submodules::{SUBMODULES, UsedSubmodule, UsedSubmodules};
 pub use crate::surroundings::{FolderStanding, Surroundings, SurroundingsError};
 pub use crate::unsaved::{Kind, PushedBranch, Tips, Unsaved, WorkState, begin_repository};
 pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, folder_of, named_url};

@@ -128,6 +128,16 @@ impl Place {
         Some(all.iter().find(is_url)?.value.clone())
     }
 
+    /// The URL of the remote that others know as this repository, as it is written.
+    pub(crate) fn origin(&self) -> Option<String> {
+        let text = text_of(&self.common.join("config")).ok()??;
+        let mut all = settings(&text).into_iter();
+        let is_url = |one: &Setting| {
+            one.section == "remote" && one.name.as_deref() == Some("origin") && one.key == "url"
+        };
+        Some(all.find(is_url)?.value)
+    }
+
     /// The commit that is checked out, or the branch without commits, as `HEAD` has it; `None` if only `git` could tell.
     fn head(&self) -> Result<Option<String>, FileError> {
         let Some(text) = text_of(&self.own.join("HEAD"))? else { return Ok(None) };

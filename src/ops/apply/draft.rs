@@ -21,7 +21,8 @@ use crate::ops::solve::solver::{is_settled, resolve};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{
-    Change, Chosen, InstalledVersion, Lowered, Move, Origin, Update, spec_beginning_at,
+    CandidateOfLock, Change, Chosen, InstalledVersion, Lowered, Move, Origin, Update,
+    spec_beginning_at,
 };
 
 /// Changes of manifests and of what `mu get` was given, that nobody has written yet.
@@ -44,6 +45,8 @@ pub(crate) struct ManifestDraft {
     pub(crate) extra: Vec<String>,
     /// The supposed installation, if it differs from the lock: what moves begins there.
     pub(crate) installed: BTreeMap<PackageId, InstalledVersion>,
+    /// What another tool has in use of what the manifests will require.
+    pub(crate) adopted: Vec<CandidateOfLock>,
     /// What else was lowered or dropped.
     pub(super) lowered: Vec<Lowered>,
     /// The last move, as the manifests have it now.
@@ -109,11 +112,16 @@ impl ManifestDraft {
     }
 
     /// The question for what the draft requires.
-    fn question(&mut self, session: &Session, update: Update) -> Result<Question, CommandError> {
+    pub(crate) fn question(
+        &mut self,
+        session: &Session,
+        update: Update,
+    ) -> Result<Question, CommandError> {
         let mut question = Question::new(self.collect_drafted(session)?, update);
         if !self.installed.is_empty() {
             Rc::make_mut(&mut question.requirements).installed.clone_from(&self.installed);
         }
+        question.adopted.clone_from(&self.adopted);
         Ok(question)
     }
 

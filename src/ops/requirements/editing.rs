@@ -43,6 +43,13 @@ pub(crate) struct Editing {
 }
 
 impl Editing {
+    /// The edit of a member whose manifest is not on disk yet.
+    pub(crate) fn of_new(session: &Session, index: usize, edit: FileEdit) -> Self {
+        let mut editing = Self { edits: vec![edit], ..Self::default() };
+        editing.set(index, session.workspace.members[index].manifest.clone());
+        editing
+    }
+
     /// Changes the text of a member's manifest; returns whether anything changed.
     pub(crate) fn change(
         &mut self,

@@ -24,7 +24,7 @@ use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::{Code, CommandError, Events, OperationScope, Options};
+use crate::ops::{Code, CommandError, Events, OperationScope, Options, WorkspacePlaces};
 #[cfg(feature = "git")]
 use crate::workspace::root::programs;
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
@@ -208,6 +208,14 @@ fn root_around(environment: &Environment) -> PathBuf {
 }
 
 impl Session {
+    /// The session of a workspace that also has a package whose manifest, with this text, is not on disk yet; nothing may have been
+    /// asked before.
+    pub(crate) fn with_member(mut self, path: &Path, text: &str) -> Result<Self, CommandError> {
+        self.workspace.add_new(path, text)?;
+        self.places = WorkspacePlaces::new(&self.workspace, &self.environment);
+        Ok(self)
+    }
+
     /// Keeps other processes from pruning the store while the returned lock lives; waits if one is pruning.
     ///
     /// A store that is only read is never pruned, and has no lock.

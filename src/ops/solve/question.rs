@@ -28,6 +28,8 @@ pub struct Question {
     pub update: Update,
     /// Packages that are removed completely, although others replaced them.
     pub discarded: BTreeSet<PackageId>,
+    /// What another tool has in use: it is kept as if it were locked.
+    pub adopted: Vec<CandidateOfLock>,
     /// The move that led to these requirements, if one did: what it selected need not be looked for again.
     pub change: Option<Rc<Change>>,
     /// What a command wants to move to, which is no requirement of anybody yet. An explanation mentions it.

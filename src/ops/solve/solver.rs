@@ -249,6 +249,7 @@ impl Solver<'_> {
         let is_first = follows_lock && stays && session.lockfile()?.is_none();
         let adopted = if is_first { Adopted::find(session)? } else { Adopted::default() };
         request.locked.extend(adopted.locked());
+        request.locked.extend(question.adopted.iter().cloned());
         let may_hold = follows_lock && stays && !question.supposes_more_than_a_lock();
         if may_hold
             && !previous.packages.is_empty()

@@ -121,9 +121,9 @@ fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository
                 "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
             )
         })?;
-        return url_of(&url);
+        return url_of(&url).map(Repository::Url);
     }
-    let Some(path) = text.strip_prefix(FOLDER) else { return url_of(text) };
+    let Some(path) = text.strip_prefix(FOLDER) else { return url_of(text).map(Repository::Url) };
     let inner = path.trim_start_matches("./");
     let is_inside = !path.starts_with('/') && !inner.split('/').any(|part| part == "..");
     let is_beside = around.is_own || around.is_folder;
@@ -136,7 +136,8 @@ fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository
     })
 }
 
-fn url_of(text: &str) -> Result<Repository, String> {
+/// The beginning of the references to charts of a repository.
+fn url_of(text: &str) -> Result<String, String> {
     let (scheme, rest) = text
         .split_once("://")
         .ok_or_else(|| format!("the repository `{text}` is neither a URL nor `@NAME`"))?;
@@ -154,5 +155,22 @@ fn url_of(text: &str) -> Result<Repository, String> {
     if segments.is_empty() {
         return Err(format!("the repository `{text}` names no host"));
     }
-    Ok(Repository::Url(format!("{protocol}://{}/", segments.join("/"))))
+    Ok(format!("{protocol}://{}/", segments.join("/")))
+}
+
+/// The text of a reference to a chart of a repository, and whether its range asks for prereleases.
+///
+/// # Errors
+///
+/// When the repository is none that mu reads, or the range is none.
+pub(crate) fn dependency_reference(
+    repository: &str,
+    name: &str,
+    range: Option<&str>,
+) -> Result<(String, bool), String> {
+    check_name_segment(name, "a chart")?;
+    let place = format!("{}{name}", url_of(repository)?);
+    let Some(range) = range else { return Ok((place, false)) };
+    let range = rewritten(range).map_err(|reason| format!("its version `{range}` {reason}"))?;
+    Ok((format!("{place}#{}", range.text), range.prerelease))
 }

@@ -19,6 +19,7 @@ use mu_manifest::source::{New, SourceError, TextProblem};
 use mu_provider::Release;
 
 pub use self::chart::{CHART, REQUIREMENTS, is_copy};
+pub(crate) use self::dependency::dependency_reference;
 pub use self::pushed::PROVENANCE;
 
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};

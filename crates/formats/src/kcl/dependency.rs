@@ -210,7 +210,7 @@ pub(super) fn at_least(tag: &str) -> String {
 }
 
 /// A URL of Git's as a reference.
-pub(super) fn git_reference(url: &str) -> String {
+pub(crate) fn git_reference(url: &str) -> String {
     match url.split_once("://") {
         Some(("https" | "http", _)) => format!("git+{url}"),
         Some(("file", path)) => format!("git+file://{path}"),

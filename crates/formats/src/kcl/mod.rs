@@ -16,6 +16,7 @@ use mu_manifest::reference::{Name, Version};
 use mu_provider::Release;
 use toml_edit::{Document, Item};
 
+pub(crate) use self::dependency::git_reference;
 pub use self::lock::{
     LOCK, Locked, ModuleRequirement, Origin, folders, is_summed, lock, locked, needs, sum,
 };

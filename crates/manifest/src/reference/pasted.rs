@@ -29,7 +29,7 @@ struct Parts {
 }
 
 /// The reference that a text of another tool most likely means; `None` if it is not known, or a reference already.
-fn meant(text: &str) -> Option<String> {
+pub fn meant(text: &str) -> Option<String> {
     let (place, fragment) = match text.split_once('#') {
         Some((place, fragment)) => (place, Some(fragment)),
         None => (text, None),

@@ -1,6 +1,9 @@
-//! `init`: creates a package, or a workspace.
+//! `init`: creates a package, or a workspace; and `import`, which takes over what another tool lists.
 
-use std::path::PathBuf;
+mod elsewhere;
+pub mod import;
+
+use std::path::{Path, PathBuf};
 
 use crate::env::Environment;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
@@ -41,6 +44,8 @@ pub struct Begun {
     pub is_package: bool,
     /// A warning about the package's name.
     pub warning: Option<String>,
+    /// Files of other tools in the folder, whose dependencies `mu import` takes over.
+    pub importable: Vec<String>,
 }
 
 /// The schemas that editors check the files with, in the folder `.mu` of the workspace.
@@ -143,6 +148,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
     }
     begun.files = files.into_iter().map(|(path, _)| path).collect();
     begun.files.extend(kinds::add(root)?);
+    begun.importable = elsewhere::importable_in(folder);
     Ok(begun)
 }
 
@@ -211,13 +217,24 @@ fn place(environment: &Environment) -> Option<(Option<String>, String)> {
 }
 
 fn folder_name(environment: &Environment) -> Result<String, CommandError> {
-    let name = environment.current.file_name().map(|name| name.to_string_lossy().into_owned());
+    name_of(&environment.current)
+}
+
+/// A package's name by its folder.
+fn name_of(folder: &Path) -> Result<String, CommandError> {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default().to_lowercase().replace(' ', "-");
     Name::parse(&name).map_err(|_| {
         CommandError::new(Code::Usage, "this folder's name is not a valid package name")
             .hint("give one: `mu init acme/web`")
     })?;
     Ok(name)
+}
+
+/// The name of a new package in a folder: the one that references in its workspace have for it, or else the folder's.
+fn new_name(environment: &Environment, folder: &Path) -> Result<String, CommandError> {
+    let there = Environment { current: folder.to_owned(), ..environment.clone() };
+    place_name(&there).map_or_else(|| name_of(folder), Ok)
 }
 
 /// A name as YAML writes it.

@@ -1,0 +1,418 @@
+//! Files as other projects have them, from `testdata/elsewhere`, and shorter ones with what can be wrong in such a file.
+
+use std::fs;
+
+use super::{InUse, List, go, helmfile, jsonnet, terraform, vendir};
+
+fn file(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/elsewhere");
+    fs::read_to_string(format!("{folder}/{name}")).expect("is there")
+}
+
+/// What a list says, a line each: `LINE CALLED -> REFERENCE @ IN USE (LEFT OUT)`, or `LINE CALLED: WHY NOT`.
+fn shown(list: &List) -> Vec<String> {
+    let all = list.dependencies.iter().map(|one| {
+        let head = format!("{} {}", one.line, one.called);
+        match &one.meaning {
+            Err(reason) => format!("{head}: {reason}"),
+            Ok(meaning) => {
+                let mut line = format!("{head} -> {}", meaning.reference);
+                match &meaning.in_use {
+                    Some(InUse::Commit(text)) => line.push_str(&format!(" @ commit {text}")),
+                    Some(InUse::Version(text)) => line.push_str(&format!(" @ {text}")),
+                    None => {}
+                }
+                if !meaning.left_out.is_empty() {
+                    line.push_str(&format!(" ({})", meaning.left_out.join(", ")));
+                }
+                line
+            }
+        }
+    });
+    all.collect()
+}
+
+#[track_caller]
+fn check(list: &List, expected: &[&str]) {
+    assert_eq!(shown(list), expected);
+    assert!(list.unknown.is_empty(), "{:?}", list.unknown);
+}
+
+#[test]
+fn sources_of_vendir_in_parts() {
+    let list = vendir::list(&file("platform.vendir.yml"), None).expect("is read");
+    let by_hand = "it is kept by hand, so there is nothing to fetch";
+    check(
+        &list,
+        &[
+            "9 config/upstream/networking -> git+https://git.example/platform/networking#v1.4.2 (includePaths)",
+            "17 config/upstream/api -> git+https://git.example/platform/api-server#0f3a8e5d1b9c47266e1d2a90c5b7f84d3e6a1c28 (includePaths)",
+            "24 config/upstream/logging: the files of a release are no package; an archive among them is, by its URL",
+            "29 config/upstream/metrics -> git+https://git.example/platform/metrics/deploy#7be41d0c92a35f68e0d4c1b7a9f28350d6ce41ab",
+            "35 config/upstream/login -> git+https://git.example/platform/login/k8s/templates#v3.11.0",
+            &format!("40 config/upstream/cache: {by_hand}"),
+            &format!("42 config/upstream/database: {by_hand}"),
+        ],
+    );
+}
+
+#[test]
+fn sources_of_vendir_by_branch_and_url() {
+    let list = vendir::list(&file("lessons.vendir.yml"), None).expect("is read");
+    let found: Vec<String> = shown(&list)
+        .iter()
+        .map(|line| {
+            line.split_once(" -> ").or(line.split_once(": ")).expect("says something").1.to_owned()
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "git+https://git.example/security/policies/restricted/pods#release-2.3 (excludePaths)",
+            "git+https://git.example/net/ingress/examples/ingress#v2.0.1",
+            "https://files.example/styles/styles-5.1.0-dist.zip (includePaths)",
+            "a single file is no package; an archive (.tgz, .tar, .zip) is",
+        ]
+    );
+}
+
+#[test]
+fn vendir_with_its_lock() {
+    let lock = file("rules.vendir.lock.yml");
+    let list = vendir::list(&file("rules.vendir.yml"), Some(&lock)).expect("is read");
+    check(
+        &list,
+        &[
+            "7 rules -> git+https://git.example/build/tool.git/rules#2026-02-01 @ commit 4d2f9b7a61c8e03512fa7d90b3e6c8451a0f7e9d",
+        ],
+    );
+}
+
+#[test]
+fn every_source_of_vendir() {
+    let text = "\
+directories:
+- path: a
+  contents:
+  - {path: b, git: {url: 'git@h.example:o/x.git', refSelection: {semver: {constraints: '>=1.0.0 <2.0.0', prereleases: {}}}}}
+  - {path: c, git: {url: 'https://h.example/o/x', ref: origin/main}, newRootPath: ./sub/}
+  - {path: d, helmChart: {name: redis, version: 1.2.1, repository: {url: 'https://charts.example/stable'}}}
+  - {path: e, helmChart: {name: redis, repository: {url: 'oci://r.example/charts'}}}
+  - {path: f, helmChart: {name: stable/redis}}
+  - {path: g, http: {url: 'https://h.example/x-1.2.tgz', sha256: 0e7bbd1a4e3a2a3f6f5e1f0a4be0fe3b5a2c7a9c8d1f2b3a4c5d6e7f8091a2b3}}
+  - {path: h, hg: {url: 'https://h.example/x'}}
+  - {path: i, image: {url: r.example/x}}
+  - {path: j, imgpkgBundle: {image: r.example/x}}
+  - {path: k, directory: {path: x}}
+  - {path: l, inline: {paths: {a: b}}}
+  - {path: m}
+  - {path: n, git: {url: 'https://ada:secret@h.example/x', ref: main}}
+  - {path: o, git: {url: 'https://h.example/x', ref: '--upload-pack=x'}}
+";
+    let lock = "\
+directories:
+- path: a
+  contents:
+  - {path: b, git: {sha: 1895753f53a63c055e7cae81ebe4ea5d5805584f, tags: [v1.2.0]}}
+  - {path: e, helmChart: {version: 2.0.0, appVersion: '7'}}
+";
+    let list = vendir::list(text, Some(lock)).expect("is read");
+    let found = shown(&list);
+    assert_eq!(
+        found[..12],
+        [
+            "4 a/b -> git@h.example:o/x.git#>=1.0.0 <2.0.0 @ commit 1895753f53a63c055e7cae81ebe4ea5d5805584f",
+            "5 a/c -> git+https://h.example/o/x/sub#main",
+            "6 a/d -> helm+https://charts.example/stable/redis#1.2.1",
+            "7 a/e -> oci://r.example/charts/redis @ 2.0.0",
+            "8 a/f: it names no `repository`, which only Helm's own list of names leads to",
+            "9 a/g -> https://h.example/x-1.2.tgz#sha256:0e7bbd1a4e3a2a3f6f5e1f0a4be0fe3b5a2c7a9c8d1f2b3a4c5d6e7f8091a2b3",
+            "10 a/h: mu has no provider for Mercurial",
+            "11 a/i: the files of an image are no package; an artifact with a chart or a package is",
+            "12 a/j: bundles of imgpkg are no packages of mu",
+            "13 a/k: it is a folder of this repository, so there is nothing to fetch",
+            "14 a/l: its files stand in vendir.yml itself",
+            "15 a/m: it says no source that mu knows",
+        ]
+    );
+    assert!(list.dependencies[0].meaning.as_ref().is_ok_and(|meaning| meaning.prerelease));
+    assert!(
+        found[12].contains("is not a valid reference") && !found[12].contains("secret"),
+        "{}",
+        found[12]
+    );
+    assert!(
+        found[13].contains("15 ") || found[13].contains("is not a valid reference"),
+        "{}",
+        found[13]
+    );
+}
+
+#[test]
+fn what_is_wrong_in_vendir_has_its_place() {
+    for (text, place, reason) in [
+        ("directories: {}\n", "1:14", "`directories` must be a list"),
+        (
+            "directories:\n- path: a\n  contents:\n  - {path: b, git: {urll: x}}\n",
+            "4:21",
+            "unknown key `urll`; did you mean `url`?",
+        ),
+        ("- a\n", "1:1", "expected keys and values"),
+        ("directories: [\n", "1:14", "this is not YAML"),
+        ("directories:\n- path: [a]\n", "2:9", "`path` must be text"),
+    ] {
+        let error = vendir::list(text, None).expect_err(text);
+        assert!(error.reason.starts_with(reason), "{text}: {}", error.reason);
+        assert_eq!(format!("{}:{}", error.line, error.column), place, "{text}");
+    }
+    let told = vendir::list("directories: []\nx-own: 1\nqwertz: 2\n", None).expect("is read");
+    assert_eq!(told.unknown, ["qwertz"]);
+    let error = vendir::list("directories: []\n", Some("directories: 1\n")).expect_err("is wrong");
+    assert_eq!(error.file, "vendir.lock.yml");
+}
+
+#[test]
+fn libraries_of_jsonnet() {
+    let lock = file("dashboards.jsonnetfile.lock.json");
+    let list = jsonnet::list(&file("dashboards.jsonnetfile.json"), Some(&lock)).expect("is read");
+    check(
+        &list,
+        &[
+            "3 git.example/graphs/panels -> git+https://git.example/graphs/panels#master @ commit 91c0e5ab3d7f42680e1b9d5a7c3f8024e6d1b7fa",
+        ],
+    );
+    // What others need is in the lock alone.
+    let lock = file("monitoring.jsonnetfile.lock.json");
+    let own = r#"{"version": 1, "dependencies": [
+        {"source": {"git": {"remote": "https://git.example/graphs/boards.git", "subdir": "boards"}}, "version": "master"}
+    ], "legacyImports": false}"#;
+    let list = jsonnet::list(own, Some(&lock)).expect("is read");
+    check(
+        &list,
+        &[
+            "2 git.example/graphs/boards/boards -> git+https://git.example/graphs/boards.git/boards#master @ commit 2b6d8f01c93e47a5d0b1e7c6f3a9852440dce71b",
+            "0 git.example/cluster/alerts -> git+https://git.example/cluster/alerts.git#c07e1a4b95d3f862801b6c9d2e5a7f3184bd60ce @ commit c07e1a4b95d3f862801b6c9d2e5a7f3184bd60ce",
+            "0 git.example/store/store/documentation/alerts -> git+https://git.example/store/store.git/documentation/alerts#5ea93c7d10b2f46858e9d1c0a7b3f62d94ce8b01 @ commit 5ea93c7d10b2f46858e9d1c0a7b3f62d94ce8b01",
+            "0 jsonnet/own: it is a folder of this repository, so there is nothing to fetch",
+        ],
+    );
+    let nothing = jsonnet::list(r#"{"dependencies": [{"version": "x"}]}"#, None).expect("is read");
+    check(&nothing, &["1 a library without a source: it is in no Git repository and no folder"]);
+    assert!(jsonnet::list("[]", None).is_err());
+}
+
+#[test]
+fn modules_of_terraform() {
+    let list = terraform::list("main.tf", &file("sources.tf")).expect("is read");
+    let local = "it is a folder of this repository, so there is nothing to fetch";
+    check(
+        &list,
+        &[
+            "3 network -> git+https://git.example/infra/network.git#6b1f0d8e4c7a93525d0e8b1a7f6c3d924e5b80af",
+            "18 log_group -> git+https://git.example/infra/logs.git/modules/log-group#d83c5b0e7f1a42961d4e9c0b8a7f6e5310c2d4b9",
+            "27 registry: only its registry knows where it is; its repository is probably `https://github.com/acme/terraform-aws-logs`",
+            "32 tag -> git+https://git.example/infra/network.git#v5.0.0",
+            "36 branch -> git+https://git.example/infra/network.git#next_release",
+            &format!("42 beside: {local}"),
+            &format!("46 above: {local}"),
+        ],
+    );
+    // Modules in texts and comments are none.
+    let list = terraform::list("main.tf", &file("cluster.tf")).expect("is read");
+    check(
+        &list,
+        &[
+            &format!("11 cluster: {local}"),
+            "49 network: only its registry knows where it is; its repository is probably `https://github.com/acme/terraform-aws-network`",
+        ],
+    );
+}
+
+#[test]
+fn every_source_of_terraform() {
+    let module = |(source, expected): &(&str, &str)| {
+        let text = format!("module \"m\" {{\n  source = {source:?}\n}}\n");
+        let list = terraform::list("main.tf", &text).expect("is read");
+        assert_eq!(shown(&list), [format!("1 m{expected}")], "{source}");
+    };
+    [
+        (
+            "git::https://h.example/x.git//a/b?ref=a/b/v1.2.0",
+            " -> git+https://h.example/x.git/a/b#v1.2.0",
+        ),
+        ("git::https://h.example/x.git", " -> git+https://h.example/x.git#tip"),
+        ("git::ssh://git@h.example/x.git//a?depth=1&ref=v1", " -> ssh://git@h.example/x.git/a#v1"),
+        ("git@github.com:o/x.git", " -> git@github.com:o/x.git#tip"),
+        ("git@github.com:o/x.git//a?ref=main", " -> git@github.com:o/x.git/a#main"),
+        ("github.com/o/x", " -> github.com/o/x#tip"),
+        ("github.com/o/x//a?ref=v1.0.0", " -> github.com/o/x/a#v1.0.0"),
+        ("https://h.example/x-1.2.zip?checksum=md5:1", " -> https://h.example/x-1.2.zip"),
+        (
+            "https://h.example/vpc",
+            ": an address that leads on to another one is only known to Terraform",
+        ),
+        ("s3::https://s3.example/x.zip", ": mu has no provider for `s3::`"),
+        ("app.terraform.io/o/vpc/aws", ": only its registry knows where it is"),
+        ("", ": only its registry knows where it is"),
+    ]
+    .iter()
+    .for_each(module);
+    let text = "module \"m\" {\n  source = \"git::https://${var.host}/x\"\n}\nmodule \"n\" {\n}\n";
+    let list = terraform::list("main.tf", text).expect("is read");
+    assert_eq!(shown(&list), ["1 m: its `source` is an expression", "4 n: it has no `source`"]);
+    let error =
+        terraform::list("main.tf", "module \"m\" {\n  source = \"x\n}\n").expect_err("is wrong");
+    assert_eq!((error.file.as_str(), error.line), ("main.tf", 2));
+}
+
+#[test]
+fn where_terraform_has_put_modules() {
+    let text = r#"{"Modules": [
+        {"Key": "", "Source": "", "Dir": "."},
+        {"Key": "vpc", "Source": "git::https://h.example/x.git?ref=v1", "Dir": ".terraform/modules/vpc"},
+        {"Key": "vpc.inner", "Source": "./inner", "Dir": ".terraform/modules/vpc/inner"},
+        {"Key": "r", "Source": "registry.terraform.io/a/b/c", "Version": "1.0.0", "Dir": ".terraform/modules/r"}
+    ]}"#;
+    let (found, unknown) = terraform::installed(text).expect("is read");
+    let found: Vec<_> = found.iter().map(|one| (&*one.name, &*one.folder)).collect();
+    assert_eq!(found, [("vpc", ".terraform/modules/vpc"), ("r", ".terraform/modules/r")]);
+    assert!(unknown.is_empty());
+}
+
+#[test]
+fn releases_of_helmfile() {
+    let lock = file("workflow.helmfile.lock");
+    let text = file("workflow.helmfile.yaml");
+    let (list, is_template) = helmfile::list("helmfile.yaml", &text, Some(&lock)).expect("is read");
+    assert!(!is_template);
+    check(&list, &["13 workflow -> helm+https://charts.example/workflow#2.23.0 @ v2.23.0"]);
+    let text = file("notebooks.helmfile.yaml");
+    let (list, is_template) = helmfile::list("helmfile.yaml", &text, None).expect("is read");
+    assert!(is_template);
+    check(
+        &list,
+        &[
+            "22 files -> helm+https://raw.example/files/master/charts/files#v4.1.0",
+            "30 files-state -> helm+https://charts.example/anything/raw#1.1.0",
+            "50 certificates -> helm+https://charts.example/certificates/certificates#1.6.1",
+            "56 edge -> helm+https://charts.example/edge/edge#4.0.13",
+        ],
+    );
+}
+
+#[test]
+fn every_chart_of_helmfile() {
+    let text = "\
+bases: [common.yaml]
+helmfiles:
+- path: more/helmfile.yaml
+- other.yaml
+repositories:
+- {name: stable, url: 'https://charts.example/stable/'}
+- {name: registry, url: r.example/charts, oci: true}
+- {name: plugin, url: 'git+https://h.example/x@charts?ref=1'}
+- name: named
+  url: https://{{ .Values.host }}/charts
+releases:
+- {name: a, chart: stable/a, version: ~1.2}
+- {name: b, chart: registry/b, version: 1.0.0}
+- {name: c, chart: 'oci://r.example/c', version: 1.0.0}
+- {name: d, chart: ./charts/d}
+- {name: e, chart: stable/e, installed: false}
+- {name: f, chart: plugin/f}
+- {name: g, chart: missing/g}
+- {name: h, chart: 'git::https://h.example/x.git@charts/h?ref=v1'}
+- {name: i, chart: alone}
+- name: j
+  chart: stable/j
+  version: {{ .Values.version | quote }}
+- {name: k, chart: named/k}
+- {name: l}
+- name: m
+  chart: stable/m
+{{- if .Values.new }}
+  version: 2.0.0
+{{- else }}
+  version: 1.0.0
+{{- end }}
+- {name: n, chart: stable/a, version: ~1.3}
+- {name: o, chart: registry/deep/o, version: 1.0.0}
+";
+    let lock = "version: v1\ndependencies:\n- {name: a, repository: 'https://charts.example/stable', version: 1.2.9}\n- {name: a, repository: 'https://charts.example/stable', version: 1.3.4}\n- {name: b, repository: 'oci://r.example/charts', version: 1.0.0}\n- {name: o, repository: 'oci://r.example/charts/deep', version: 1.0.0}\n";
+    let (list, _) = helmfile::list("helmfile.yaml", text, Some(lock)).expect("is read");
+    check(
+        &list,
+        &[
+            "12 a -> helm+https://charts.example/stable/a#~1.2 @ 1.2.9",
+            "13 b -> oci://r.example/charts/b#1.0.0 @ 1.0.0",
+            "14 c -> oci://r.example/c#1.0.0",
+            "15 d: its chart is a folder of this repository, so there is nothing to fetch",
+            "16 e: it is not installed (`installed: false`)",
+            "17 f: its repository has the scheme `git+https`, which only a Helm plugin supports",
+            "18 g: the file lists no repository `missing`",
+            "19 h: its chart is an address of go-getter, which only helmfile follows",
+            "20 i: its chart `alone` is in no repository",
+            "21 j: its `version` is a template, which only helmfile fills in",
+            "24 k: the `url` of the repository `named` is a template",
+            "25 l: it has no `chart`",
+            "26 a release: `version` appears twice",
+            "33 n -> helm+https://charts.example/stable/a#~1.3 @ 1.3.4",
+            "34 o -> oci://r.example/charts/deep/o#1.0.0 @ 1.0.0",
+            "3 more/helmfile.yaml: it is another file: `mu import more/helmfile.yaml` reads it",
+            "4 other.yaml: it is another file: `mu import other.yaml` reads it",
+            "1 common.yaml: it is another file: `mu import common.yaml` reads it",
+        ],
+    );
+    let error = helmfile::list("helmfile.yaml", "releases:\n- chart: a\n  verison: 1\n", None)
+        .expect_err("is wrong");
+    assert!(error.reason.contains("did you mean `version`?"), "{}", error.reason);
+}
+
+#[test]
+fn modules_of_go() {
+    let text = "\
+module acme.example/schemas
+
+go 1.22
+
+require (
+	github.com/acme/events v1.4.0
+	github.com/acme/apis/billing/v2 v2.1.3 // the newest
+	github.com/acme/old v3.0.1+incompatible
+	github.com/acme/tip v0.0.0-20240102030405-0f3a8e5d1b9c
+	github.com/acme/next v1.3.1-0.20240102030405-7be41d0c92a3
+	git.acme.example/ops/base.git/v2 v2.0.0
+	gopkg.example/yaml.v3 v3.0.1
+	github.com/acme/forked v1.0.0
+	github.com/acme/beside v1.0.0
+	github.com/acme/far v1.0.0 // indirect
+)
+
+require \"github.com/acme/alone\" latest
+
+replace github.com/acme/forked => github.com/other/forked v1.0.1
+
+replace (
+	github.com/acme/beside v1.0.0 => ../beside
+	github.com/acme/events v1.3.0 => ../events
+)
+";
+    check(
+        &go::list(text),
+        &[
+            "6 github.com/acme/events -> https://github.com/acme/events#^1.4.0 @ 1.4.0",
+            "7 github.com/acme/apis/billing/v2 -> https://github.com/acme/apis/billing#^2.1.3 @ 2.1.3",
+            "8 github.com/acme/old -> https://github.com/acme/old#^3.0.1 @ 3.0.1",
+            "9 github.com/acme/tip -> https://github.com/acme/tip#0f3a8e5d1b9c",
+            "10 github.com/acme/next -> https://github.com/acme/next#7be41d0c92a3",
+            "11 git.acme.example/ops/base.git/v2 -> git+https://git.acme.example/ops/base.git#^2.0.0 @ 2.0.0",
+            "12 gopkg.example/yaml.v3: only a proxy of Go modules knows where it is",
+            "13 github.com/acme/forked -> https://github.com/other/forked#^1.0.1 @ 1.0.1",
+            "14 github.com/acme/beside: `../beside` takes its place, which is a folder of this machine",
+            "15 github.com/acme/far: only other modules need it",
+            "18 github.com/acme/alone: `latest` is no version of Go modules",
+        ],
+    );
+    let hostile = go::list("require github.com/\u{1b}[31m/x v1.0.0\nrequire (\nrequire\n=> =>\n");
+    assert!(hostile.dependencies.iter().all(|one| one.meaning.is_err()));
+}

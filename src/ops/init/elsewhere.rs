@@ -1,0 +1,333 @@
+//! What other tools list in a folder: which of their files are there, and what each of its dependencies would be for mu.
+//!
+//! The readers are in `mu-formats`; here are the files, the commits of submodules and of modules that Terraform has cloned. Nothing is
+//! asked of anybody, and nothing is written.
+
+use std::path::Path;
+
+use mu_formats::FormatError;
+use mu_formats::elsewhere::{InUse, List};
+#[cfg(feature = "git")]
+use mu_formats::elsewhere::{ListedDependency, Meaning};
+use mu_formats::elsewhere::{go, helmfile, jsonnet, terraform, vendir};
+use mu_formats::{helm, kcl};
+use mu_provider::{Folder, InnerPath};
+
+use crate::env::Environment;
+use crate::fs;
+use crate::ops::{Code, CommandError};
+
+/// A file of another tool, and what it lists.
+#[derive(Debug, Clone)]
+pub(super) struct ForeignList {
+    /// The file, relative to its folder.
+    pub(super) file: String,
+    /// What it lists.
+    pub(super) list: List,
+    /// Something about the whole file that its reader should know.
+    pub(super) note: Option<String>,
+}
+
+/// The tools whose files are read, each with the names of its files: the one that lists, then those beside it.
+const TOOLS: [(Tool, &[&str]); 6] = [
+    (Tool::Submodules, &[SUBMODULES]),
+    (Tool::Vendir, &[vendir::VENDIR_FILE, vendir::VENDIR_LOCK]),
+    (Tool::Jsonnet, &[jsonnet::JSONNET_FILE, jsonnet::JSONNET_LOCK]),
+    (Tool::Terraform, &[]),
+    (Tool::Helmfile, &helmfile::HELMFILES),
+    (Tool::Manifest, &["Chart.lock", "requirements.lock", kcl::LOCK, helm::CHART, kcl::MODULE]),
+];
+
+const SUBMODULES: &str = ".gitmodules";
+
+/// What a file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    Submodules,
+    Vendir,
+    Jsonnet,
+    Terraform,
+    Helmfile,
+    /// Only if it is named: where there is Go code, its list is not about packages of mu.
+    Go,
+    /// The manifest of a package: it stays, and its lock counts by itself.
+    Manifest,
+}
+
+/// The names of files in a folder from which `mu import` would take something over, as far as a look at them tells.
+pub(super) fn importable_in(folder: &Path) -> Vec<String> {
+    let mut names = files_in(folder);
+    // This only looks: `mu init` says what `mu import` would read, and a file that cannot be read is left to that.
+    names.retain(|name| {
+        let uses_modules = |text: String| {
+            let list = terraform::list(name, &text).unwrap_or_default();
+            list.dependencies.iter().any(|one| one.meaning.is_ok())
+        };
+        // Most files of Terraform use no module of others.
+        lists(name) != Some(Tool::Terraform)
+            || text_in(folder, name).ok().flatten().is_some_and(uses_modules)
+    });
+    names
+}
+
+/// The names of files in a folder that `mu import` reads.
+fn files_in(folder: &Path) -> Vec<String> {
+    let entries = fs::entries_if_there(folder).unwrap_or_default().into_iter();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| lists(name).is_some()).collect();
+    names.sort();
+    names
+}
+
+/// The tool whose list of dependencies a file of this name is, except for manifests.
+fn lists(name: &str) -> Option<Tool> {
+    if name.ends_with(terraform::ENDING) {
+        return Some(Tool::Terraform);
+    }
+    let listing = TOOLS.iter().find(|(tool, names)| match tool {
+        Tool::Helmfile => names.contains(&name),
+        Tool::Manifest => false,
+        _ => names.first() == Some(&name),
+    });
+    listing.map(|(tool, _)| *tool)
+}
+
+/// The tool that a file of this name belongs to, whatever it is for it.
+fn owner(name: &str) -> Option<Tool> {
+    let named = TOOLS.iter().find(|(_, names)| names.contains(&name)).map(|(tool, _)| *tool);
+    named.or_else(|| lists(name)).or(match name {
+        helmfile::HELMFILE_LOCK => Some(Tool::Helmfile),
+        "modules.json" => Some(Tool::Terraform),
+        go::GO_FILE => Some(Tool::Go),
+        _ => None,
+    })
+}
+
+/// Reads what is listed in a folder, or in the one file of it called `only`.
+pub(super) fn read(
+    environment: &Environment,
+    folder: &Path,
+    only: Option<&str>,
+) -> Result<Vec<ForeignList>, CommandError> {
+    let mut lists = Vec::new();
+    let wanted = match only {
+        Some(name) => vec![named(folder, name)?],
+        None => TOOLS.iter().map(|(tool, _)| (*tool, None)).collect(),
+    };
+    for (tool, file) in wanted {
+        match tool {
+            Tool::Submodules => lists.extend(submodules(environment, folder)?),
+            Tool::Vendir => {
+                lists.extend(with_lock(
+                    folder,
+                    vendir::VENDIR_FILE,
+                    vendir::VENDIR_LOCK,
+                    vendir::list,
+                )?);
+            }
+            Tool::Jsonnet => {
+                lists.extend(with_lock(
+                    folder,
+                    jsonnet::JSONNET_FILE,
+                    jsonnet::JSONNET_LOCK,
+                    jsonnet::list,
+                )?);
+            }
+            Tool::Terraform => lists.extend(modules(environment, folder, file.as_deref())?),
+            Tool::Helmfile => lists.extend(releases(folder, file.as_deref())?),
+            Tool::Go => {
+                let text = text_in(folder, go::GO_FILE)?;
+                let list = text.map(|text| go::list(&text));
+                let file = go::GO_FILE.to_owned();
+                lists.extend(list.map(|list| ForeignList { file, list, note: None }));
+            }
+            Tool::Manifest => {}
+        }
+    }
+    Ok(lists)
+}
+
+/// What the file of a folder that the user named is, and which of several it is.
+fn named(folder: &Path, name: &str) -> Result<(Tool, Option<String>), CommandError> {
+    let file = Some(name.to_owned());
+    match owner(name) {
+        Some(Tool::Terraform) if !name.ends_with(terraform::ENDING) => Ok((Tool::Terraform, None)),
+        Some(Tool::Helmfile) if name == helmfile::HELMFILE_LOCK => Ok((Tool::Helmfile, None)),
+        Some(tool) => Ok((tool, file)),
+        // A helmfile may have any name, and name others.
+        None if [".yaml", ".yml", ".gotmpl"].iter().any(|ending| name.ends_with(ending)) => {
+            Ok((Tool::Helmfile, file))
+        }
+        None => {
+            let message =
+                format!("`{}` is no file that mu imports from", folder.join(name).display());
+            Err(CommandError::new(Code::Usage, message).hint(KNOWN))
+        }
+    }
+}
+
+/// What is read, for hints.
+pub(super) const KNOWN: &str = "it reads .gitmodules, vendir.yml, jsonnetfile.json, the modules of *.tf, helmfile.yaml, and the locks beside Chart.yaml and kcl.mod; and go.mod, if it is named";
+
+/// The text of a file of a folder, if it is there. A link is not followed: errors show lines of what is read, and a checkout could
+/// have one to what is nobody else's business.
+fn text_in(folder: &Path, name: &str) -> Result<Option<String>, CommandError> {
+    let inner = InnerPath::parse(name).map_err(|_| {
+        CommandError::new(Code::Usage, format!("`{name}` is no name of a file that mu can read"))
+    })?;
+    Ok(Folder::at(folder)?.read_text(&inner)?)
+}
+
+/// An error of a reader, in the file that it read.
+fn pointed_at(
+    folder: &Path,
+    error: &FormatError,
+    texts: [(&str, Option<&str>); 2],
+) -> CommandError {
+    let text = texts.iter().find(|(name, _)| *name == error.file).and_then(|(_, text)| *text);
+    let error =
+        CommandError::from(error.in_text(&folder.join(&error.file), text.unwrap_or_default()));
+    error.hint("nothing was changed: mend the file, or name another one")
+}
+
+fn with_lock(
+    folder: &Path,
+    file: &str,
+    lock: &str,
+    list: impl Fn(&str, Option<&str>) -> Result<List, FormatError>,
+) -> Result<Option<ForeignList>, CommandError> {
+    let Some(text) = text_in(folder, file)? else { return Ok(None) };
+    let locked = text_in(folder, lock)?;
+    let found = list(&text, locked.as_deref()).map_err(|error| {
+        pointed_at(folder, &error, [(file, Some(text.as_str())), (lock, locked.as_deref())])
+    })?;
+    let note = locked.is_none().then(|| {
+        format!("there is no {lock}, so that nothing says which versions are in use: the newest that fit are taken")
+    });
+    Ok(Some(ForeignList { file: file.to_owned(), list: found, note }))
+}
+
+fn releases(folder: &Path, file: Option<&str>) -> Result<Option<ForeignList>, CommandError> {
+    // helmfile takes the first of its names that is there, and so does this.
+    let names = file.map_or_else(|| helmfile::HELMFILES.to_vec(), |file| vec![file]);
+    for name in names {
+        let Some(text) = text_in(folder, name)? else { continue };
+        let lock = helmfile::lock_of(name);
+        let locked = text_in(folder, &lock)?;
+        let (list, is_template) =
+            helmfile::list(name, &text, locked.as_deref()).map_err(|error| {
+                let texts = [(name, Some(text.as_str())), (lock.as_str(), locked.as_deref())];
+                pointed_at(folder, &error, texts).hint("helmfile itself prints it without templates, and what it prints can be imported as a file")
+            })?;
+        let note = is_template.then(|| {
+            "it is a template, so every release in it counts, whatever its conditions say"
+                .to_owned()
+        });
+        return Ok(Some(ForeignList { file: name.to_owned(), list, note }));
+    }
+    Ok(None)
+}
+
+fn modules(
+    environment: &Environment,
+    folder: &Path,
+    file: Option<&str>,
+) -> Result<Vec<ForeignList>, CommandError> {
+    let mut names = files_in(folder);
+    names.retain(|name| {
+        lists(name) == Some(Tool::Terraform) && file.is_none_or(|file| file == name)
+    });
+    let mut lists = Vec::new();
+    for name in names {
+        let Some(text) = text_in(folder, &name)? else { continue };
+        let list = terraform::list(&name, &text)
+            .map_err(|error| pointed_at(folder, &error, [(&*name, Some(&*text)), ("", None)]))?;
+        if !list.dependencies.is_empty() {
+            lists.push(ForeignList { file: name, list, note: None });
+        }
+    }
+    if lists.is_empty() {
+        return Ok(lists);
+    }
+    let Some(text) = text_in(folder, terraform::MODULES)? else {
+        let note = "there is no .terraform/modules/modules.json, so that nothing says which commits are in use: `terraform init` writes it";
+        lists.iter_mut().for_each(|one| one.note = Some(note.to_owned()));
+        return Ok(lists);
+    };
+    let (installed, _) = terraform::installed(&text).map_err(|error| {
+        pointed_at(folder, &error, [(terraform::MODULES, Some(&*text)), ("", None)])
+    })?;
+    // One block is one module, and its checkout says the commit, whatever its `source` says. A block that was added since the last
+    // `terraform init` has none.
+    for module in installed {
+        let Some(commit) = commit_in(environment, folder, &module.folder)? else { continue };
+        let all = lists.iter_mut().flat_map(|one| &mut one.list.dependencies);
+        for dependency in all.filter(|dependency| dependency.called == module.name) {
+            if let Ok(meaning) = &mut dependency.meaning {
+                meaning.in_use = Some(InUse::Commit(commit.clone()));
+            }
+        }
+    }
+    Ok(lists)
+}
+
+/// Where Terraform puts modules, each into a folder of its own.
+#[cfg(feature = "git")]
+const PUT_INTO: &str = ".terraform/modules";
+
+/// The commit that is checked out around a folder in which Terraform finds a module.
+fn commit_in(
+    environment: &Environment,
+    folder: &Path,
+    inner: &str,
+) -> Result<Option<String>, CommandError> {
+    #[cfg(feature = "git")]
+    if InnerPath::parse(inner).is_ok() {
+        let git = crate::workspace::root::local_git(environment);
+        // The module may be a folder of its repository. What is around all of them is no checkout of a module.
+        let above = Path::new(inner).ancestors();
+        let inside = above.take_while(|at| at.starts_with(PUT_INTO) && *at != Path::new(PUT_INTO));
+        for at in inside {
+            let commit = git.commit_of(&folder.join(at));
+            if let Some(commit) = commit.map_err(crate::ops::session::edits::unreadable)? {
+                return Ok(Some(commit.to_string()));
+            }
+        }
+    }
+    let _ = (environment, folder, inner);
+    Ok(None)
+}
+
+#[cfg(feature = "git")]
+fn submodules(
+    environment: &Environment,
+    folder: &Path,
+) -> Result<Option<ForeignList>, CommandError> {
+    let git = crate::workspace::root::local_git(environment);
+    let found = git.submodules(folder).map_err(crate::ops::session::edits::unreadable)?;
+    let Some(found) = found else { return Ok(None) };
+    let dependencies = found.all.into_iter().map(|one| {
+        let meaning = one.url.and_then(|url| {
+            let commit = one.commit.map(|commit| commit.to_string());
+            // Git itself never looks for another commit, unless a branch says where.
+            // With a branch, the commit is what is in use of it, and `mu update` follows the branch as `git submodule update --remote` does.
+            let revision = one.branch.or_else(|| commit.clone());
+            let meaning = Meaning::of_git(&url, "", revision.as_deref())?;
+            match commit {
+                Some(commit) => Ok(Meaning { in_use: Some(InUse::Commit(commit)), ..meaning }),
+                None => Err("Git's index has no commit for it: it was never added".to_owned()),
+            }
+        });
+        ListedDependency { called: one.path, line: one.line, meaning }
+    });
+    let list = List { dependencies: dependencies.collect(), unknown: found.unknown };
+    Ok(Some(ForeignList { file: SUBMODULES.to_owned(), list, note: None }))
+}
+
+#[cfg(not(feature = "git"))]
+fn submodules(
+    _environment: &Environment,
+    _folder: &Path,
+) -> Result<Option<ForeignList>, CommandError> {
+    Ok(None)
+}
