@@ -12,6 +12,7 @@ mod affected;
 #[cfg(feature = "url")]
 mod archives;
 mod bare_base;
+mod bots;
 mod broken_manifests;
 mod buckets;
 mod build;
