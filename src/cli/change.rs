@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::context::{CommandExit, Context};
 use crate::lock::{LockedPackage, Requested, Source};
 use crate::ops::diff::Difference;
+use crate::ops::diff::changelog::Changelog;
 use crate::ops::{AppMove, Change, EditInUse, Outcome, Written};
 use crate::reference::{PackageId, Version};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};
@@ -274,6 +275,9 @@ pub(crate) struct Answer<'a> {
     /// With `--diff`, what changed in each of the packages.
     #[serde(skip_serializing_if = "<[Difference]>::is_empty")]
     pub(crate) diffs: &'a [Difference],
+    /// With `--changelog`, what the authors of the packages say has changed.
+    #[serde(skip_serializing_if = "<[Changelog]>::is_empty")]
+    pub(crate) changelogs: &'a [Changelog],
     /// With the minimal strategy, the other packages that a downgrade lowered or dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     lowered: Option<Vec<Lowering<'a>>>,
@@ -412,6 +416,7 @@ impl<'a> Answer<'a> {
             fetched: outcome.counts.fetched,
             reused: outcome.counts.reused,
             diffs: &[],
+            changelogs: &[],
             lowered: is_minimal.then(|| outcome.lowered.iter().map(Lowering::new).collect()),
         }
     }

@@ -29,7 +29,6 @@ use crate::ops::info::{Info, PackageReadme, VersionList};
 use crate::ops::licenses::Licenses;
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
-use crate::ops::outdated::Outdated;
 #[cfg(feature = "git")]
 use crate::ops::patch::{Patches, WorkingCopy};
 use crate::ops::search::SearchResult;
@@ -178,7 +177,7 @@ commands! { |context, arguments, program|
     /// Show which packages have newer versions
     Outdated(update::OutdatedArguments) "outdated" in Inspect asks (true)
         => update::run_outdated(context, &arguments),
-        answers [Packages<Outdated>];
+        answers [update::OutdatedPackages];
     /// Show what changed between two versions of a package
     Diff(diff::DiffArguments) "diff" in Inspect asks (true)
         => diff::run(context, &arguments),

@@ -8,11 +8,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::change::{self, Answer};
-use crate::cli::context::{CommandExit, Context, Packages, Stop};
+use crate::cli::context::{CommandExit, Context, Stop};
 use crate::cli::diff;
 use crate::cli::get::NarrowingArguments;
 use crate::cli::info::with_reason;
 use crate::lock::Requested;
+use crate::ops::diff::changelog::{Changelog, CommitTitle, changelog, up_to};
 use crate::ops::diff::{Difference, of_moves};
 use crate::ops::get::check_not_empty;
 use crate::ops::outdated::{Outdated, outdated};
@@ -23,7 +24,7 @@ use crate::ops::update::{UpdateRequest, update};
 use crate::ops::upgrade::upgrade;
 use crate::ops::what_if::{Comparison, Row, compare, what_if};
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, update};
-use crate::report::{FAINT, Failure, GOOD, NOTICE, PLAIN, STRONG, Table, count};
+use crate::report::{FAINT, Failure, GOOD, NOTICE, PLAIN, STRONG, Table, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -39,6 +40,7 @@ Examples:
   mu update 'aws/ec2#1.1.0'            to this version, up or down
   mu update ops/kafka --app-version 2.3
   mu update --diff                     first show what changed in the packages
+  mu update --changelog --dry-run      what their authors say has changed
   mu update --installed 'ops/kafka#1.0.0' --dry-run")]
 pub(crate) struct UpdateArguments {
     /// The packages to move, and to which version
@@ -53,6 +55,9 @@ pub(crate) struct UpdateArguments {
     /// First show what changed in the content of everything that moves (see `mu diff`)
     #[arg(long)]
     diff: bool,
+    /// Also show what the changelogs of the packages have more than before, or the commits in between
+    #[arg(long)]
+    changelog: bool,
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -61,7 +66,8 @@ pub(crate) struct UpdateArguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: UpdateArguments) -> CommandExit {
-    let UpdateArguments { packages, global, installed, diff, dry_run, narrowing } = arguments;
+    let UpdateArguments { packages, global, installed, diff, changelog: tells, dry_run, narrowing } =
+        arguments;
     let session = context.open_for(OperationScope::from_global_flag(global), dry_run)?;
     let is_supposed = dry_run && !installed.is_empty();
     let has_any = if packages.is_empty() { check_not_empty(&session) } else { Ok(()) };
@@ -71,6 +77,7 @@ pub(crate) fn run(context: &Context, arguments: UpdateArguments) -> CommandExit 
     }
     let narrowing = narrowing.into_operation();
     let request = UpdateRequest { packages, narrowing, installed };
+    let before = session.lockfile()?.unwrap_or_default();
     let diffs = if diff { show(context, &session, &request, dry_run)? } else { Vec::new() };
     // What is supposed to be installed need not be in use here.
     let updated = if is_elsewhere { None } else { Some(update(&session, &request, dry_run)) };
@@ -81,13 +88,51 @@ pub(crate) fn run(context: &Context, arguments: UpdateArguments) -> CommandExit 
         Some(Ok(outcome)) => outcome,
         _ => what_if(&session, &elsewhere(request))?,
     };
+    let moves = if tells { of_moves(&session, &before, &outcome)? } else { Vec::new() };
+    let changelogs = moves.iter().filter_map(|one| changelog(&session, one));
+    let changelogs: Vec<Changelog> = changelogs.collect();
     change::note_apps(context, &outcome);
     if context.shell.is_json() {
         let mut answer = Answer::new(&outcome);
-        answer.diffs = &diffs;
+        (answer.diffs, answer.changelogs) = (&diffs, &changelogs);
         return context.json(&answer);
     }
+    for one in &changelogs {
+        print_changelog(context, one)?;
+        context.line("")?;
+    }
     change::print_outcome(context, &outcome)
+}
+
+/// The most commits that are printed of a package.
+const MOST_PRINTED: usize = 20;
+
+/// Prints what the authors of a package say has changed.
+fn print_changelog(context: &Context, changelog: &Changelog) -> Result<(), Stop> {
+    let Changelog { id, from, to, file, text, commits } = changelog;
+    let strong = context.shell.style(STRONG);
+    let name = context.name(id);
+    let title = printable(&format!("{name} {from} → {to}")).into_owned();
+    let place = match (file, commits.len()) {
+        (Some(file), _) => format!(": {}", printable(file)),
+        (None, 0) => ": its authors say nothing that mu can read".to_owned(),
+        (None, number) => {
+            let more = if changelog.is_cut() { " or more" } else { "" };
+            format!(": {}{more} in its repository", count(number, "commit"))
+        }
+    };
+    context.line(&format!("{strong}{title}{strong:#}{place}"))?;
+    for line in text.lines() {
+        context.line(format!("  {}", printable(line)).trim_end())?;
+    }
+    for CommitTitle { commit, title } in commits.iter().take(MOST_PRINTED) {
+        let short = commit.get(..7).unwrap_or(commit);
+        context.line(&format!("  {FAINT}{short}{FAINT:#} {}", printable(title)))?;
+    }
+    match commits.len().checked_sub(MOST_PRINTED) {
+        Some(more) if more > 0 => context.line(&format!("  and {more} more")),
+        _ => Ok(()),
+    }
 }
 
 /// The question for packages that nothing here requires.
@@ -210,6 +255,7 @@ were locked are shown here; `mu get` does not ask registries about locked packag
 Examples:
   mu outdated
   mu outdated --json
+  mu outdated --changelog              what the authors of each say has changed
   mu outdated --installed 'ops/kafka#1.0.0@stable'")]
 pub(crate) struct OutdatedArguments {
     /// Look at the global packs
@@ -218,6 +264,19 @@ pub(crate) struct OutdatedArguments {
     /// Look at this version instead of what is locked: ID#VERSION, or ID#VERSION@CHANNEL, or a file with a list of them
     #[arg(long, value_name = "ID#V|FILE")]
     installed: Vec<String>,
+    /// Also show what the changelog of each package has more in its newest version, or the commits in between
+    #[arg(long, conflicts_with = "installed")]
+    changelog: bool,
+}
+
+/// What `mu outdated` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OutdatedPackages {
+    /// The packages.
+    packages: Vec<Outdated>,
+    /// With `--changelog`, what the authors of the packages say has changed up to the newest version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changelogs: Vec<Changelog>,
 }
 
 pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> CommandExit {
@@ -226,7 +285,12 @@ pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> 
     if arguments.installed.is_empty() {
         check_not_empty(&session)?;
     }
-    let found = Packages { packages: outdated(&session, &arguments.installed)? };
+    let packages = outdated(&session, &arguments.installed)?;
+    let moving = packages.iter().filter(|one| arguments.changelog && one.current != one.newest);
+    let changelogs = moving.map(|one| up_to(&session, &one.id, &one.newest));
+    let changelogs = changelogs.collect::<Result<Vec<_>, _>>()?;
+    let changelogs = changelogs.into_iter().flatten().collect();
+    let found = OutdatedPackages { packages, changelogs };
     context.answer(&found, |found| {
         let rows = found.packages.iter().map(|package| {
             let moves = if package.allowed == package.current { PLAIN } else { GOOD };
@@ -240,7 +304,12 @@ pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> 
             ]
         });
         let heading = ["package", "current", "allowed", "newest", "note"];
-        context.table(&Table::with_rows(heading, rows), "everything is at its newest version")
+        context.table(&Table::with_rows(heading, rows), "everything is at its newest version")?;
+        for changelog in &found.changelogs {
+            context.line("")?;
+            print_changelog(context, changelog)?;
+        }
+        Ok(())
     })
 }
 

@@ -18,6 +18,7 @@ mod buckets;
 mod build;
 mod capabilities;
 mod care;
+mod changelogs;
 mod channels;
 mod chart_aliases;
 mod chart_repositories;

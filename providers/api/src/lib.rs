@@ -43,8 +43,8 @@ pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::program::{Program, Programs};
 pub use crate::provider::{
     Account, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location,
-    MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile, MarkedManifest, PlaceKind, Progress, Provider,
-    Silent, Soon,
+    LoggedCommit, MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile, MarkedManifest,
+    PlaceKind, Progress, Provider, Silent, Soon, is_changelog,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,

@@ -250,6 +250,24 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// The commits of a repository that led from one revision of a package to another one, the newest first, and no more than
+    /// [`MOST_LOGGED`].
+    ///
+    /// `None` means that they cannot be had, or only together with the files of each, which is the default.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be reached.
+    fn log(
+        &self,
+        _location: &Location,
+        _from: &str,
+        _to: &str,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Vec<LoggedCommit>>, ProviderError> {
+        Ok(None)
+    }
+
     /// Asks the registry at `location`, whose path is empty, whose the password or token is that is stored for it.
     ///
     /// `None` means that it lets in everybody, or that this kind of place cannot be asked, which is the default.
@@ -265,6 +283,25 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ) -> Result<Option<Account>, ProviderError> {
         Ok(None)
     }
+}
+
+/// The most commits of which [`Provider::log`] tells.
+pub const MOST_LOGGED: usize = 200;
+
+/// A commit, as a list of commits has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedCommit {
+    /// Its name.
+    pub commit: Commit,
+    /// The first line of what its author says about it: foreign text of any kind.
+    pub title: String,
+}
+
+/// Whether a file at this path of a package has that name in which authors tell what has changed.
+pub fn is_changelog(path: &str) -> bool {
+    let name = path.to_ascii_lowercase();
+    let name = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name);
+    matches!(name, "changelog" | "changes" | "history" | "news" | "releases")
 }
 
 /// Whose a password or token is, as far as a place says it.

@@ -5,7 +5,7 @@
 //! [`Database::lock`], which other processes respect. Git itself can read this repository, but mu never
 //! configures it, checks it out, or pushes to it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::fs::DirEntry;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use git2::{ErrorCode, Indexer, ObjectType, Odb, Oid};
 use mu_provider::fs::{self, Lock, Sharing};
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, LoggedCommit, MOST_LOGGED, Progress, ProviderError};
 use sha1::{Digest as _, Sha1};
 
 use crate::listing;
 use crate::pack::PackScan;
+use crate::ref_name;
 use crate::transport::ReceiveError;
 use crate::wire::{Advertisement, Boundary};
 
@@ -62,6 +63,9 @@ const BUILT: u64 = 256 << 10;
 /// The largest size in bytes of an object that is not a file. A folder with as many entries as a package may
 /// have is not larger.
 const LARGEST_FOLDER: u64 = 64 << 20;
+
+/// The most commits that are looked at to list those between two.
+const MOST_WALKED: usize = 20_000;
 
 /// The bare repository of one remote.
 pub(crate) struct Database {
@@ -136,6 +140,43 @@ impl Database {
     pub(crate) fn date(&self, oid: Oid) -> Option<i64> {
         let read = |kind| self.read(oid, kind, &mut |data| listing::date_of(data)).ok().flatten();
         read(ObjectType::Commit).or_else(|| read(ObjectType::Tag))
+    }
+
+    /// The commits that `to` has and `from` has not, the newest first; `None` if some are not here, or there is no end of them.
+    ///
+    /// Goes back from both at once, always from the youngest commit that is known, until all that is left to look at is older than
+    /// `from`. What `from` has may be met from `to` first, so it is taken out at the end.
+    pub(crate) fn log(&self, from: Oid, to: Oid) -> Option<Vec<LoggedCommit>> {
+        let mut left = BinaryHeap::from([(self.date(from)?, from), (self.date(to)?, to)]);
+        let (mut seen, mut old) = (HashSet::from([from, to]), HashSet::from([from]));
+        let mut found: Vec<(Oid, String)> = Vec::new();
+        // Ends: each round takes a commit that was not there before, and no more than so many are looked at.
+        while let Some((_, next)) = left.pop() {
+            if seen.len() > MOST_WALKED {
+                return None;
+            }
+            let (parents, title) =
+                self.read(next, ObjectType::Commit, &mut listing::logged).ok()?;
+            let is_old = old.contains(&next);
+            if !is_old {
+                found.push((next, title));
+            }
+            for parent in parents {
+                if is_old {
+                    old.insert(parent);
+                }
+                if seen.insert(parent) {
+                    left.push((self.date(parent)?, parent));
+                }
+            }
+            if is_old && left.iter().all(|(_, one)| old.contains(one)) {
+                break;
+            }
+        }
+        found.retain(|(commit, _)| !old.contains(commit));
+        found.truncate(MOST_LOGGED);
+        let named = |(commit, title)| LoggedCommit { commit: ref_name::name(commit), title };
+        Some(found.into_iter().map(named).collect())
     }
 
     /// How many bytes an object has, 0 if it cannot be read; reading it reports the problem.

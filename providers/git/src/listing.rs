@@ -289,6 +289,19 @@ pub(crate) fn date_of(object: &[u8]) -> Option<i64> {
     words.find(|word| !word.is_empty())?.parse().ok()
 }
 
+/// The parents of a commit, and the first line of its message, shortened.
+pub(crate) fn logged(commit: &[u8]) -> (Vec<Oid>, String) {
+    let text = String::from_utf8_lossy(commit);
+    let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
+    let parents = parents.filter_map(|parent| ref_name::parse(Some(parent))).collect();
+    let title = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    (parents, title.trim().chars().take(LONGEST_TITLE).collect())
+}
+
+/// The longest title of a commit, in characters.
+const LONGEST_TITLE: usize = 200;
+
 #[cfg(test)]
 mod tests {
     use mu_provider::{Lead, SafeUrl};

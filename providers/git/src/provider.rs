@@ -9,8 +9,9 @@ use std::sync::Arc;
 use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
-    Commit, Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, PlaceKind, Programs,
-    Progress, Provider, ProviderError, Release, TreeWriter, json_lines, none_if,
+    Commit, Dates, ErrorKind, Facts, Found, Listing, Location, LoggedCommit, ManifestFile,
+    PlaceKind, Programs, Progress, Provider, ProviderError, Release, TreeWriter, json_lines,
+    none_if,
 };
 
 use crate::database::Bounds;
@@ -273,6 +274,21 @@ impl Provider for GitProvider {
         let snapshot = CommitFiles::open(&settled.repository, commit, progress)?;
         let folder = snapshot.package_folder(&settled.folder)?;
         RunningExport::new(&self.repositories, tree, progress).run(snapshot, &folder)
+    }
+
+    fn log(
+        &self,
+        location: &Location,
+        from: &str,
+        to: &str,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<LoggedCommit>>, ProviderError> {
+        let (Some(from), Some(to)) = (ref_name::parse(Some(from)), ref_name::parse(Some(to)))
+        else {
+            return Ok(None);
+        };
+        let settled = self.repositories.settle(location, Some(to), progress)?;
+        settled.repository.log(from, to, progress)
     }
 }
 

@@ -270,7 +270,7 @@ async fn answer_version(
             about,
             changelog: files
                 .iter()
-                .find(|file| is_changelog(&file.path))
+                .find(|file| mu_provider::is_changelog(&file.path))
                 .map(|file| file.page.clone()),
             changes: changes(asked, lines, line),
             files,
@@ -281,13 +281,6 @@ async fn answer_version(
         }
     });
     asked.page(ASK_AGAIN, &page)
-}
-
-/// Whether a file has that name in which authors tell what has changed.
-fn is_changelog(path: &str) -> bool {
-    let name = path.to_ascii_lowercase();
-    let name = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name);
-    matches!(name, "changelog" | "changes" | "history" | "news" | "releases")
 }
 
 /// The newest version below one, and the command that compares the two; none for the first one.

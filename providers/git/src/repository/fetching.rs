@@ -6,10 +6,11 @@ use std::collections::{BTreeSet, HashMap};
 use git2::Oid;
 use mu_provider::fs::Lock;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, LoggedCommit, Progress, ProviderError};
 
 use super::{Repository, Talk};
 use crate::database::Database;
+use crate::remote_url::Scheme;
 use crate::wire::{Depth, FetchRequest};
 
 /// How many commits of the database mu names to the remote: enough for it to send only differences.
@@ -215,6 +216,32 @@ impl Repository {
         let lock = self.lock(&self.database, progress)?;
         self.database.prepare(&lock, &self.remote.to_string())?;
         Ok(self.fetch_history(&mut talk, &lock, progress)?.commits_beginning(prefix))
+    }
+
+    /// The commits that `to` has and `from` has not, as [`Provider::log`](mu_provider::Provider::log) says.
+    pub(crate) fn log(
+        &self,
+        from: Oid,
+        to: Oid,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<LoggedCommit>>, ProviderError> {
+        // What lies between two commits never changes.
+        if let Some(known) = self.history.log(from, to) {
+            return Ok(Some(known));
+        }
+        if self.offline {
+            return Ok(None);
+        }
+        let mut talk = lock(&self.talk);
+        let gives =
+            self.with_session(&mut talk, progress, |session| Ok(session.gives_commits_only()))?;
+        // The files of all versions are too much for a list of commits, unless they are on this machine.
+        if !gives && self.remote.scheme != Scheme::File {
+            return Ok(None);
+        }
+        let lock = self.lock(&self.database, progress)?;
+        self.database.prepare(&lock, &self.remote.to_string())?;
+        Ok(self.fetch_history(&mut talk, &lock, progress)?.log(from, to))
     }
 
     /// When tags and commits were made, in seconds since 1970, as far as this is known without fetching

@@ -6,6 +6,8 @@
 //! Two texts are compared line by line, as a unified diff prints them. The algorithm is Git's histogram diff, from `imara-diff`,
 //! whose time has a limit even for texts that were made to be slow.
 
+pub mod changelog;
+
 use std::fmt::Write as _;
 
 use imara_diff::sources::byte_lines;
