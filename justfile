@@ -17,6 +17,10 @@ ci:
 bless:
     BLESS=1 cargo test --test project
 
+# Makes all that a release uploads, in `target/dist-files`: archive, packages, image, scripts, checksums.
+dist:
+    packaging/dist/dist.sh
+
 # Measures mu against floors and peers; `just bench resolve` runs one group.
 bench *GROUPS:
     cargo run --release --manifest-path benches/Cargo.toml -- {{GROUPS}}

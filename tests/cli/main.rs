@@ -31,6 +31,7 @@ mod crossplane;
 mod crossplane_moves;
 mod diff;
 mod digest;
+mod dist;
 mod edit;
 mod edit_access;
 mod edit_story;
