@@ -260,6 +260,17 @@ impl Index {
         corrected.map_err(|error| Unavailable::new(id, error))
     }
 
+    /// From now on, a version is no candidate in this run, and selection has to choose again; `why` says so. Nothing is remembered
+    /// of it.
+    pub fn refuse(&self, id: &PackageId, position: Position, why: &str) -> Result<(), Unavailable> {
+        // Two threads may refuse two versions of a package: the second one must know of the first.
+        let _refusing = lock(&self.shared.refusing);
+        let refusing = self.shared.package(id)?.refusing(position, why);
+        let slot = Arc::new(Slot::from(Ok(Arc::new(refusing))));
+        lock(&self.shared.packages).insert(id.clone(), slot);
+        Ok(())
+    }
+
     /// Like [`Index::release`], but also asks the place itself if its listing lacks the version's
     /// requirements.
     pub fn release_in_full(

@@ -39,6 +39,8 @@ pub(crate) struct SharedIndex {
     pub(super) similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     /// Whether a version of a package carries a copy of another one.
     pub(super) copies: Mutex<HashMap<(PackageId, String, PackageId), bool>>,
+    /// Held while a version is taken from the candidates of its package.
+    pub(super) refusing: Mutex<()>,
     pub(super) uses_installed: AtomicBool,
     /// Why no more requests are sent.
     pub(super) first_too_many: OnceLock<Arc<PackageError>>,
@@ -67,6 +69,7 @@ impl SharedIndex {
             met_local: Mutex::default(),
             similar: Mutex::default(),
             copies: Mutex::default(),
+            refusing: Mutex::default(),
             uses_installed: AtomicBool::new(false),
             first_too_many: OnceLock::new(),
             asked: AtomicUsize::new(0),

@@ -274,6 +274,21 @@ impl Releases {
         Self { has_revisions: true, ..self }
     }
 
+    /// These versions, of which one cannot be used; `why` says so.
+    #[must_use]
+    pub fn refusing(mut self, position: Position, why: &str) -> Self {
+        let known = self.details(position).cloned().unwrap_or_default();
+        let details = Arc::new(Details { broken: Some(why.to_owned()), ..known });
+        match self.details.iter_mut().find(|(at, _)| *at == position) {
+            Some((_, known)) => *known = details,
+            None => {
+                let place = self.details.partition_point(|(at, _)| *at < position);
+                self.details.insert(place, (position, details));
+            }
+        }
+        self
+    }
+
     /// Whether there are versions, and all of them are prereleases.
     pub fn has_only_prereleases(&self) -> bool {
         !self.is_plain && self.versions().all(|version| version.is_prerelease())

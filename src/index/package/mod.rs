@@ -96,6 +96,23 @@ impl Package {
         self
     }
 
+    /// This package, of which one version cannot be used in this run, with all that was looked up about it.
+    pub(super) fn refusing(&self, position: Position, why: &str) -> Self {
+        let releases = Releases::clone(&self.releases).refusing(position, why);
+        Self {
+            releases: Arc::new(releases),
+            route: Arc::clone(&self.route),
+            lines: self.lines.clone(),
+            table: self.table.clone(),
+            origin: self.origin,
+            requirements: Mutex::new(lock(&self.requirements).clone()),
+            declared: Mutex::new(lock(&self.declared).clone()),
+            untagged: Mutex::new(lock(&self.untagged).clone()),
+            read: Mutex::new(lock(&self.read).clone()),
+            order: self.order,
+        }
+    }
+
     /// Whether the requirements of its versions are known without a request.
     pub(super) fn has_known_requirements(&self) -> bool {
         self.route.provider.facts().lines.is_complete()
