@@ -8,6 +8,8 @@
 use std::collections::BTreeSet;
 use std::{fmt, io};
 
+use mu_trust::Evidence;
+
 use crate::catalog::{Hits, Query};
 use crate::{
     Commit, ErrorKind, Lead, ProviderError, Release, SafeUrl, TreeWriter, read_json_lines,
@@ -234,6 +236,23 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// What vouches for a release where it comes from. `release` as in [`Provider::fetch`]; from a lock it has the digest of its
+    /// manifest, if the lock has it.
+    ///
+    /// By default, nothing does. Nothing of it is verified here.
+    ///
+    /// # Errors
+    ///
+    /// When a place cannot be asked. If it has nothing, that is an answer.
+    fn evidence(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        Ok(FoundEvidence::default())
+    }
+
     /// Searches the registry at `location`, whose path is empty, for packages with these words.
     ///
     /// `None` means that this kind of place cannot be searched, which is the default.
@@ -304,6 +323,30 @@ pub fn is_changelog(path: &str) -> bool {
     matches!(name, "changelog" | "changes" | "history" | "news" | "releases")
 }
 
+/// What a place has that vouches for a release.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundEvidence {
+    /// The digest that it must speak of: of what the tag of the version leads to.
+    pub subject: String,
+    /// The manifests that lead from the subject to the archive, the subject first; none if the subject is the archive.
+    pub manifests: Vec<Vec<u8>>,
+    /// What was found.
+    pub pieces: Vec<FoundPiece>,
+    /// What was looked at, in words.
+    pub looked_at: Vec<String>,
+}
+
+/// A piece of evidence, and where it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPiece {
+    /// Where it was.
+    pub place: String,
+    /// The piece, or why it cannot be read.
+    pub evidence: Result<Evidence, String>,
+    /// The name of the archive that it vouches for, if it speaks of the archive and not of the subject: `web-1.4.0.tgz`.
+    pub archive: Option<String>,
+}
+
 /// Whose a password or token is, as far as a place says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
@@ -348,6 +391,8 @@ pub struct Facts {
     /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
     /// segments before it lead to the place.
     pub places_are_flat: bool,
+    /// Whether whoever set its places up answers for what they have, so that rules about signatures do not speak of it.
+    pub answers_for_itself: bool,
 }
 
 /// What the places of a provider are.

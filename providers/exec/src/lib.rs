@@ -279,6 +279,7 @@ impl Provider for ExecProvider {
             place: "what a plugin serves",
             has_revisions: true,
             lines_are_binding: true,
+            answers_for_itself: true,
             ..Facts::default()
         }
     }

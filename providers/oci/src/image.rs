@@ -6,7 +6,8 @@
 use mu_archive::Archives;
 use mu_archive::Layers;
 use mu_provider::{
-    ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter, has_few_values,
+    ErrorKind, FoundEvidence, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter,
+    has_few_values,
 };
 use serde_json::{Map, Value};
 
@@ -194,6 +195,22 @@ impl OciProvider {
     ) -> Result<Image<'call>, ProviderError> {
         let repository = self.existing(&name.location, progress)?;
         Image::find(repository, &name.reference, &self.archives)
+    }
+
+    /// What vouches for an image. Of one that is not named by its digest, nothing does.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps its registry from being asked.
+    pub fn evidence_of_image(
+        &self,
+        name: &ImageName,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let Some(digest) = name.digest() else { return Ok(FoundEvidence::default()) };
+        let digest = Some(digest.to_owned());
+        let release = Release { manifest: digest.clone(), archive: digest, ..Release::default() };
+        self.evidence_of(&self.existing(&name.location, progress)?, &release)
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod account;
 mod auth;
+mod evidence;
 mod foreign;
 mod image;
 mod kept;
@@ -38,8 +39,8 @@ use mu_provider::http::Http;
 use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::threads::lock;
 use mu_provider::{
-    Account, ErrorKind, Facts, Found, LineTrust, Listing, Location, PlaceKind, Progress, Provider,
-    ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
+    Account, ErrorKind, Facts, Found, FoundEvidence, LineTrust, Listing, Location, PlaceKind,
+    Progress, Provider, ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
 };
 
 pub use crate::auth::Stores;
@@ -369,6 +370,15 @@ impl Provider for OciProvider {
             };
         }
         Ok(None)
+    }
+
+    fn evidence(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        self.evidence_of(&self.existing(location, progress)?, release)
     }
 
     fn fetch(

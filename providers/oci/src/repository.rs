@@ -277,25 +277,45 @@ impl RegistryRepository<'_> {
 
     /// The registry's own list of referrers; `None` if it has none, whatever it answers.
     fn listed_referrers(&self, digest: &str) -> Result<Option<Index>, ProviderError> {
+        match self.pages_of_referrers(digest) {
+            (_, Some(error)) if error.kind() == ErrorKind::Offline => Err(error),
+            // The repository itself could be read, so a refusal is about the list alone. Anything else may pass.
+            (None, Some(error)) => {
+                let has_answered = !matches!(error.kind(), ErrorKind::Network | ErrorKind::Io);
+                self.registry.note_no_referrers(has_answered);
+                Ok(None)
+            }
+            (all, _) => Ok(all),
+        }
+    }
+
+    /// What refers to the manifest with this digest by the registry's own list; nothing if it keeps none. A list that could not be
+    /// read to its end is an error.
+    pub(crate) fn referrers_or_error(
+        &self,
+        digest: &str,
+    ) -> Result<Vec<Descriptor>, ProviderError> {
+        match self.pages_of_referrers(digest) {
+            (_, Some(error)) => Err(error),
+            (all, None) => Ok(all.map(|all| all.manifests).unwrap_or_default()),
+        }
+    }
+
+    /// The registry's own list of referrers as far as it could be read, and what ended that.
+    fn pages_of_referrers(&self, digest: &str) -> (Option<Index>, Option<ProviderError>) {
         if self.registry.keeps_no_referrers() {
-            return Ok(None);
+            return (None, None);
         }
         let mut all: Option<Index> = None;
         let mut next: Option<SafeUrl> = None;
         let path = self.path(&format!("referrers/{digest}"));
         let call = self.call(LONGEST_PAGE).header("accept", wire::INDEX);
         let call = Call { allow: NOT_KNOWN.to_vec(), ..call };
-        let mut has_answered = true;
         for _ in 0..MOST_PAGES {
             let to = next.as_ref().map_or(To::Path(&path), To::Url);
             let answer = match self.registry.ask(to, &call, self.progress) {
                 Ok(answer) => answer,
-                Err(error) if error.kind() == ErrorKind::Offline => return Err(error),
-                // The repository itself could be read, so a refusal is about the list alone. Anything else may pass.
-                Err(error) => {
-                    has_answered = !matches!(error.kind(), ErrorKind::Network | ErrorKind::Io);
-                    break;
-                }
+                Err(error) => return (all, Some(error)),
             };
             let Some(page) = Index::parse(&answer.bytes).filter(|_| answer.status == 200) else {
                 break;
@@ -308,13 +328,13 @@ impl RegistryRepository<'_> {
             let known = all.as_ref().map_or(0, |all| all.manifests.len());
             next = answer.next().ok().flatten().filter(|_| is_new && known <= MOST_TAGS);
             if next.is_none() {
-                return Ok(all);
+                return (all, None);
             }
         }
         if all.is_none() {
-            self.registry.note_no_referrers(has_answered);
+            self.registry.note_no_referrers(true);
         }
-        Ok(all)
+        (all, None)
     }
 
     /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the same as that of

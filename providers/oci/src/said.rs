@@ -131,7 +131,7 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// How many manifests of an index are looked at.
-const MOST_LOOKED_AT: usize = 16;
+pub(crate) const MOST_LOOKED_AT: usize = 16;
 
 impl RegistryRepository<'_> {
     /// The manifest in `bytes`, or those of an index that could be meant, each with its digest.

@@ -22,8 +22,8 @@ use mu_formats::olm;
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Facts, Found, LineTrust, Listing, Location, PlaceKind, Progress, Provider,
-    ProviderError, Release, TreeWriter, json_lines,
+    ErrorKind, Facts, Found, FoundEvidence, LineTrust, Listing, Location, PlaceKind, Progress,
+    Provider, ProviderError, Release, TreeWriter, json_lines,
 };
 use mu_provider_oci::{ImageName, OciProvider};
 
@@ -226,6 +226,23 @@ impl Provider for OlmProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         self.search_index(location, query, progress)
+    }
+
+    fn evidence(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let image =
+            |release: &Release| Some(release.urls.first()?.strip_prefix("oci://")?.to_owned());
+        // What is in the catalog itself is signed by nobody.
+        let named = match image(release) {
+            Some(named) => Some(named),
+            None => self.listed(location, release, progress)?.as_ref().and_then(image),
+        };
+        let Some(named) = named else { return Ok(FoundEvidence::default()) };
+        self.oci.evidence_of_image(&ImageName::parse(&named, location)?, progress)
     }
 
     fn fetch(
