@@ -8,9 +8,11 @@ mod members;
 mod read;
 mod registry;
 pub(crate) mod root;
+mod rules;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 mod settings;
+pub mod trust;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -239,6 +241,7 @@ impl Workspace {
             let lines = layer.unasked_builds.iter();
             warnings.extend(lines.map(|line| Warning::new(path, Some(*line), message)));
         }
+        above.trust.refuse_unknown(&below.trust)?;
         let namespace = above.namespace.take();
         let patterns = above.members.take().unwrap_or_default();
         let workspace = Self {

@@ -12,12 +12,14 @@ use mu_provider::{InnerPath, NamedBy};
 
 use super::members::Patterns;
 use super::registry::{OfUser, TrustedBuilds};
+use super::rules::TrustLayer;
 use super::schema::{Consent, File, Trust};
 use super::settings::{
     ExclusionSetting, FRESH_FOR, LicenseRules, Link, Namespace, PatchFile, ReleaseAge, Settings,
     StatedPackage, packages, runtime, runtime_provides,
 };
-use super::{ConfiguredRegistry, Cutoff, registry};
+use super::trust::TrustSettings;
+use super::{ConfiguredRegistry, Cutoff, registry, rules};
 use crate::manifest::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
@@ -56,6 +58,7 @@ pub(super) struct SettingsLayer {
     trusted_workspaces: Vec<String>,
     trusted_folders: Vec<String>,
     plugins: BTreeMap<String, PathBuf>,
+    pub(super) trust: TrustLayer,
 }
 
 /// A chart, and the only chart inside of it that is meant, unless all are.
@@ -114,6 +117,7 @@ pub(super) fn layer(
         trusted_workspaces: trusted_paths(table, kind, Trust::workspaces)?,
         trusted_folders: trusted_paths(table, kind, Trust::folders)?,
         plugins: plugins(table, kind, folder)?,
+        trust: rules::read(trust_table(table)?, named_by(kind), folder)?,
     })
 }
 
@@ -194,6 +198,10 @@ impl SettingsLayer {
             (self.minimum_release_age, NamedBy::Workspace),
             (below.minimum_release_age, NamedBy::User),
         ];
+        let trust = TrustSettings {
+            of_user: below.trust.with_ids(&of_user),
+            of_workspace: self.trust.with_ids(&defaults),
+        };
         let token_hosts =
             TokenHosts::new(below.registries.iter().filter_map(ConfiguredRegistry::token_hosts));
         let mut of_user_registries = below.registries;
@@ -239,6 +247,7 @@ impl SettingsLayer {
             trusted_folders: below.trusted_folders,
             base,
             plugins: below.plugins,
+            trust,
         }
     }
 }
@@ -280,15 +289,20 @@ fn list<'d, T>(
     list.map(|list| list.map(|value| read(value.text()?)).collect()).transpose()
 }
 
+/// Who has written a file.
+fn named_by(kind: Kind) -> NamedBy {
+    match kind {
+        Kind::Workspace => NamedBy::Workspace,
+        Kind::Config => NamedBy::User,
+    }
+}
+
 fn registries(
     table: Table<'_>,
     kind: Kind,
     folder: &Path,
 ) -> Result<Vec<ConfiguredRegistry>, SourceError> {
-    let named_by = match kind {
-        Kind::Workspace => NamedBy::Workspace,
-        Kind::Config => NamedBy::User,
-    };
+    let named_by = named_by(kind);
     let mut registries: Vec<ConfiguredRegistry> = Vec::new();
     let entries: Vec<_> = table.entries(File::registries, Ok)?;
     for (key, value) in entries {
@@ -419,15 +433,19 @@ fn seconds(text: &str) -> Result<u32, TextProblem> {
     u32::try_from(seconds).map_err(|_| TextProblem::new(format!("`{text}` is too long")))
 }
 
-fn trust<'d>(table: Table<'d>, key: &str) -> Result<Option<Value<'d>>, SourceError> {
-    let trust = table.get(File::trust).map(|value| value.table(Trust::KEYS)).transpose()?;
-    Ok(trust.and_then(|trust| trust.get(key)))
+/// The map below `trust`.
+fn trust_table<'d>(table: Table<'d>) -> Result<Option<Table<'d>>, SourceError> {
+    table.get(File::trust).map(|value| value.table(Trust::KEYS)).transpose()
+}
+
+fn trust_value<'d>(table: Table<'d>, key: &str) -> Result<Option<Value<'d>>, SourceError> {
+    Ok(trust_table(table)?.and_then(|trust| trust.get(key)))
 }
 
 /// The packages whose builds may run, and the lines that want them to run without a question.
 fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), SourceError> {
     let mut unasked = Vec::new();
-    let Some(value) = trust(table, Trust::build)? else { return Ok((None, unasked)) };
+    let Some(value) = trust_value(table, Trust::build)? else { return Ok((None, unasked)) };
     if !value.is_table() {
         return Ok((Some(globs(value)?), unasked));
     }
@@ -443,7 +461,7 @@ fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), Sourc
 
 /// Workspaces or folders that the user trusts.
 fn trusted_paths(table: Table<'_>, kind: Kind, key: &str) -> Result<Vec<String>, SourceError> {
-    let Some(value) = trust(table, key)? else { return Ok(Vec::new()) };
+    let Some(value) = trust_value(table, key)? else { return Ok(Vec::new()) };
     if kind == Kind::Workspace {
         let message = match key {
             Trust::workspaces => "a workspace cannot declare itself trusted",

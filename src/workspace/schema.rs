@@ -141,6 +141,50 @@ keys! {
         /// In `~/.mu/config.yaml` only: folders outside of workspaces, and of the repositories around them, that packages may
         /// come from, such as `/home/ada/libs`, or `/home/ada/libs/*` for all below.
         "folders" folders: Option<Vec<String>>,
+        /// Who may sign: by a name, a file of public keys, their text, or a map.
+        "signers" signers: Option<BTreeMap<String, Signer>>,
+        /// What packages need: by an id, `PREFIX/*` for everything below, or `*`. The longest one counts.
+        "packages" packages: Option<BTreeMap<String, PackageRule>>,
+        /// Content that the rules of this file accept, signed or not: `ID#VERSION`, and its digest.
+        "allow" allow: Option<BTreeMap<String, String>>,
+        /// Whom signatures without keys lead to: `sigstore`, which is the default, or a file such as `./trusted_root.json`.
+        "roots" roots: Option<Vec<String>>,
+    }
+}
+
+/// A file of public keys (PEM, SSH, OpenPGP), or their text, or a map.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Signer {
+    Keys(String),
+    Table(SignerTable),
+}
+
+keys! {
+    pub(super) struct SignerTable {
+        /// A repository at GitHub whose workflows may sign, `OWNER/REPO`.
+        "github" github: Option<String>,
+        /// The file of the only workflow that may, such as `release.yml`, or `OWNER/REPO/.github/workflows/FILE` of another repository.
+        "workflow" workflow: Option<String>,
+        /// The branch or tag that it runs for, such as `refs/heads/main`; `*` stands for any text.
+        "ref" reference: Option<String>,
+        /// The number of the repository, which stays the same as long as it is the same repository.
+        "id" id: Option<Word>,
+        /// The URL of an issuer of identities.
+        "issuer" issuer: Option<String>,
+        /// Whom the issuer vouches for; `*` stands for any text.
+        "subject" subject: Option<String>,
+    }
+}
+
+keys! {
+    pub(super) struct PackageRule {
+        /// The names of signers, one of which must have signed.
+        "signedBy" signed_by: Option<Vec<String>>,
+        /// How many of them must have signed.
+        "need" need: Option<usize>,
+        /// Why these packages are never used.
+        "refuse" refuse: Option<String>,
     }
 }
 

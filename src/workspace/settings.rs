@@ -17,6 +17,7 @@ use mu_provider::{InnerPath, NamedBy};
 use super::ConfiguredRegistry;
 use super::registry::{OfUser, TrustedBuilds};
 use super::schema::{File, LicensesTable, PackageTable};
+use super::trust::TrustSettings;
 use crate::manifest::source::{SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Capability, choice, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
@@ -98,6 +99,8 @@ pub struct Settings {
     pub aliases_here: Vec<Alias>,
     /// Programs of provider plugins, by the plugin's name; from the user's own file alone.
     pub plugins: BTreeMap<String, PathBuf>,
+    /// Who may vouch for packages.
+    pub trust: TrustSettings,
 }
 
 impl Settings {
@@ -122,6 +125,26 @@ impl Settings {
         let longer = |other: &ConfiguredRegistry| other.prefix.len() > registry.prefix.len();
         let place = self.registries.iter().take_while(|other| longer(other)).count();
         self.registries.insert(place, registry);
+    }
+
+    /// The packages in whose place the workspace uses `source` where `id` is required: a rule of the user's about them holds for
+    /// it, too. What the user's own file leads elsewhere is not among them.
+    pub fn stood_for(&self, id: &PackageId, source: &PackageId) -> Vec<PackageId> {
+        let mut all = Vec::new();
+        if id != source && self.overridden_here.contains(id) {
+            all.push(id.clone());
+        }
+        let named = all.clone().into_iter().chain([source.clone()]);
+        let others = named.flat_map(|id| {
+            let other = |alias: &Alias| {
+                let rest = id.as_str().strip_prefix(&*alias.to)?;
+                PackageId::parse(&[&*alias.from, rest].concat()).ok()
+            };
+            self.aliases_here.iter().filter_map(other).collect::<Vec<_>>()
+        });
+        let others: Vec<PackageId> = others.collect();
+        all.extend(others);
+        all
     }
 
     /// What the workspace's own references leave out.
