@@ -44,6 +44,7 @@ pub const IN_CACHE: &[&str] = &[
     "registries",
     "store",
     "told",
+    "trust",
 ];
 
 /// What is in `~/.mu`.

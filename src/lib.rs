@@ -18,6 +18,7 @@
 //! | [`search`] | the eight places where a package may be |
 //! | [`index`] | from an id to its releases, over the providers; which provider serves what |
 //! | [`lock`] | `Mu.lock` |
+//! | [`trust`] | who vouches for a version, by the rules of the settings |
 //! | [`store`] | every tree that was fetched, once, under the digest of its content |
 //! | [`packs`] | what is installed, and the transaction that changes it |
 //! | [`ops`] | everything that a command does: the verbs, above five floors that they share |
@@ -50,6 +51,7 @@
 //! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/builds/`, `~/.mu/trust/builds.json` | [`ops::build`] |
+//! | `CACHE/trust/` | [`trust`] |
 //! | `CACHE/told/`, `~/.mu/trust/folders.json` | [`ops`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
@@ -83,6 +85,7 @@ pub mod packs;
 pub mod report;
 pub mod search;
 pub mod store;
+pub mod trust;
 pub mod workspace;
 
 pub use mu_manifest::{self as manifest, reference};

@@ -222,6 +222,8 @@ chosen_facts! {
             "id" id: PackageId,
             /// The chosen version.
             "version" version: String,
+            /// The id of the package that it comes from, if an override leads to another one.
+            "from" from: Option<PackageId> = default,
             /// Other versions with the same major that stand beside it: a chart has each of them under an alias.
             "beside" beside: Vec<String> = default,
             /// `composite`, if the version consists of app version and revision.
@@ -250,6 +252,8 @@ chosen_facts! {
             "archive" archive: Option<ArchiveDigest> = default,
             /// OCI: `sha256:` and the digest of the manifest, or index of manifests, that the tag of the version led to.
             "manifest" manifest: Option<ArchiveDigest> = default,
+            /// Who signed it, as far as rules asked: `key:sha256:…`, `github:OWNER/REPO/.github/workflows/FILE` and others. A record, never a proof.
+            "signedBy" signed_by: Vec<String> = default,
             /// `sha256:` and the digest of the patch that is applied to the content.
             "patch" patch: Option<ArchiveDigest> = default,
             /// `h1:` and the digest of the content with the patch.

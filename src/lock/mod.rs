@@ -274,6 +274,7 @@ mod tests {
             packages: vec![LockedPackage {
                 id: id("hub.mu.com/aws/ec2"),
                 version: "1.2.0".to_owned(),
+                from: Some(id("github.com/acme/ec2")),
                 beside: Vec::new(),
                 is_composite: true,
                 app_version: Some("8".to_owned()),
@@ -291,6 +292,7 @@ mod tests {
                 built: None,
                 archive: None,
                 manifest: Some(format!("sha256:{:064}", 8).parse().expect("is a digest")),
+                signed_by: vec!["ssh:SHA256:a/b+c".to_owned(), "github:a/b: #".to_owned()],
                 patch: Some(format!("sha256:{:064}", 7).parse().expect("is a digest")),
                 patched: Some(
                     "h1:57DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),

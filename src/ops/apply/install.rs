@@ -92,6 +92,7 @@ pub(super) fn examine(
     let own = places::warnings(session, requirements, &resolved.lock);
     let apart = places::warnings_of_conflicts(session);
     let passed = passed_over(session, requirements, &resolved.previous);
+    fetch::check_signed(session, resolved)?;
     let all = resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart);
     for warning in all.chain(&passed) {
         session.events.warning(warning);
@@ -271,6 +272,7 @@ pub(super) fn make_packs(
     resolved: &mut Resolved,
     also: &[WantedPack],
 ) -> Result<PackChanges, CommandError> {
+    let signed = fetch::bring_signed(session, resolved)?;
     let packs = session.packs();
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
@@ -367,7 +369,10 @@ pub(super) fn make_packs(
         }
         events.progress(Stage::Installing, 0, made + removed);
         match building.finish(threads) {
-            Ok(()) => return Ok(PackChanges { counts, made, removed }),
+            Ok(()) => {
+                let counts = counts.with_fetched(signed);
+                return Ok(PackChanges { counts, made, removed });
+            }
             Err(PacksError::Store(TreeStoreError::Corrupt { path }))
                 if attempt == 0 && !session.store.is_read_only() =>
             {

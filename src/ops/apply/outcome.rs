@@ -29,6 +29,11 @@ impl FetchCounts {
     pub(crate) fn and(self, later: Self) -> Self {
         Self { fetched: self.fetched + later.fetched, reused: later.reused }
     }
+
+    /// This, where so many of the packages that were on this machine had been fetched right before.
+    pub(crate) fn with_fetched(self, before: usize) -> Self {
+        Self { fetched: self.fetched + before, reused: self.reused.saturating_sub(before) }
+    }
 }
 
 /// The answer of `get`, `add`, `update`, `remove` and `resolve`.

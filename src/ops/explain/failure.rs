@@ -12,7 +12,7 @@ use crate::manifest::source::printable;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::places::{misplaced, only_pack, report_installed, stripped};
 use crate::ops::explain::ways_out::{self, Remedy};
-use crate::ops::explain::{details, places, unserved};
+use crate::ops::explain::{details, places, unserved, untrusted};
 use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::requirements::{ADD_REQUIRER, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted_for_shell};
@@ -43,6 +43,10 @@ pub(crate) fn selection_error(
     leads_out: &dyn Fn(&WayOut, &[CommandChange]) -> bool,
 ) -> CommandError {
     if let Failure::Conflict(conflict) = &mut failure {
+        // No way out leads to a version that the rules accept.
+        if let Some(error) = untrusted::of_conflict(session, conflict) {
+            return error;
+        }
         // Before ways out are looked for: names that are similar, for example, come from the session.
         complete(session, conflict);
     }

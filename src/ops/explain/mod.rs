@@ -5,4 +5,5 @@ mod details;
 pub(crate) mod failure;
 pub(crate) mod places;
 pub(crate) mod unserved;
+pub(crate) mod untrusted;
 mod ways_out;

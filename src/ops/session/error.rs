@@ -19,6 +19,7 @@ use crate::reference::ReferenceError;
 use crate::reference::pasted;
 use crate::search::SearchError;
 use crate::store::TreeStoreError;
+use crate::trust::TrustError;
 use crate::workspace::edits::EditsError;
 use crate::workspace::{CONFIG_FILE, ForeignError, WORKSPACE_FILE, WorkspaceError};
 
@@ -244,6 +245,18 @@ fn foreign(error: ForeignError) -> CommandError {
         }
     };
     CommandError { hints, ..CommandError::from_error(Code::Untrusted, error) }
+}
+
+impl From<TrustError> for CommandError {
+    fn from(error: TrustError) -> Self {
+        match error {
+            // A place that cannot be asked says so itself: it is never one without signatures.
+            TrustError::Provider(error) => error.into(),
+            TrustError::Signer { .. } | TrustError::Root { .. } => {
+                Self::from_error(Code::Workspace, error)
+            }
+        }
+    }
 }
 
 impl From<LockError> for CommandError {

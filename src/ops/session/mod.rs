@@ -48,6 +48,7 @@ use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
+use crate::trust::TrustInForce;
 use crate::workspace::{
     CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Resolution, WORKSPACE_FILE, Workspace,
 };
@@ -142,6 +143,8 @@ pub struct Session {
     pub(crate) shown: PackageNaming,
     /// Decides which folders packages may come from.
     pub(crate) folders: Arc<AllowedFolders>,
+    /// The rules about who may vouch for packages.
+    pub(crate) trust: TrustInForce,
     http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
@@ -194,7 +197,10 @@ impl Session {
         }
         let places = WorkspacePlaces::new(&workspace, &environment);
         let folders = Arc::new(AllowedFolders::new(&workspace, &environment, options.yes, &events));
+        let trust =
+            TrustInForce::new(&workspace.settings.trust, &workspace.root, &environment.cache);
         Self {
+            trust,
             store: Store::new(&environment.cache).read_only(options.store_readonly),
             environment,
             options,

@@ -11,4 +11,5 @@ pub(crate) mod planning;
 pub mod question;
 pub(crate) mod record;
 pub mod solver;
+pub(crate) mod trusted;
 mod unstated;

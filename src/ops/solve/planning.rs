@@ -13,9 +13,10 @@ use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out};
 use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::Resolved;
 use crate::ops::solve::solver::{is_settled, resolve};
+use crate::ops::solve::trusted;
 use crate::ops::{Code, CommandError, Session};
 use crate::select::{
-    Change, Fact, Failure, Move, Requirer, RootRequirer, SelectionRequest, Strategy, Update,
+    Change, Chosen, Fact, Failure, Move, Requirer, RootRequirer, SelectionRequest, Strategy, Update,
 };
 
 /// Whether moves rewrite requirements: with a strategy that does not follow the lock, if anything may change.
@@ -31,7 +32,22 @@ pub(crate) fn plan(
     to: Move<'_>,
 ) -> Result<Option<Change>, CommandError> {
     let strategy = question.requirements.choosing_strategy();
-    ask(session, question, |universe, request| strategy.plan(universe, request, to))
+    let previous = session.lockfile()?.unwrap_or_default();
+    // What stays as it is locked is asked about before it is installed.
+    let is_new = |_: usize, chosen: &Chosen| {
+        let mut locked = previous.find(&chosen.id);
+        question.update.moves(&chosen.id)
+            || !locked.any(|one| one.parsed_version() == chosen.version)
+    };
+    // Ends: each round but the last has taken a version from the candidates, and only so many of a package are.
+    loop {
+        let change =
+            ask(session, question, |universe, request| strategy.plan(universe, request, to))?;
+        let Some(change) = change else { return Ok(None) };
+        if trusted::accept(session, &change.selection, &is_new)?.is_some() {
+            return Ok(Some(change));
+        }
+    }
 }
 
 /// A dependency that starts at the newest version that fits the other requirements, if requirements must name
@@ -50,9 +66,15 @@ pub(crate) fn dependency_with_beginning(
     let wanted = wish.requirement.clone();
     let question =
         Question { wish: Some(wish), ..Question::without_moves(Rc::clone(requirements)) };
-    let version = ask(session, &question, |universe, request| {
-        strategy.beginning(universe, request, &wanted)
-    })?;
+    // Ends as the loop of `plan` does.
+    let version = loop {
+        let version = ask(session, &question, |universe, request| {
+            strategy.beginning(universe, request, &wanted)
+        })?;
+        if trusted::accepts_beginning(session, &wanted.id, version.as_ref())? {
+            break version;
+        }
+    };
     let reference = dependency.reference.with_version(version);
     Ok(Some(manifest::Requirement { reference, ..dependency.clone() }))
 }

@@ -21,23 +21,25 @@ use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed::PacksHere;
 use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::{called_otherwise, copy_warnings, moved};
+use crate::ops::solve::trusted;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{
-    Chosen, Demand, Demanded, Replaced, RootOrPackage, Selection, SelectionWarning,
+    Chosen, Demand, Demanded, Replaced, RootOrPackage, Selection, SelectionWarning, Update,
 };
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
-/// `other`. `moves` says that versions may move. `None` if a version turned out to differ from its listing:
-/// then versions must be chosen again.
+/// `other`. `update` says which versions may move. `None` if a version turned out to differ from its listing, or if a rule does not
+/// accept it: then versions must be chosen again.
 pub(crate) fn lock_from_selection(
     session: &Session,
     requirements: &Requirements,
     previous: Arc<Lockfile>,
     other: &Lockfile,
     selection: &Selection,
-    moves: bool,
+    update: &Update,
 ) -> Result<Option<Resolved>, CommandError> {
+    let moves = *update != Update::Nothing;
     let overrides = &session.workspace.settings.overrides;
     // The packages are in the order of the selection, and stay so: `releases`, `copies` and `add_manifests` go by the
     // place.
@@ -84,7 +86,12 @@ pub(crate) fn lock_from_selection(
     if !confirm(session, &lines)? {
         return Ok(None);
     }
+    // A locked version that stays is asked about before it is installed, and never moves because of that.
+    let is_new = |at: usize, chosen: &Chosen| kept[at].is_none() || update.moves(&chosen.id);
+    let Some(mut signers) = trusted::accept(session, selection, &is_new)? else { return Ok(None) };
+    warnings.extend(trusted::passed_over_versions(session, selection));
     for (chosen, kept) in selection.packages.iter().zip(kept) {
+        let signed_by = signers.remove(&lock.packages.len());
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
@@ -122,6 +129,7 @@ pub(crate) fn lock_from_selection(
         if !chosen.is_local() {
             package.facts = chosen.facts.clone();
         }
+        package.signed_by = signed_by.unwrap_or(package.signed_by);
         // Who requires it is new in every lock, also for entries that are kept.
         package.requested = requests(&chosen.requested, overrides.get(&chosen.id));
         package.dependencies = dependencies(session, requirements, selection, chosen);
@@ -410,6 +418,7 @@ fn new_entry(
         is_pack.then(|| PacksHere::new(session).pack_source(chosen.source(), &version)).flatten();
     let source = pack.unwrap_or_else(|| source_beside(session, &requirements.changed, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version, source);
+    package.from = (chosen.source() != &chosen.id).then(|| chosen.source().clone());
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     // What is no commit is the digest of an artifact or an archive.
     package.commit = chosen.commit.as_deref().and_then(|revision| revision.parse().ok());

@@ -126,7 +126,8 @@ pub(crate) fn resolve_from_previous(
         selection = informed;
     }
     let nothing = Lockfile::default();
-    lock_from_selection(session, requirements, Arc::clone(previous), &nothing, &selection, false)
+    let stays = &Update::Nothing;
+    lock_from_selection(session, requirements, Arc::clone(previous), &nothing, &selection, stays)
 }
 
 /// The steps from a question to a lock, beside a lock of before.
@@ -220,7 +221,7 @@ impl Solver<'_> {
         let Some(selection) = requirements.choosing_strategy().planned(change, &request) else {
             return Ok(None);
         };
-        self.record(&selection, &Lockfile::default(), request.update != Update::Nothing)
+        self.record(&selection, &Lockfile::default(), &request.update)
     }
 
     /// Runs selection once, based on listings; `None` if a listing was wrong, which is recorded.
@@ -292,20 +293,20 @@ impl Solver<'_> {
             let apart = || requirements.listed_apart(session);
             ask_apart(session, &mut request, &apart, &failed, &choose)?
         };
-        let recorded = self.record(&selection, &user, !stays)?;
+        let recorded = self.record(&selection, &user, &request.update)?;
         if recorded.is_some() {
             adopted.say(session, &selection);
         }
         Ok(recorded)
     }
 
-    /// The lock with a selection; `None` if something newer is to be looked at first. `moves` says that versions may move, and `user`
-    /// has what is installed for the user, if that was looked at.
+    /// The lock with a selection; `None` if something newer is to be looked at first. `update` says which versions may move, and
+    /// `user` has what is installed for the user, if that was looked at.
     fn record(
         &self,
         selection: &Selection,
         user: &Lockfile,
-        moves: bool,
+        update: &Update,
     ) -> Result<Option<Resolved>, CommandError> {
         let Self { session, requirements, previous, .. } = self;
         // A colleague has locked a version that is newer than what this machine remembers of the registry. The selection did
@@ -314,7 +315,7 @@ impl Solver<'_> {
             return Ok(None);
         }
         tell_cost(session, selection);
-        lock_from_selection(session, requirements, Arc::clone(previous), user, selection, moves)
+        lock_from_selection(session, requirements, Arc::clone(previous), user, selection, update)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Brings the trees that a lock names into the store: from the store itself, from packs that are already on this machine,
 //! or from where they are published. Many at once.
 
+mod error;
 mod here;
 mod one;
 mod route;
+mod signed;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,10 +17,10 @@ use mu_provider::{Digest, Release, Soon};
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
+use crate::ops::apply::fetch::error::{content_differs, not_fetched};
 use crate::ops::apply::fetch::here::LocalPacks;
 use crate::ops::apply::fetch::one::{
-    changed_folder, content_differs, not_fetched, note_release_archive, unpacked_before,
-    work_at_once,
+    changed_folder, note_release_archive, unpacked_before, work_at_once,
 };
 use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
@@ -31,6 +33,7 @@ use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{State, WantedPack};
 use crate::store::{Stored, TreeStoreError};
 
+pub(crate) use crate::ops::apply::fetch::error::folder_has_changed;
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::here::copy_writable;
 pub(crate) use crate::ops::apply::fetch::here::{
@@ -39,7 +42,7 @@ pub(crate) use crate::ops::apply::fetch::here::{
 };
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
-pub(crate) use crate::ops::apply::fetch::one::{bring_locked, folder_has_changed, store_release};
+pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::route::fetch_provenance;
 #[cfg(feature = "git")]
@@ -47,6 +50,7 @@ pub(crate) use crate::ops::apply::fetch::route::location_in_settings;
 pub(crate) use crate::ops::apply::fetch::route::{
     archive_urls, fetch_archive, source_now, used_instead,
 };
+pub(crate) use crate::ops::apply::fetch::signed::{bring_signed, check_signed, signers_here};
 
 /// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next request is then
 /// sent as soon as an answer arrives, without waking a thread here.
@@ -54,13 +58,14 @@ const AHEAD: usize = 6;
 
 /// Brings every package of `resolved` into the store, and fills in the missing digests.
 pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<FetchCounts, CommandError> {
+    let signed = bring_signed(session, resolved)?;
     let brought = Fetching::begin(session, resolved).finish(&|_, _| Ok(()))?;
     for (index, digest) in brought.digests {
         if resolved.lock.packages[index].digest != Some(digest) {
             Arc::make_mut(&mut resolved.lock).packages[index].digest = Some(digest);
         }
     }
-    Ok(brought.counts)
+    Ok(brought.counts.with_fetched(signed))
 }
 
 /// The packages of a lock on their way into the store.

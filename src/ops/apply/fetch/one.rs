@@ -1,5 +1,4 @@
-//! One package on its way into the store, a locked one or one that no lock names, and the errors about content that is
-//! not what was expected, or that did not arrive.
+//! One package on its way into the store, a locked one or one that no lock names. `error.rs` has the errors about what arrives.
 //!
 //! An archive whose content no listing has the digest of may have been unpacked on this machine before: then it is not
 //! fetched. [`work_at_once`] sets how many threads fetch packages: few if the processors are the limit, many if the
@@ -14,13 +13,14 @@ use mu_provider::{Digest, Entry, Release, Silent, Tree, TreeWriter};
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::fetch::error::{folder_has_changed, not_fetched};
 use crate::ops::apply::fetch::fetch;
 use crate::ops::apply::fetch::here::tree_of;
 #[cfg(feature = "publish")]
 use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
 use crate::ops::session::events::Work;
 use crate::ops::solve::record::Resolved;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::store::{Stored, TreeStoreError, Unpacking};
 
@@ -144,44 +144,6 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
     });
 }
 
-/// The error about content that differs from what `said_by` says.
-pub(super) fn content_differs(
-    package: &LockedPackage,
-    [expected, actual]: [&Digest; 2],
-    said_by: &str,
-    place: &str,
-) -> CommandError {
-    let LockedPackage { id, version, .. } = package;
-    CommandError::new(
-        Code::Integrity,
-        format!(
-            "the content of `{id} {version}` is not what {said_by} says: expected {expected}, got {actual}, \
-             from {place}"
-        ),
-    )
-    .hint("nothing was installed; ask its publisher why the content changed")
-    .with_details(serde_json::json!({
-        "id": id.to_string(),
-        "version": version,
-        "expected": expected.to_string(),
-        "actual": actual.to_string(),
-        "from": place,
-    }))
-}
-
-/// The error about a folder that differs from a lock that must not change; `change` says in what, if that is known.
-pub(crate) fn folder_has_changed(package: &LockedPackage, change: Option<String>) -> CommandError {
-    let LockedPackage { id, source, .. } = package;
-    let change = change.map(|change| format!(": {change}")).unwrap_or_default();
-    let message = format!(
-        "the folder `{}`, which is `{id}`, has changed since Mu.lock was written{change}",
-        source.place
-    );
-    CommandError::new(Code::LockOutdated, message)
-        .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
-        .with_details(serde_json::json!({ "id": id.to_string(), "folder": source.place }))
-}
-
 /// The error about a locked folder that no longer has the content `expected`.
 pub(super) fn changed_folder(
     session: &Session,
@@ -212,17 +174,6 @@ fn change(session: &Session, before: &Tree, route: &Route) -> Option<String> {
         (_, None) => format!("`{path}` is gone"),
         _ => format!("`{path}` is another file"),
     })
-}
-
-/// The error of a package that could not be fetched.
-pub(super) fn not_fetched(error: TreeStoreError, what: &str) -> CommandError {
-    let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
-    if error.code != Code::Network || !error.hints.is_empty() {
-        return error;
-    }
-    error
-        .hint("run the command again later: what has arrived is not fetched again")
-        .hint("`mu doctor` checks registries, the proxy and certificates")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile, Source};
-use crate::ops::apply::fetch::content_differs;
+use crate::ops::apply::fetch::error::content_differs;
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::events::Work;
@@ -90,7 +90,7 @@ pub(super) fn way_of(
 }
 
 /// Where the settings lead a locked package that is not in a folder, as far as it is known without a request.
-fn known_way(
+pub(super) fn known_way(
     session: &Session,
     package: &LockedPackage,
     roots: &LockedRoots,

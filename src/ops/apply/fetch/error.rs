@@ -1,0 +1,56 @@
+//! The errors about content that is not what was expected, or that did not arrive. Nothing is fetched or compared here.
+
+use mu_provider::Digest;
+
+use crate::lock::LockedPackage;
+use crate::ops::{Code, CommandError};
+use crate::store::TreeStoreError;
+
+/// The error about content that differs from what `said_by` says.
+pub(super) fn content_differs(
+    package: &LockedPackage,
+    [expected, actual]: [&Digest; 2],
+    said_by: &str,
+    place: &str,
+) -> CommandError {
+    let LockedPackage { id, version, .. } = package;
+    CommandError::new(
+        Code::Integrity,
+        format!(
+            "the content of `{id} {version}` is not what {said_by} says: expected {expected}, got {actual}, \
+             from {place}"
+        ),
+    )
+    .hint("nothing was installed; ask its publisher why the content changed")
+    .with_details(serde_json::json!({
+        "id": id.to_string(),
+        "version": version,
+        "expected": expected.to_string(),
+        "actual": actual.to_string(),
+        "from": place,
+    }))
+}
+
+/// The error about a folder that differs from a lock that must not change; `change` says in what, if that is known.
+pub(crate) fn folder_has_changed(package: &LockedPackage, change: Option<String>) -> CommandError {
+    let LockedPackage { id, source, .. } = package;
+    let change = change.map(|change| format!(": {change}")).unwrap_or_default();
+    let message = format!(
+        "the folder `{}`, which is `{id}`, has changed since Mu.lock was written{change}",
+        source.place
+    );
+    CommandError::new(Code::LockOutdated, message)
+        .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
+        .with_details(serde_json::json!({ "id": id.to_string(), "folder": source.place }))
+}
+
+/// The error of a package that could not be fetched.
+pub(super) fn not_fetched(error: TreeStoreError, what: &str) -> CommandError {
+    let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
+    if error.code != Code::Network || !error.hints.is_empty() {
+        return error;
+    }
+    error
+        .hint("run the command again later: what has arrived is not fetched again")
+        .hint("`mu doctor` checks registries, the proxy and certificates")
+}

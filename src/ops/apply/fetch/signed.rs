@@ -1,0 +1,334 @@
+//! Locked packages under rules of the settings: whether the rules accept them, and whether what is in the store was unpacked from the
+//! archive that is signed.
+//!
+//! A lock is no proof. So the digest of the content counts only if this machine has unpacked the signed archive itself; where it came
+//! here otherwise, that archive is fetched once. The name in it must be that of the package, because a signature of an image names none.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use mu_provider::threads::{at_once, into_inner, lock};
+use mu_provider::{Digest, Release, TreeWriter};
+
+use crate::formats;
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::fetch::error::not_fetched;
+use crate::ops::apply::fetch::route::{
+    LockedRoots, LockedRoute, known_way, locked_release, used_instead, way_of,
+};
+use crate::ops::explain::untrusted;
+use crate::ops::session::events::Work;
+use crate::ops::solve::record::Resolved;
+use crate::ops::solve::trusted::not_judged;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+use crate::store::TreeStoreError;
+use crate::trust::{self, Judgement};
+
+/// A locked package that the rules of the settings speak of.
+struct Ruled<'l> {
+    /// Its place in the lock.
+    at: usize,
+    package: &'l LockedPackage,
+    /// The package that its content comes from.
+    source: PackageId,
+    way: LockedRoute,
+    /// What is known of it; only its archive says what is in it.
+    release: Release,
+}
+
+/// Checks that the rules accept the packages that `resolved` names.
+pub(crate) fn check_signed(session: &Session, resolved: &Resolved) -> Result<(), CommandError> {
+    ruled(session, resolved).map(drop)
+}
+
+/// As [`check_signed`]; then brings the signed archives into the store, as far as this machine has not unpacked them yet, and fills in
+/// the missing digests. Returns how many were fetched.
+pub(crate) fn bring_signed(
+    session: &Session,
+    resolved: &mut Resolved,
+) -> Result<usize, CommandError> {
+    let ruled = ruled(session, resolved)?;
+    let (digests, fetched) = (Mutex::new(Vec::new()), Mutex::new(0));
+    // What was unpacked here before is believed from the note in the cache, which no checkout can bring. The rest is fetched, even if
+    // the store has the digest of the lock: somebody else may have written both.
+    // A tree that arrives now is still there when a pack is made of it.
+    let is_new = |ruled: &Ruled<'_>| ruled.known(session).is_none();
+    let _store = ruled.iter().any(is_new).then(|| session.use_store()).transpose()?;
+    at_once(session.network_jobs(), &ruled, |ruled| {
+        let digest = match ruled.known(session) {
+            Some(digest) => digest,
+            None => {
+                *lock(&fetched) += 1;
+                ruled.unpack(session)?
+            }
+        };
+        if ruled.package.digest.is_some_and(|expected| expected != digest) {
+            return Err(other_content(ruled.package, &digest));
+        }
+        lock(&digests).push((ruled.at, digest));
+        Ok(())
+    })?;
+    drop(ruled);
+    for (at, digest) in into_inner(digests) {
+        if resolved.lock.packages[at].digest != Some(digest) {
+            Arc::make_mut(&mut resolved.lock).packages[at].digest = Some(digest);
+        }
+    }
+    Ok(into_inner(fetched))
+}
+
+/// The packages under rules that are bound to an archive; an error if the rules do not accept one.
+fn ruled<'l>(session: &Session, resolved: &'l Resolved) -> Result<Vec<Ruled<'l>>, CommandError> {
+    if session.trust.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (roots, found) = (LockedRoots::default(), Mutex::new(Vec::new()));
+    let lock_here = &resolved.lock;
+    let packages = lock_here.packages.iter().enumerate();
+    let is_left_out = |at: &usize| resolved.left_out.contains(at);
+    let packages: Vec<_> = packages.filter(|(at, _)| !is_left_out(at)).collect();
+    at_once(session.network_jobs(), &packages, |(at, package)| {
+        if let Some(ruled) = rule(session, lock_here, *at, package, &roots)? {
+            lock(&found).push(ruled);
+        }
+        Ok::<(), CommandError>(())
+    })?;
+    Ok(into_inner(found))
+}
+
+/// A package under rules that are bound to its archive; `None` if there are none.
+fn rule<'l>(
+    session: &Session,
+    lock: &Lockfile,
+    at: usize,
+    package: &'l LockedPackage,
+    roots: &LockedRoots,
+) -> Result<Option<Ruled<'l>>, CommandError> {
+    let Some((source, stood_for)) = ids_under_rules(session, lock, package) else {
+        return Ok(None);
+    };
+    // A mirror is asked in the place of the origin, and has to have the same evidence.
+    let way = way_of(session, package, roots)?;
+    let rules = session.trust.rules_about(&way.route, &source, &stood_for);
+    let Some(rule) = rules.first() else { return Ok(None) };
+    let known = locked_release(session, package, &way)?;
+    let release = as_locked(package, &known);
+    let candidate = trust::RuledVersion {
+        source: &source,
+        stood_for,
+        version: package.parsed_version(),
+        route: &way.route,
+        release: &release,
+    };
+    let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
+    let judged = session.trust.judge(&candidate, &progress);
+    match judged
+        .map_err(|error| not_judged(session, &package.id, &trust::rule_in_words(rule), error))?
+    {
+        Judgement::Free => Ok(None),
+        Judgement::Refused(refused) => Err(untrusted::locked(session, package, &refused)),
+        Judgement::Accepted(_) => {
+            let release = Release { digest: None, ..release };
+            Ok(Some(Ruled { at, package, source, way, release }))
+        }
+    }
+}
+
+/// The package that a locked one comes from, and those that this stands for, if rules may speak of any. Where it comes from may have to be
+/// looked up, which costs a request, and is of no use without rules.
+fn ids_under_rules(
+    session: &Session,
+    lock: &Lockfile,
+    package: &LockedPackage,
+) -> Option<(PackageId, Vec<PackageId>)> {
+    if package.source.is_authored_folder() || package.source.is_pack() {
+        return None;
+    }
+    let source = used_instead(session, &package.id);
+    let mut stood_for = session.workspace.settings.stood_for(&package.id, &source);
+    let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+    stood_for.extend(replaced.map(|replaced| replaced.id.clone()));
+    let rules = session.trust.rules().in_force(&source, &stood_for);
+    (!rules.is_empty()).then_some((source, stood_for))
+}
+
+/// What is known of a release, with the digests of its locked entry.
+fn as_locked(package: &LockedPackage, known: &Release) -> Release {
+    Release {
+        archive: package.archive.map(|digest| digest.to_string()),
+        manifest: package.manifest.map(|digest| digest.to_string()),
+        locator: package.locator.clone(),
+        digest: package.digest.map(|digest| digest.to_string()),
+        ..known.clone()
+    }
+}
+
+/// Who signed the locked packages that rules speak of, by what this machine has found out before.
+#[derive(Debug, Default)]
+pub(crate) struct SignersHere {
+    /// How many packages each identity signed.
+    pub(crate) by_signer: BTreeMap<String, usize>,
+    /// The packages of which this machine has found out nothing.
+    pub(crate) unknown: Vec<PackageId>,
+}
+
+/// Who signed packages of the lock, as far as rules ask for that; an error if a rule accepts one of them in no case. Nobody is asked.
+pub(crate) fn signers_here(
+    session: &Session,
+    lock: &Lockfile,
+    is_meant: &dyn Fn(&LockedPackage) -> bool,
+) -> Result<SignersHere, CommandError> {
+    let mut here = SignersHere::default();
+    if session.trust.is_empty() {
+        return Ok(here);
+    }
+    let roots = LockedRoots::default();
+    for package in lock.packages.iter().filter(|package| is_meant(package)) {
+        let Some((source, stood_for)) = ids_under_rules(session, lock, package) else { continue };
+        // Where the settings lead elsewhere than the lock says, what was found out is about another place.
+        let way = known_way(session, package, &roots).filter(|way| !way.is_moved);
+        let Some(way) = way else {
+            here.unknown.push(package.id.clone());
+            continue;
+        };
+        let release = as_locked(package, &*locked_release(session, package, &way)?);
+        let candidate = trust::RuledVersion {
+            source: &source,
+            stood_for,
+            version: package.parsed_version(),
+            route: &way.route,
+            release: &release,
+        };
+        // Without evidence on this machine, nothing is wrong: `mu get` asks for it.
+        let signed_by = match session.trust.known_judgement(&candidate)? {
+            None => {
+                here.unknown.push(package.id.clone());
+                continue;
+            }
+            Some(Judgement::Free) => continue,
+            Some(Judgement::Refused(refused)) => {
+                return Err(untrusted::locked(session, package, &refused));
+            }
+            Some(Judgement::Accepted(signed_by)) => signed_by,
+        };
+        // The archive is signed; that it has this content, only this machine can say.
+        let ruled = Ruled { at: 0, package, source, way, release };
+        match ruled.known(session) {
+            Some(digest) if package.digest != Some(digest) => {
+                return Err(other_content(package, &digest));
+            }
+            Some(_) => {}
+            None => {
+                here.unknown.push(package.id.clone());
+                continue;
+            }
+        }
+        for identity in signed_by {
+            *here.by_signer.entry(identity).or_default() += 1;
+        }
+    }
+    Ok(here)
+}
+
+/// The error of a lock that says other content than what the signed archive has.
+fn other_content(package: &LockedPackage, digest: &Digest) -> CommandError {
+    let LockedPackage { id, version, digest: expected, .. } = package;
+    let expected = expected.map_or_else(|| "none".to_owned(), |expected| expected.to_string());
+    let text = format!(
+        "the signed archive of `{id}` {version} does not have the content that Mu.lock says: expected {expected}, got {digest}"
+    );
+    CommandError::new(Code::Untrusted, text)
+        .hint("Mu.lock was edited or merged wrongly: restore it from version control")
+}
+
+impl Ruled<'_> {
+    /// The name under which it is noted that its archive was unpacked and is this package.
+    fn note(&self) -> Option<String> {
+        let Release { archive, locator, .. } = &self.release;
+        let locator = locator.as_deref().unwrap_or_default();
+        let leaf = self.source.name();
+        Some([archive.as_deref()?, locator, leaf.leaf(), &self.package.version].join("\n"))
+    }
+
+    /// The content that this machine has unpacked from its archive.
+    fn known(&self, session: &Session) -> Option<Digest> {
+        session.trust.unpacked_from(&self.note()?)
+    }
+
+    /// Fetches its archive, and returns the digest of the content.
+    fn unpack(&self, session: &Session) -> Result<Digest, CommandError> {
+        let Self { package, way, release, .. } = self;
+        let what = format!("{} {}", package.id, package.version);
+        // An entry of an older mu, or one that somebody has edited.
+        let Some(note) = self.note() else {
+            let text = format!(
+                "Mu.lock names no archive of `{what}`, so that nothing ties it to what is signed"
+            );
+            return Err(CommandError::new(Code::Untrusted, text)
+                .hint(format!("`mu update {}` locks it anew", session.short_name(&package.id))));
+        };
+        let progress = Work::begin(&session.events, what.as_str());
+        let fetch = |tree: &mut TreeWriter| {
+            way.route.provider.fetch(&way.route.location, release, tree, &progress)
+        };
+        // Other bytes under a signed digest are no mistake of a registry.
+        let failed = |error: TreeStoreError| {
+            let error = not_fetched(error, &what);
+            match error.code {
+                Code::Integrity => CommandError { code: Code::Untrusted, ..error },
+                _ => error,
+            }
+        };
+        let digest = if session.store.is_read_only() {
+            session.store.inspect(fetch).map_err(failed)?.digest()
+        } else {
+            let stored = session.store.add(None, |tree| fetch(tree).map(|()| String::new()));
+            let stored = stored.map_err(failed)?;
+            if let Err(error) = self.check_name(&stored.folder) {
+                // Other processes may use what was there before.
+                if stored.checked.is_none() {
+                    session.store.remove(&stored.digest)?;
+                }
+                return Err(error);
+            }
+            stored.digest
+        };
+        session.trust.note_unpacked_from(&note, &digest);
+        Ok(digest)
+    }
+
+    /// Checks that the manifest in the archive has the name and the version of the package, as far as it has any.
+    fn check_name(&self, folder: &std::path::Path) -> Result<(), CommandError> {
+        let Self { package, source, .. } = self;
+        let refused = |why: String| {
+            let text = format!("what is signed as `{}` {} {why}", package.id, package.version);
+            CommandError::new(Code::Untrusted, text).hint(
+                "nothing was installed; somebody may have put another package's signature here",
+            )
+        };
+        // A format without a manifest has no name: there, whoever may write into the registry may put one signed package in the place
+        // of another one of the same signer.
+        let head = formats::load_package_head(folder).map_err(|error| {
+            let error = CommandError::from(error);
+            error.while_doing(format!(
+                "the manifest in the archive of `{}` cannot be read",
+                package.id
+            ))
+        })?;
+        let Some(head) = head else { return Ok(()) };
+        let leaf = source.name();
+        if let Some(name) = head.name.filter(|name| name.name().leaf() != leaf.leaf()) {
+            return Err(refused(format!("is a package named `{}`", name.name())));
+        }
+        // Composite versions are written in more than one way, so texts and numbers are both compared.
+        let is_other = |version: &crate::reference::Version| {
+            package.parsed_version().as_ref() != Some(version)
+                && version.to_string() != package.version
+        };
+        match head.version.filter(is_other) {
+            Some(version) => Err(refused(format!("is version {version}"))),
+            None => Ok(()),
+        }
+    }
+}

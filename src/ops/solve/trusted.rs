@@ -1,0 +1,190 @@
+//! Whether the rules of the settings accept the versions that selection chose. One that they do not accept is no candidate from then
+//! on, and versions are chosen again.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mu_provider::ErrorKind;
+use mu_provider::threads::{at_once, into_inner, lock};
+
+use crate::index::Candidate;
+use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::untrusted;
+use crate::ops::session::events::Work;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::{Chosen, Selection};
+use crate::trust::{self, Judgement, MOST_REFUSED, TrustError};
+
+/// Who signed each chosen package, by its place in a selection.
+pub(crate) type Signers = BTreeMap<usize, Vec<String>>;
+
+/// Asks the rules about chosen packages, all at once. `None` if one is not accepted: then versions must be chosen again.
+pub(crate) fn accept(
+    session: &Session,
+    selection: &Selection,
+    is_asked_about: &dyn Fn(usize, &Chosen) -> bool,
+) -> Result<Option<Signers>, CommandError> {
+    let mut signers = Signers::new();
+    if session.trust.is_empty() {
+        return Ok(Some(signers));
+    }
+    // What is the workspace's own, and what somebody has put on this machine by hand, has no registry that could vouch for it.
+    let asked: Vec<(usize, &Chosen)> = (selection.packages.iter().enumerate())
+        .filter(|(at, chosen)| !chosen.is_local() && is_asked_about(*at, chosen))
+        .filter(|(_, chosen)| !session.index().has_pack_versions(chosen.source()))
+        .collect();
+    let (found, is_accepted) = (Mutex::new(Vec::new()), AtomicBool::new(true));
+    at_once(session.network_jobs(), &asked, |(at, chosen)| {
+        match judge(session, selection, chosen)? {
+            // What was signed by nobody whom a rule names keeps what its entry says.
+            Some(signed_by) if signed_by.is_empty() => {}
+            Some(signed_by) => lock(&found).push((*at, signed_by)),
+            // All are asked, so that the next selection knows all of it.
+            None => is_accepted.store(false, Ordering::Relaxed),
+        }
+        Ok::<(), CommandError>(())
+    })?;
+    signers.extend(into_inner(found));
+    Ok(is_accepted.into_inner().then_some(signers))
+}
+
+/// Who signed a chosen package, if the rules accept it; `None` if selection has to choose again.
+fn judge(
+    session: &Session,
+    selection: &Selection,
+    chosen: &Chosen,
+) -> Result<Option<Vec<String>>, CommandError> {
+    let source = chosen.source();
+    let mut stood_for = session.workspace.settings.stood_for(&chosen.id, source);
+    let replaced = selection.replaced.iter().filter(|replaced| replaced.by == chosen.id);
+    stood_for.extend(replaced.map(|replaced| replaced.id.clone()));
+    let candidate = chosen.as_candidate().expect("what is not the workspace's own is a candidate");
+    judge_candidate(session, source, stood_for, candidate)
+}
+
+/// Whether the rules accept the version that a requirement begins at; if not, it is no candidate any more.
+pub(crate) fn accepts_beginning(
+    session: &Session,
+    id: &PackageId,
+    spec: Option<&VersionSpec>,
+) -> Result<bool, CommandError> {
+    let Some(spec) = spec.filter(|_| !session.trust.is_empty()) else { return Ok(true) };
+    // The version is not yet anybody's requirement, so it is looked up as the lowest one that this spec accepts.
+    let releases =
+        session.index().published(id).map_err(|error| unavailable_error(session, error))?;
+    let mut positions = 0..releases.len();
+    let Some(at) = positions.find(|at| spec.has_lower_bound_at(&releases.version(*at))) else {
+        return Ok(true);
+    };
+    let stood_for = session.workspace.settings.stood_for(id, id);
+    Ok(judge_candidate(session, id, stood_for, Candidate::Release(at))?.is_some())
+}
+
+fn judge_candidate(
+    session: &Session,
+    source: &PackageId,
+    stood_for: Vec<PackageId>,
+    candidate: Candidate<'_>,
+) -> Result<Option<Vec<String>>, CommandError> {
+    let failed = |error| unavailable_error(session, error);
+    let index = session.index();
+    let (route, _) = index.release(source, candidate).map_err(failed)?;
+    let rules = session.trust.rules_about(&route, source, &stood_for);
+    let Some(rule) = rules.first() else { return Ok(Some(Vec::new())) };
+    // Only the place itself knows which digest its tag leads to.
+    if let Candidate::Release(position) = candidate
+        && !index.confirm(source, position).map_err(failed)?
+    {
+        return Ok(None);
+    }
+    // After that, the digests are those of the place, and no longer those of a listing.
+    let (route, release) = index.release(source, candidate).map_err(failed)?;
+    let version = match candidate {
+        Candidate::Release(position) => {
+            Some(index.published(source).map_err(failed)?.version(position))
+        }
+        Candidate::Revision(untagged) => untagged.version.clone(),
+    };
+    let (route, release) = (&*route, &*release);
+    let asked = trust::RuledVersion { source, stood_for, version: version.clone(), route, release };
+    let what = format!("{source} {}", release.version);
+    let progress = Work::begin(&session.events, what.as_str());
+    let judged = session.trust.judge(&asked, &progress);
+    match judged.map_err(|error| not_judged(session, source, &trust::rule_in_words(rule), error))? {
+        Judgement::Free => Ok(Some(Vec::new())),
+        Judgement::Accepted(signed_by) => Ok(Some(signed_by)),
+        // No candidate from now on; what was asked for by its digest has no other one.
+        Judgement::Refused(refused) => {
+            let position = match candidate {
+                Candidate::Release(position) => position,
+                Candidate::Revision(untagged) => {
+                    let commit = &untagged.commit;
+                    return Err(untrusted::revision(session, source, commit, &refused));
+                }
+            };
+            let why = refused.why.clone();
+            let version = version.map(|version| version.to_string()).unwrap_or_default();
+            if session.trust.refuse_version(source, &version, refused) > MOST_REFUSED {
+                return Err(untrusted::no_version(
+                    session,
+                    source,
+                    &session.trust.refused_versions(source),
+                ));
+            }
+            index.refuse(source, position, &why).map_err(failed)?;
+            Ok(None)
+        }
+    }
+}
+
+/// The error of a version about which the rules cannot be asked.
+pub(crate) fn not_judged(
+    session: &Session,
+    id: &PackageId,
+    rule: &str,
+    error: TrustError,
+) -> CommandError {
+    // "Offline" is about what this machine lacks, and running once with the network helps. All else may be about the network itself,
+    // the password, or the registry: their own hints fit better.
+    let is_offline =
+        matches!(&error, TrustError::Provider(error) if error.kind() == ErrorKind::Offline);
+    let is_of_settings = matches!(error, TrustError::Signer { .. } | TrustError::Root { .. });
+    let error = CommandError::from(error);
+    if is_of_settings {
+        return error;
+    }
+    let name = session.short_name(id);
+    let error =
+        error.while_doing(format!("cannot find out who signed `{name}`, which a {rule} asks for"));
+    match is_offline && error.code == Code::Offline {
+        true => error.hint("run the command once without `--offline`; what was verified is kept"),
+        false => error,
+    }
+}
+
+/// Warnings about versions that are passed over, for packages that are used in another one.
+pub(crate) fn passed_over_versions(session: &Session, selection: &Selection) -> Vec<String> {
+    if session.trust.is_empty() {
+        return Vec::new();
+    }
+    // One line a package is enough: the first version that was looked at is the newest, and the one that people miss.
+    let told = selection.packages.iter().filter_map(|chosen| {
+        let refused = session.trust.refused_versions(chosen.source());
+        let first = refused.first()?;
+        let others = match refused.len() {
+            1 => String::new(),
+            number => format!(" and {} more", number - 1),
+        };
+        let version = chosen.version.as_ref()?;
+        Some(format!(
+            "`{}` {version} is used, and {}{others} passed over: {} ({})",
+            chosen.source(),
+            first.version,
+            first.refused.why,
+            first.refused.rule
+        ))
+    });
+    told.collect()
+}

@@ -1,0 +1,510 @@
+//! Whether the settings trust a version: the rules that speak of it, what vouches for it where it comes from, and what `mu-trust`
+//! says of that.
+//!
+//! Nothing that a lock, a registry or a package says is evidence. What was accepted once is kept in the cache, under everything that
+//! the answer depends on, so that a machine asks once. Which version is used instead of one that is refused is not decided here.
+
+mod weigh;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use mu_provider::threads::lock;
+use mu_provider::{
+    Digest, FileDigest, Folder, FoundEvidence, NamedBy, PlaceKind, Progress, ProviderError, Release,
+};
+use mu_trust::{Evidence, GithubSigner, MOST_KEY_BYTES, OidcSigner, Roots, Signer};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use self::weigh::{RuleDemand, verdict_on, weigh};
+use crate::fs;
+use crate::index::Route;
+use crate::reference::{PackageId, Version};
+use crate::workspace::trust::{
+    RootSetting, RuleAsks, RuleInForce, SignerSetting, SignerText, TrustFile, TrustSettings,
+    settings_file,
+};
+
+/// The folder in the cache.
+const FOLDER: &str = "trust";
+
+/// The largest file of a root, in bytes.
+const LARGEST_ROOT: usize = 1 << 20;
+
+/// How many versions of a package are refused in a run before mu gives up.
+pub const MOST_REFUSED: usize = 32;
+
+/// The rules of a session, and what was found out by them.
+#[derive(Debug)]
+pub struct TrustInForce {
+    settings: TrustSettings,
+    root: PathBuf,
+    folder: PathBuf,
+    signers: Mutex<BTreeMap<(bool, String), Signer>>,
+    /// What was judged in this run, by everything that it depends on.
+    judged: Mutex<BTreeMap<String, Judgement>>,
+    refused: Mutex<BTreeMap<PackageId, Vec<RefusedVersion>>>,
+}
+
+/// A version that rules are asked about.
+#[derive(Debug, Clone)]
+pub struct RuledVersion<'a> {
+    /// The package that its content comes from.
+    pub source: &'a PackageId,
+    /// The packages in whose place it is used.
+    pub stood_for: Vec<PackageId>,
+    /// Its version; none of a revision without one.
+    pub version: Option<Version>,
+    /// Where it comes from.
+    pub route: &'a Route,
+    /// What is known of it: the digests of its manifest and its archive, and of its content.
+    pub release: &'a Release,
+}
+
+/// What the rules say of a version.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Judgement {
+    /// No rule speaks of it, or all accept its content as it is.
+    Free,
+    /// All of them accept its archive; these identities signed it.
+    Accepted(Vec<String>),
+    /// One does not.
+    Refused(Refused),
+}
+
+/// Why a version is not accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Why.
+    pub why: String,
+    /// The rule, with its file.
+    pub rule: String,
+}
+
+/// A version that was refused in this run.
+#[derive(Debug, Clone)]
+pub struct RefusedVersion {
+    /// The version.
+    pub version: String,
+    /// Why.
+    pub refused: Refused,
+}
+
+/// Why it cannot be said whether a version is trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// Its place cannot be asked.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// A signer of the settings cannot be used.
+    #[error("the signer `{name}` in {file}:{line} cannot be used: {why}")]
+    Signer {
+        /// Its name.
+        name: String,
+        /// The file that has it.
+        file: &'static str,
+        /// The line there.
+        line: usize,
+        /// Why.
+        why: String,
+    },
+    /// A root of the settings cannot be used.
+    #[error("the root `{name}` in trust.roots cannot be used: {why}")]
+    Root {
+        /// Its file.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A piece of evidence, and what it is worth.
+#[derive(Debug, Clone)]
+pub struct Weighed {
+    /// Where it is.
+    pub place: String,
+    /// Its kind; none of what cannot be read.
+    pub kind: Option<&'static str>,
+    /// Who signed.
+    pub identities: Vec<String>,
+    /// Whether a signature verifies, whoever made it.
+    pub verifies: bool,
+    /// What it is worth, in words.
+    pub why: String,
+}
+
+/// A verdict as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptVerdict {
+    signed_by: Vec<String>,
+}
+
+impl TrustInForce {
+    /// The rules of `settings`; the workspace's files are below `root`, and what is found out is kept in `cache`.
+    pub fn new(settings: &TrustSettings, root: &Path, cache: &Path) -> Self {
+        Self {
+            settings: settings.clone(),
+            root: root.to_owned(),
+            folder: cache.join(FOLDER),
+            signers: Mutex::default(),
+            judged: Mutex::default(),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// The settings.
+    pub fn rules(&self) -> &TrustSettings {
+        &self.settings
+    }
+
+    /// Whether no package needs anything.
+    pub fn is_empty(&self) -> bool {
+        self.settings.is_empty()
+    }
+
+    /// The rules that speak of a package from a place; none speaks of what its user or author has put there by hand.
+    pub fn rules_about(
+        &self,
+        route: &Route,
+        source: &PackageId,
+        stood_for: &[PackageId],
+    ) -> Vec<RuleInForce<'_>> {
+        let facts = route.provider.facts();
+        match facts.kind == PlaceKind::Folder || facts.answers_for_itself {
+            true => Vec::new(),
+            false => self.settings.in_force(source, stood_for),
+        }
+    }
+
+    /// What the rules say of a version.
+    pub fn judge(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Judgement, TrustError> {
+        let RuledVersion { source, stood_for, route, release, .. } = candidate;
+        let rules = self.rules_about(route, source, stood_for);
+        let demands = match self.demands(&rules, candidate)? {
+            Ok(demands) => demands,
+            Err(settled) => return Ok(settled),
+        };
+        let key = key(release, &demands);
+        if let Some(known) = self.kept_judgement(&key, release) {
+            return Ok(known);
+        }
+        let found = route.provider.evidence(&route.location, release, progress)?;
+        let judgement = weigh(&found, release, &demands);
+        if let Judgement::Accepted(signed_by) = &judgement {
+            let signed_by = signed_by.clone();
+            let text = serde_json::to_string(&KeptVerdict { signed_by });
+            self.keep(&self.folder.join(&key), &text.expect("a list of texts can be printed"));
+        }
+        lock(&self.judged).insert(key, judgement.clone());
+        Ok(judgement)
+    }
+
+    /// What the rules say of a version by what this machine has found out before; `None` if it has not. Nobody is asked.
+    pub fn known_judgement(
+        &self,
+        candidate: &RuledVersion<'_>,
+    ) -> Result<Option<Judgement>, TrustError> {
+        let RuledVersion { source, stood_for, route, release, .. } = candidate;
+        let rules = self.rules_about(route, source, stood_for);
+        Ok(match self.demands(&rules, candidate)? {
+            Ok(demands) => self.kept_judgement(&key(release, &demands), release),
+            Err(settled) => Some(settled),
+        })
+    }
+
+    /// What the rules ask of a version, or what they say of it whatever vouches for it.
+    fn demands<'r>(
+        &self,
+        rules: &'r [RuleInForce<'r>],
+        candidate: &RuledVersion<'_>,
+    ) -> Result<Result<Vec<RuleDemand<'r>>, Judgement>, TrustError> {
+        let (mut demands, mut is_bound) = (Vec::new(), false);
+        for rule in rules {
+            match (allowance(rule, candidate), &rule.rule.asks) {
+                (Some(Allowance::Content), _) => {}
+                (Some(Allowance::Archive), _) => is_bound = true,
+                (Some(Allowance::Manifest), _) => {
+                    let (signers, roots) = (Vec::new(), Roots::none());
+                    demands.push(RuleDemand { rule, need: 0, signers, roots });
+                }
+                (None, RuleAsks::Refuse(why)) => {
+                    let why = format!("refused: {why}");
+                    return Ok(Err(Judgement::Refused(Refused { why, rule: rule_in_words(rule) })));
+                }
+                (None, RuleAsks::SignedBy { signers, need }) => {
+                    let signers = self.signers_of(rule, signers)?;
+                    // Keys need no root, and then their verdicts depend on none.
+                    let has_keys = |signer: &Signer| !signer.identities().is_empty();
+                    let roots = match signers.iter().all(has_keys) {
+                        true => Roots::none(),
+                        false => self.roots(&rule.visible_roots())?,
+                    };
+                    demands.push(RuleDemand { rule, need: *need, signers, roots });
+                }
+            }
+        }
+        Ok(match (demands.is_empty(), is_bound) {
+            (false, _) => Ok(demands),
+            (true, true) => Err(Judgement::Accepted(Vec::new())),
+            (true, false) => Err(Judgement::Free),
+        })
+    }
+
+    /// What was found out in this run, or what the cache has of it.
+    fn kept_judgement(&self, key: &str, release: &Release) -> Option<Judgement> {
+        if let Some(known) = lock(&self.judged).get(key) {
+            return Some(known.clone());
+        }
+        // Without the digest of the archive, nothing says what the verdict was about.
+        release.archive.as_ref()?;
+        Some(Judgement::Accepted(read(&self.folder.join(key))?.signed_by))
+    }
+
+    /// All that vouches for a version where it comes from, and what it is worth by all signers of the settings.
+    pub fn weigh_all(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(FoundEvidence, Vec<Weighed>), TrustError> {
+        let RuledVersion { route, release, .. } = candidate;
+        let found = route.provider.evidence(&route.location, release, progress)?;
+        // All signers of both files, because who has signed is shown whether or not a rule names them.
+        let mut signers = Vec::new();
+        for named_by in [NamedBy::User, NamedBy::Workspace] {
+            for (name, setting) in &self.settings.rules_of(named_by).signers {
+                signers.push(self.signer_of(named_by, name, setting)?);
+            }
+        }
+        let TrustSettings { of_user, of_workspace } = &self.settings;
+        let roots = of_user.roots.iter().chain(&of_workspace.roots);
+        let roots = self.roots(&roots.collect::<Vec<_>>())?;
+        let archive = release.archive.as_deref();
+        let weighed = found.pieces.iter().map(|piece| {
+            let verdict = verdict_on(&found, piece, archive, &signers, &roots);
+            let signed = verdict.iter().flat_map(|verdict| &verdict.signed);
+            Weighed {
+                place: piece.place.clone(),
+                kind: piece.evidence.as_ref().ok().map(Evidence::kind),
+                identities: signed.clone().map(|one| one.by.to_string()).collect(),
+                verifies: signed.clone().any(|one| one.verifies),
+                why: verdict.as_ref().map_or_else(Clone::clone, ToString::to_string),
+            }
+        });
+        let weighed = weighed.collect();
+        Ok((found, weighed))
+    }
+
+    /// A signer of the settings, with the keys that it names.
+    pub fn signer_of(
+        &self,
+        named_by: NamedBy,
+        name: &str,
+        setting: &SignerSetting,
+    ) -> Result<Signer, TrustError> {
+        // Both files may have a signer of this name.
+        let key = (named_by == NamedBy::User, name.to_owned());
+        if let Some(known) = lock(&self.signers).get(&key) {
+            return Ok(known.clone());
+        }
+        let failed = |why: String| TrustError::Signer {
+            name: name.to_owned(),
+            file: settings_file(named_by),
+            line: setting.line,
+            why,
+        };
+        let signer = match &setting.who {
+            SignerText::Keys(text) => {
+                Signer::from_keys(name, text).map_err(|error| failed(error.to_string()))?
+            }
+            SignerText::File(file) => {
+                let text = self.read(file, MOST_KEY_BYTES).map_err(&failed)?;
+                let signer = Signer::from_keys(name, &text);
+                signer.map_err(|error| failed(format!("`{file}`: {error}")))?
+            }
+            SignerText::Github { repository, workflow, reference, id } => {
+                let github = GithubSigner {
+                    repository: repository.clone(),
+                    workflow: workflow.clone(),
+                    reference: reference.clone(),
+                    id: id.clone(),
+                };
+                Signer::github(name, github).map_err(|error| failed(error.to_string()))?
+            }
+            SignerText::Oidc { issuer, subject } => {
+                let oidc = OidcSigner { issuer: issuer.clone(), subject: subject.clone() };
+                Signer::oidc(name, oidc).map_err(|error| failed(error.to_string()))?
+            }
+        };
+        lock(&self.signers).insert(key, signer.clone());
+        Ok(signer)
+    }
+
+    /// The roots that settings name; those that come with mu, if they name none.
+    fn roots(&self, settings: &[&RootSetting]) -> Result<Roots, TrustError> {
+        if settings.is_empty() {
+            return Ok(Roots::sigstore());
+        }
+        let mut roots = Roots::none();
+        for setting in settings {
+            match setting {
+                RootSetting::Sigstore => roots.add_sigstore(),
+                RootSetting::File(file) => {
+                    let failed = |why| TrustError::Root { name: file.to_string(), why };
+                    let text = self.read(file, LARGEST_ROOT).map_err(failed)?;
+                    let added = roots.add(&file.to_string(), text.as_bytes());
+                    added.map_err(|error| failed(error.why))?;
+                }
+            }
+        }
+        Ok(roots)
+    }
+
+    fn signers_of(
+        &self,
+        rule: &RuleInForce<'_>,
+        names: &[String],
+    ) -> Result<Vec<Signer>, TrustError> {
+        // Reading the settings has refused a name that nobody has.
+        let settings = names.iter().filter_map(|name| Some((name, rule.signer_named(name)?)));
+        settings
+            .map(|(name, (named_by, setting))| self.signer_of(named_by, name, setting))
+            .collect()
+    }
+
+    /// The text of a file that the settings name.
+    fn read(&self, file: &TrustFile, most: usize) -> Result<String, String> {
+        let text = match file {
+            TrustFile::InWorkspace(path) => {
+                Folder::at(&self.root).and_then(|root| root.read_text(path))
+            }
+            TrustFile::OfUser(path) => fs::read_text_if_there(path),
+        };
+        match text {
+            Ok(Some(text)) if text.len() <= most => Ok(text),
+            Ok(Some(_)) => Err(format!("`{file}` has more than {most} bytes")),
+            Ok(None) => Err(format!("there is no file `{file}`")),
+            Err(error) => Err(mu_provider::with_causes(&error)),
+        }
+    }
+
+    /// Notes that a version was refused in this run; returns how many of its package were.
+    pub fn refuse_version(&self, id: &PackageId, version: &str, refused: Refused) -> usize {
+        let mut all = lock(&self.refused);
+        let all = all.entry(id.clone()).or_default();
+        if !all.iter().any(|known| known.version == version) {
+            all.push(RefusedVersion { version: version.to_owned(), refused });
+        }
+        all.len()
+    }
+
+    /// The versions of a package that were refused in this run, in the order in which they were looked at.
+    pub fn refused_versions(&self, id: &PackageId) -> Vec<RefusedVersion> {
+        lock(&self.refused).get(id).cloned().unwrap_or_default()
+    }
+
+    /// The package of which a version was refused in this run for this reason.
+    pub fn refused_because(&self, why: &str) -> Option<PackageId> {
+        let all = lock(&self.refused);
+        let is_it = |versions: &[RefusedVersion]| versions.iter().any(|one| one.refused.why == why);
+        all.iter().find(|(_, versions)| is_it(versions)).map(|(id, _)| id.clone())
+    }
+
+    /// The content that this machine has unpacked from an archive under a rule, and as what; `what` names both.
+    pub fn unpacked_from(&self, what: &str) -> Option<Digest> {
+        let text = fs::read_text_if_there(&self.folder.join(archive_key(what))).ok()??;
+        text.trim_end().parse().ok()
+    }
+
+    /// Notes the content that this machine has unpacked from an archive.
+    pub fn note_unpacked_from(&self, what: &str, digest: &Digest) {
+        self.keep(&self.folder.join(archive_key(what)), &format!("{digest}\n"));
+    }
+
+    /// Keeps what was found out. What cannot be kept is found out again.
+    fn keep(&self, file: &Path, text: &str) {
+        if fs::create_private_folder(&self.folder, &[]).is_ok() {
+            let _ = fs::write_atomic(file, text.as_bytes());
+        }
+    }
+}
+
+fn read(file: &Path) -> Option<KeptVerdict> {
+    serde_json::from_str(&fs::read_text_if_there(file).ok()??).ok()
+}
+
+/// The name of a verdict: everything that it depends on.
+fn key(release: &Release, demands: &[RuleDemand<'_>]) -> String {
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut lines: Vec<String> = demands
+        .iter()
+        .map(|demand| {
+            let mut signers: Vec<String> = demand.signers.iter().map(Signer::describe).collect();
+            signers.sort();
+            let roots: Vec<String> = demand
+                .roots
+                .iter()
+                .map(|root| FileDigest::from_bytes(root.digest()).to_string())
+                .collect();
+            format!("{} of {} by {}", demand.need, signers.join(" | "), roots.join(" "))
+        })
+        .collect();
+    lines.sort();
+    lines.push(or_none(&release.manifest));
+    lines.push(or_none(&release.archive));
+    hash(&format!("verdict\n{}", lines.join("\n")))
+}
+
+fn archive_key(what: &str) -> String {
+    hash(&format!("archive\n{what}"))
+}
+
+fn hash(text: &str) -> String {
+    FileDigest::from_bytes(Sha256::digest(text).into()).to_string()
+}
+
+/// What the file of a rule accepts as it is.
+enum Allowance {
+    /// The content, which is compared with its digest wherever it comes from.
+    Content,
+    /// The archive.
+    Archive,
+    /// What its tag leads to, which is still to be followed to the archive.
+    Manifest,
+}
+
+/// Whether the file of a rule accepts exactly this content, signed or not.
+fn allowance(rule: &RuleInForce<'_>, candidate: &RuledVersion<'_>) -> Option<Allowance> {
+    let version = candidate.version.as_ref()?;
+    let Release { archive, manifest, digest, .. } = candidate.release;
+    let ids: Vec<PackageId> =
+        candidate.stood_for.iter().chain([candidate.source]).cloned().collect();
+    let allowed = rule.allowed(&ids, version);
+    let is_allowed =
+        |found: &Option<String>| found.as_deref().is_some_and(|found| allowed.contains(&found));
+    if is_allowed(digest) {
+        Some(Allowance::Content)
+    } else if is_allowed(archive) {
+        Some(Allowance::Archive)
+    } else {
+        is_allowed(manifest).then_some(Allowance::Manifest)
+    }
+}
+
+/// A rule as messages name it.
+pub fn rule_in_words(rule: &RuleInForce<'_>) -> String {
+    let asks = match &rule.rule.asks {
+        RuleAsks::Refuse(_) => "refuse".to_owned(),
+        RuleAsks::SignedBy { signers, need: 1 } => format!("signedBy {}", signers.join(", ")),
+        RuleAsks::SignedBy { signers, need } => {
+            format!("signedBy {} ({need} of them)", signers.join(", "))
+        }
+    };
+    format!("rule `{}` in {}: {asks}", rule.rule.pattern, rule.file())
+}
