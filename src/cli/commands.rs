@@ -17,7 +17,7 @@ use crate::cli::schema::Shape;
 use crate::cli::{affected, edit};
 use crate::cli::{
     change, complete, config, diff, get, graph, import, info, inventory, login, machine, manifest, schema,
-    search, status, update, vendor,
+    search, status, trust, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish};
@@ -33,6 +33,7 @@ use crate::ops::mirror::Mirrored;
 use crate::ops::patch::{Patches, WorkingCopy};
 use crate::ops::search::SearchResult;
 use crate::ops::status::Status;
+use crate::ops::trust::{TrustOverview, Vouched, WrittenTrust};
 use crate::ops::vendor::Vendored;
 use crate::ops::vendor::cluster::{CrossplaneResources, Subscribed};
 use crate::ops::vendor::kcl::VendoredModules;
@@ -217,6 +218,10 @@ commands! { |context, arguments, program|
     Verify(status::VerifyArguments) "verify" in Inspect
         => status::run_verify(context, &arguments),
         answers [verify::Report];
+    /// Show who must have signed which packages, and who has
+    Trust(trust::TrustArguments) "trust" in Inspect
+        => trust::run(context, &arguments),
+        answers [TrustOverview, Vouched, WrittenTrust];
     /// Fill the store with what Mu.lock names, and install nothing
     Fetch(machine::FetchArguments) "fetch" in Versions
         => machine::run_fetch(context, &arguments),

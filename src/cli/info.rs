@@ -6,6 +6,7 @@ use mu_provider::brief;
 use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::index::LeftOut;
 use crate::ops::info::{Exports, Info, VersionSpan, fetch_readme, info, published_on};
+use crate::ops::trust::ShownRule;
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
 #[derive(Debug, Args)]
@@ -65,6 +66,17 @@ pub(crate) fn run(context: &Context, arguments: &InfoArguments) -> CommandExit {
         }
         if let Some(reason) = &found.yanked {
             context.line(&format!("{BAD}{}{BAD:#}", in_line(&with_reason("yanked", reason))))?;
+        }
+        if let Some(verdict) = &found.trust {
+            let ShownRule { pattern, file, .. } = &verdict.rule;
+            let text = match &verdict.why {
+                Some(why) => format!("not accepted by rule `{pattern}` in {file}: {why}"),
+                None if verdict.signed_by.is_empty() => {
+                    format!("accepted as it is, although rule `{pattern}` in {file} asks for signatures")
+                }
+                None => format!("signed by {} (rule `{pattern}`)", verdict.signed_by.join(", ")),
+            };
+            context.line(&format!("{NOTICE}{}{NOTICE:#}", in_line(&text)))?;
         }
         let deprecated = found.deprecated.iter().map(|reason| with_reason("deprecated", reason));
         let unusable = found.reasons.iter().map(|reason| format!("cannot be used here: {reason}"));

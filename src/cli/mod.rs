@@ -31,6 +31,7 @@ mod publish;
 mod schema;
 mod search;
 mod status;
+mod trust;
 mod update;
 mod usage;
 mod vendor;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::context::{CommandExit, Context, Packages, Stop};
 use crate::ops::explain::carried::Inside;
 use crate::ops::status::{Member, Placed, Status, status};
-use crate::ops::verify::{Listed, list, verify, verify_store};
+use crate::ops::verify::{Listed, SignerCount, list, verify, verify_store};
 use crate::ops::which::{All, element, which, which_all};
 use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, verify};
 use crate::reference::PackageId;
@@ -209,6 +209,7 @@ pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> Comm
         false => verify(&session, &arguments.packages)?,
     };
     let noun = if arguments.store { "tree" } else { "pack" };
+    // The hint is the one that helps with all faults, if there is one.
     if !report.faults.is_empty() {
         let mut message = format!(
             "{} of {} failed verification",
@@ -238,7 +239,19 @@ pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> Comm
             .into());
     }
     context.answer(&report, |report| {
-        context.line(&format!("{} verified", count(report.checked, noun)))
+        context.line(&format!("{} verified", count(report.checked, noun)))?;
+        for SignerCount { identity, packages } in &report.signers {
+            context.line(&format!("{} signed by {identity}", count(*packages, "package")))?;
+        }
+        match report.unverified.len() {
+            0 => Ok(()),
+            number => {
+                let packages = count(number, "package");
+                context.line(&format!(
+                    "{NOTICE}who signed {packages} is not known on this machine: `mu get` looks{NOTICE:#}"
+                ))
+            }
+        }
     })
 }
 

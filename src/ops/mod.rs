@@ -52,7 +52,7 @@ pub use self::apply::written::Written;
 pub use self::graph::affected;
 pub use self::graph::{images, licenses, sbom, tree, why};
 pub use self::init::import;
-pub use self::lookup::{diff, filter, info, search};
+pub use self::lookup::{diff, filter, info, search, trust};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;
 #[cfg(feature = "publish")]

@@ -12,7 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Source};
-use crate::ops::apply::fetch::{check_installed, content_fault, placed_fault, placed_folder};
+use crate::ops::apply::fetch::{
+    check_installed, content_fault, placed_fault, placed_folder, signers_here,
+};
 use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::requirements::{self, Requirements, check_chosen};
 use crate::ops::session::installed::{folder_of, named, needed_packs};
@@ -43,6 +45,21 @@ pub struct Report {
     pub checked: usize,
     /// Those with problems, sorted.
     pub faults: Vec<Fault>,
+    /// Who signed the locked packages that rules speak of, as this machine has verified it before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signers: Vec<SignerCount>,
+    /// The packages that rules speak of, and of which this machine has verified nothing yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unverified: Vec<PackageId>,
+}
+
+/// Somebody who signed packages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SignerCount {
+    /// Who.
+    pub identity: String,
+    /// How many of the packages.
+    pub packages: usize,
 }
 
 /// Checks the packs of the named packages, or every pack that the lock names.
@@ -118,6 +135,14 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
     report.checked += placed;
     report.faults.extend(faults);
     report.faults.sort();
+    // What is wrong with the files comes first: rules speak of what the lock says, not of what somebody has made of it.
+    if report.faults.is_empty() {
+        let here = signers_here(session, &lock, &is_meant)?;
+        let signers = here.by_signer.into_iter();
+        report.signers =
+            signers.map(|(identity, packages)| SignerCount { identity, packages }).collect();
+        report.unverified = here.unknown;
+    }
     Ok(report)
 }
 
@@ -149,7 +174,7 @@ fn check_all<T: Sync>(
     });
     let mut faults = into_inner(faults);
     faults.sort();
-    Report { checked: items.len(), faults }
+    Report { checked: items.len(), faults, ..Report::default() }
 }
 
 /// A package of the lock.

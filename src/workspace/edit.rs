@@ -176,6 +176,36 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String,
     Ok(changed)
 }
 
+/// The text of the settings at `path` with `value` for `key` in a map below `trust`, such as `signers`.
+pub fn set_trust(
+    path: &Path,
+    text: &str,
+    map: &'static str,
+    key: &str,
+    value: New,
+) -> Result<String, EditError> {
+    // First the maps themselves, where they are not there yet.
+    let with_map = layout::change(path, text, File::trust, |patch, collection| {
+        let trust = collection.filter(|trust| trust.is_map_collection());
+        let nothing = New::Table(Vec::new());
+        match trust {
+            Some(trust) if trust.nested_at_key(map).is_some() => Ok(()),
+            Some(trust) => patch.set(trust, map, nothing),
+            None => patch.add(File::trust, &NewEntry { key: Some(map.to_owned()), value: nothing }),
+        }
+    })?;
+    let changed =
+        layout::change(path, &with_map, File::trust, |patch, collection| {
+            match collection.and_then(|trust| trust.nested_at_key(map)) {
+                Some(inner) => patch.set(inner, key, value),
+                None => Ok(()),
+            }
+        })?;
+    // Reading the new text finds whatever is wrong with the value.
+    layer(path, &changed)?;
+    Ok(changed)
+}
+
 /// The text of a workspace's settings at `path` without the patch for `key`; `None` if there is none.
 pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>, EditError> {
     let mut expected = patches(path, text)?;

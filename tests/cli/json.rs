@@ -66,6 +66,8 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["status"],
     &["info", "aws/app"],
     &["versions", "aws/app"],
+    &["trust"],
+    &["trust", "show", "aws/app"],
     &["verify"],
     &["verify", "-g"],
     &["verify", "--store"],

@@ -169,6 +169,8 @@ mod tables;
 mod team;
 #[cfg(feature = "git")]
 mod team_story;
+#[cfg(feature = "oci")]
+mod trust;
 mod update;
 mod upgrades;
 mod vendor;

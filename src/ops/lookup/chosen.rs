@@ -1,12 +1,14 @@
 //! What a reference of the command line means, for questions about packages that need not be installed: the package that it names in its
-//! registry, and the one version.
+//! registry, the one version, and what the rules of the settings say of that.
 
 use std::sync::Arc;
 
 use mu_provider::Release;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::index::releases::{Position, Releases};
-use crate::index::{Candidate, Revision, Universe as _};
+use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::fetch::store_release;
 use crate::ops::explain::failure::{self, unavailable_error};
@@ -16,9 +18,12 @@ use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::package_here;
 use crate::ops::session::disk::local_folder;
+use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::store::Stored;
+use crate::trust::{self, Judgement};
+use crate::workspace::trust::{RuleAsks, RuleInForce};
 
 /// The newest version that is accepted: preferably not a prerelease, and a withdrawn one only if all are. For
 /// a repository without version tags, the tip of its default branch.
@@ -169,4 +174,104 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let hints = places::report_installed(session, id).into_iter();
     let hints = hints.chain(places::stripped(session, id)).chain(similar);
     hints.fold(error, CommandError::hint).hint(failure::absent(session, id))
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownRule {
+    /// Which packages it speaks of, as it is written.
+    pub pattern: String,
+    /// The file that has it.
+    pub file: String,
+    /// Who must have signed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signed_by: Vec<String>,
+    /// How many of these must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub need: Option<usize>,
+    /// Why the packages are never used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refuse: Option<String>,
+}
+
+impl ShownRule {
+    pub(super) fn new(rule: &RuleInForce<'_>) -> Self {
+        Self::of(&rule.rule.pattern, rule.file(), &rule.rule.asks)
+    }
+
+    pub(super) fn of(pattern: &str, file: &str, asks: &RuleAsks) -> Self {
+        let (signed_by, need, refuse) = match asks {
+            RuleAsks::SignedBy { signers, need } => (signers.clone(), Some(*need), None),
+            RuleAsks::Refuse(why) => (Vec::new(), None, Some(why.clone())),
+        };
+        let (pattern, file) = (pattern.to_owned(), file.to_owned());
+        Self { pattern, file, signed_by, need: need.filter(|need| *need > 1), refuse }
+    }
+}
+
+/// What the rules say of a version that is only shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownVerdict {
+    /// The rule; of several, the one that does not accept it.
+    pub rule: ShownRule,
+    /// Whether all rules accept it.
+    pub accepted: bool,
+    /// Who signed it, of those whom the rules name.
+    pub signed_by: Vec<String>,
+    /// Why it is not accepted, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What the rules say of a version; `None` if none speaks of it, and then nobody is asked.
+pub(super) fn verdict_of(
+    session: &Session,
+    id: &PackageId,
+    candidate: Candidate<'_>,
+    version: Option<Version>,
+) -> Result<Option<ShownVerdict>, CommandError> {
+    let failed = |error| unavailable_error(session, error);
+    let stood_for = session.workspace.settings.stood_for(id, id);
+    if session.trust.rules().in_force(id, &stood_for).is_empty() {
+        return Ok(None);
+    }
+    // From here on there is a request, which only a rule is worth.
+    let (route, release) = confirmed(session, id, candidate).map_err(failed)?;
+    let rules = session.trust.rules_about(&route, id, &stood_for);
+    let (source, route, release) = (id, &*route, &*release);
+    let asked =
+        trust::RuledVersion { source, stood_for: stood_for.clone(), version, route, release };
+    let progress = Work::begin(&session.events, id.to_string());
+    let judgement = session.trust.judge(&asked, &progress)?;
+    // Several rules may speak of it: the one that does not accept it is the one to change.
+    let deciding = deciding(&rules, &judgement);
+    let (signed_by, why) = match judgement {
+        Judgement::Free => (Vec::new(), None),
+        Judgement::Accepted(signed_by) => (signed_by, None),
+        Judgement::Refused(refused) => (Vec::new(), Some(refused.why)),
+    };
+    Ok(deciding.map(|rule| ShownVerdict { rule, accepted: why.is_none(), signed_by, why }))
+}
+
+/// The rule to show: the one that does not accept a version, or else the first.
+pub(super) fn deciding(rules: &[RuleInForce<'_>], judgement: &Judgement) -> Option<ShownRule> {
+    let decides = |rule: &&RuleInForce<'_>| match judgement {
+        Judgement::Refused(refused) => trust::rule_in_words(rule) == refused.rule,
+        _ => true,
+    };
+    rules.iter().find(decides).map(ShownRule::new)
+}
+
+/// A version as its place itself has it.
+pub(super) fn confirmed(
+    session: &Session,
+    id: &PackageId,
+    candidate: Candidate<'_>,
+) -> Result<(Arc<Route>, Arc<Release>), Unavailable> {
+    if let Candidate::Release(position) = candidate {
+        session.index().confirm(id, position)?;
+    }
+    session.index().release(id, candidate)
 }

@@ -17,7 +17,9 @@ use crate::index::{Candidate, LeftOut, Revision, Route, Unavailable, Universe as
 use crate::lock::{Lockfile, Source};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
 use crate::ops::explain::failure::unavailable_error;
-use crate::ops::lookup::chosen::{PublishedPackage, candidate_of, choose, fetched, published};
+use crate::ops::lookup::chosen::{
+    PublishedPackage, ShownVerdict, candidate_of, choose, fetched, published, verdict_of,
+};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::listing::{Here, Listing, details_from_manifest};
 use crate::ops::session::age::Age;
@@ -117,6 +119,9 @@ pub struct Info {
     pub exports: Option<Exports>,
     /// Which of the kinds of packages of its format it is, if they have kinds: `Provider`.
     pub kind: Option<String>,
+    /// What the rules of the settings say of who signed it, if one speaks of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<ShownVerdict>,
 }
 
 /// The existing versions of a package.
@@ -166,6 +171,12 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,
         Revision::Untagged(untagged) => unlisted(&listing, untagged, manifest.as_ref()),
     };
+    // Whoever asks about a package wants to know whether a command would take it.
+    let exactly = match &chosen {
+        Revision::Release(position) => Some(releases.version(*position)),
+        Revision::Untagged(untagged) => untagged.version.clone(),
+    };
+    let trust = verdict_of(session, &id, candidate, exactly)?;
     // Only if the version cannot be used: then the newest release that can.
     let newest_usable = match &chosen {
         _ if version.usable => None,
@@ -217,6 +228,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         workspace,
         exports: exports(session, &id, manifest.as_ref(), &version.version, &lock),
         kind: release.kind,
+        trust,
         id,
         version: version.version,
         app_version: version.app_version,

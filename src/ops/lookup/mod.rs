@@ -6,3 +6,4 @@ pub mod filter;
 pub mod info;
 mod listing;
 pub mod search;
+pub mod trust;

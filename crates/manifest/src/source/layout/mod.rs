@@ -66,6 +66,12 @@ impl<'d> Collection<'d> {
         }
     }
 
+    /// The list or map under a key of this one.
+    pub fn nested_at_key(self, key: &str) -> Option<Self> {
+        let index = self.entries().iter().position(|entry| entry.key == key)?;
+        Some(self.nested_collection(index))
+    }
+
     /// The value of entry `index`.
     #[expect(
         clippy::indexing_slicing,
