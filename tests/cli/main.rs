@@ -22,6 +22,7 @@ mod changelogs;
 mod channels;
 mod chart_aliases;
 mod chart_repositories;
+mod chart_signatures;
 mod closures;
 mod completions;
 mod conflict;

@@ -270,7 +270,8 @@ impl<'asked> Asking<'asked> {
 /// What the name of an archive is followed by in that of the signed statement about it, where Helm looks for it.
 pub const PROV_ENDING: &str = ".prov";
 
-/// The signed statement beside the archive at the first of these URLs that has one.
+/// The signed statement beside the archive at the first of these URLs that has one. If a place `hides` what is not there, a refusal
+/// means that there is none.
 ///
 /// # Errors
 ///
@@ -279,11 +280,12 @@ pub fn statement_beside(
     archives: &[SafeUrl],
     http: &Http,
     location: &Location,
+    hides: bool,
     progress: &dyn Progress,
 ) -> Result<Option<Vec<u8>>, ProviderError> {
     // Stores that do not list their files answer 403 for one that is not there, and some servers show a page.
     let asking = Asking::new(http, location, LONGEST_PROVENANCE, progress);
-    let asking = Asking { hides: true, ..asking };
+    let asking = Asking { hides, ..asking };
     for archive in archives {
         let mut url = archive.as_url().clone();
         url.set_path(&format!("{}{PROV_ENDING}", url.path()));

@@ -139,13 +139,19 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Makes the key.
+    /// Makes the key: RSA, which Helm reads.
     pub fn new() -> Self {
+        Self::with("Key-Type: RSA\nKey-Length: 2048\n")
+    }
+
+    /// Makes a key of the kind that these parameters of `gpg --generate-key` describe.
+    pub fn with(kind: &str) -> Self {
         // The sockets of its agent are here, so the path is short.
         let home = tempfile::Builder::new().prefix("g").tempdir().expect("a folder can be made");
         let signer = Self { home };
-        let key = "Key-Type: RSA\nKey-Length: 2048\nName-Real: Ada\nName-Email: ada@acme.example\n\
-                   %no-protection\n%commit\n";
+        let key = format!(
+            "{kind}Name-Real: Ada\nName-Email: ada@acme.example\n%no-protection\n%commit\n"
+        );
         signer.gpg(&["--generate-key"], key.as_bytes());
         let exported = signer.gpg(&["--export"], b"");
         fs::write(signer.keyring(), exported).expect("can be written");
@@ -160,7 +166,17 @@ impl Signer {
     /// What `helm package --sign` writes beside an archive with this name: its `Chart.yaml` and its digest, signed.
     pub fn provenance(&self, manifest: &str, file: &str, archive: &[u8]) -> Vec<u8> {
         let text = format!("{manifest}\n...\nfiles:\n  {file}: sha256:{}\n", hex(archive));
-        self.gpg(&["--clearsign", "--digest-algo", "SHA512"], text.as_bytes())
+        self.clearsign(&text, "SHA512")
+    }
+
+    /// A text with its signature, made with this digest.
+    pub fn clearsign(&self, text: &str, digest: &str) -> Vec<u8> {
+        self.gpg(&["--clearsign", "--digest-algo", digest], text.as_bytes())
+    }
+
+    /// The text of the public key.
+    pub fn public(&self) -> String {
+        String::from_utf8(self.gpg(&["--export", "--armor"], b"")).expect("is ASCII")
     }
 
     fn gpg(&self, arguments: &[&str], input: &[u8]) -> Vec<u8> {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use mu_archive::document::statement_beside;
+use mu_archive::document::{PROV_ENDING, statement_beside};
 use mu_archive::remembered::AskedOnce;
 use mu_archive::{ArchiveLayout, ArchiveWriter, Archives, Catalog as _};
 use mu_formats::helm::{FORMAT, HelmRepositoryAliases};
@@ -32,9 +32,11 @@ use mu_provider::fs::FileError;
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::Http;
 use mu_provider::{
-    Account, ErrorKind, Facts, LineTrust, Listing, Location, Progress, Provider, ProviderError,
-    Release, SafeUrl, Soon, TreeWriter, none_if,
+    Account, ErrorKind, Facts, FoundEvidence, FoundPiece, LineTrust, Listing, Location, Progress,
+    Provider, ProviderError, Release, SafeUrl, Soon, TreeWriter, none_if,
 };
+use mu_trust::Evidence;
+use percent_encoding::percent_decode_str;
 
 use crate::operators::Operators;
 
@@ -239,7 +241,7 @@ impl Provider for RepositoryProvider {
                 }
                 None => {
                     let place = Archives::place(location, &url)?;
-                    statement_beside(&[place.url], &self.http, location, progress)?
+                    statement_beside(&[place.url], &self.http, location, true, progress)?
                 }
             };
             if found.is_some() {
@@ -247,6 +249,41 @@ impl Provider for RepositoryProvider {
             }
         }
         Ok(None)
+    }
+
+    fn evidence(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let subject = release.archive.clone().unwrap_or_default();
+        let mut found = FoundEvidence { subject, ..FoundEvidence::default() };
+        if self.operators.is_some() {
+            return Ok(found);
+        }
+        // What is signed is the archive itself, under the name that it has there. All places count: one may have an old statement.
+        for url in self.places(location, release, progress)? {
+            if let Some(place) = url.strip_prefix("oci://") {
+                let (oci, place, artifact) = self.artifact(location, release, place)?;
+                return oci.evidence(&place, &artifact, progress);
+            }
+            let url = Archives::place(location, &url)?.url;
+            let place = format!("{url}{PROV_ENDING}");
+            let last = url.as_url().path().rsplit('/').next().unwrap_or_default();
+            let name = percent_decode_str(last).decode_utf8_lossy().into_owned();
+            // A refusal may hide a statement, so it is none of "there is no signature".
+            if let Some(bytes) = statement_beside(&[url], &self.http, location, false, progress)? {
+                let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned());
+                found.pieces.push(FoundPiece {
+                    place: place.clone(),
+                    evidence: text.map(Evidence::Prov),
+                    archive: Some(name),
+                });
+            }
+            found.looked_at.push(place);
+        }
+        Ok(found)
     }
 
     fn fetch(

@@ -377,7 +377,7 @@ impl Provider for HubProvider {
         let root =
             self.root(&location.root.with_trailing_slash(), &self.asking(location, progress))?;
         let places = root.archives(&location.path, release)?;
-        statement_beside(&places, &self.archives.http, location, progress)
+        statement_beside(&places, &self.archives.http, location, true, progress)
     }
 
     fn capabilities(
