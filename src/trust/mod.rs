@@ -262,8 +262,8 @@ impl TrustInForce {
         if let Some(known) = lock(&self.judged).get(key) {
             return Some(known.clone());
         }
-        // Without the digest of the archive, nothing says what the verdict was about.
-        release.archive.as_ref()?;
+        // Without the digest of the archive or the commit, nothing says what the verdict was about.
+        release.archive.as_deref().or(release.commit.as_deref())?;
         Some(Judgement::Accepted(read(&self.folder.join(key))?.signed_by))
     }
 
@@ -458,6 +458,11 @@ fn key(release: &Release, demands: &[RuleDemand<'_>]) -> String {
     lines.sort();
     lines.push(or_none(&release.manifest));
     lines.push(or_none(&release.archive));
+    if let Some(commit) = &release.commit {
+        // Another tag of the same commit may be signed by somebody else.
+        let name = release.reference.as_deref().unwrap_or_default();
+        lines.push(format!("{commit} {} {name}", release.version));
+    }
     hash(&format!("verdict\n{}", lines.join("\n")))
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use mu_provider::{FileDigest, FoundEvidence, FoundPiece, Release};
-use mu_trust::{MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict, verify};
+use mu_trust::{Evidence, MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict, verify};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +32,7 @@ pub(super) fn weigh(
     };
     let archive = release.archive.as_deref();
     // A signature over what the tag led to says nothing of an archive that this does not lead to.
-    let leads = leads_to(found, archive);
+    let leads = leads_to(found, release);
     let mut signed_by = BTreeSet::new();
     for demand in demands {
         let verdicts: Vec<Result<Verdict, String>> = (found.pieces.iter())
@@ -69,6 +69,10 @@ pub(super) fn verdict_on(
     roots: &Roots,
 ) -> Result<Verdict, String> {
     let evidence = piece.evidence.as_ref().map_err(Clone::clone)?;
+    if matches!(evidence, Evidence::Git { .. }) {
+        let subject = Subject::Commit { id: &found.subject, tag: found.tag.as_deref() };
+        return Ok(verify(evidence, &subject, signers, roots));
+    }
     let file = piece.archive.as_deref();
     let digest = if file.is_some() { archive } else { Some(&*found.subject) };
     let digest = digest.unwrap_or_default();
@@ -145,8 +149,14 @@ struct Lead {
 
 /// Checks that the subject leads to the archive: each manifest has the digest that the one before names, and the last one names the
 /// archive among its layers.
-fn leads_to(found: &FoundEvidence, archive: Option<&str>) -> Result<(), String> {
-    let Some(archive) = archive else {
+fn leads_to(found: &FoundEvidence, release: &Release) -> Result<(), String> {
+    // A commit names all of its files itself.
+    if let Some(commit) = release.commit.as_deref()
+        && commit == found.subject
+    {
+        return Ok(());
+    }
+    let Some(archive) = release.archive.as_deref() else {
         return Err("nothing says which archive it is".to_owned());
     };
     let FoundEvidence { subject, manifests, .. } = found;

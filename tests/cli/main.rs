@@ -46,6 +46,7 @@ mod git;
 mod git_config;
 mod git_dates;
 mod git_formats;
+mod git_signatures;
 mod git_ssh;
 mod git_stopped;
 mod git_words;

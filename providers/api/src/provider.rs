@@ -326,8 +326,10 @@ pub fn is_changelog(path: &str) -> bool {
 /// What a place has that vouches for a release.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundEvidence {
-    /// The digest that it must speak of: of what the tag of the version leads to.
+    /// What it must speak of: the digest of what the tag of the version leads to, or in a Git repository the commit.
     pub subject: String,
+    /// The annotated tag in a Git repository that leads to the commit. Then only that counts, and not the commit's own signature.
+    pub tag: Option<String>,
     /// The manifests that lead from the subject to the archive, the subject first; none if the subject is the archive.
     pub manifests: Vec<Vec<u8>>,
     /// What was found.

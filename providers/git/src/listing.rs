@@ -90,6 +90,27 @@ impl<'call> Package<'call> {
         })
     }
 
+    /// The tag that leads to a release: the one that it names, or the one of its version; `None` if none leads to its commit now.
+    pub(crate) fn tag_of<'refs>(
+        self,
+        release: &Release,
+        commit: Oid,
+        listed: &'refs Advertisement,
+    ) -> Option<&'refs Ref> {
+        let releases = self.releases(listed);
+        let own = releases.iter().filter(|one| one.commit == commit && !one.version.is_empty());
+        let mut own = own.filter(|one| one.version == release.version);
+        let named = match release.reference.as_deref() {
+            Some(name) if name.starts_with("refs/") => name.to_owned(),
+            Some(name) => format!("refs/tags/{name}"),
+            None => own.next()?.reference.to_owned(),
+        };
+        listed
+            .refs
+            .iter()
+            .find(|one| one.name == named && one.commit == commit && one.tag().is_some())
+    }
+
     /// This package, with publication dates or without.
     pub(crate) fn with_dates(self, dated: bool) -> Self {
         Self { dated, ..self }

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use git2::Oid;
+use git2::{ObjectType, Oid};
 use mu_provider::http::Http;
 use mu_provider::{
-    Commit, Dates, ErrorKind, Facts, Found, Listing, Location, LoggedCommit, ManifestFile,
-    PlaceKind, Programs, Progress, Provider, ProviderError, Release, TreeWriter, json_lines,
-    none_if,
+    Commit, Dates, ErrorKind, Facts, Found, FoundEvidence, FoundPiece, Listing, Location,
+    LoggedCommit, ManifestFile, PlaceKind, Programs, Progress, Provider, ProviderError, Release,
+    TreeWriter, json_lines, none_if,
 };
+use mu_trust::{Evidence, GitKind};
 
 use crate::database::Bounds;
 use crate::export::RunningExport;
@@ -261,6 +262,46 @@ impl Provider for GitProvider {
         repository.ensure_ahead(commit, folder, near, progress)?;
         let snapshot = CommitFiles::open(repository, commit, progress)?;
         manifest::read(&snapshot, &snapshot.package_folder(folder)?)
+    }
+
+    fn evidence(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let (settled, commit) = self.settle_release(location, release, progress)?;
+        let repository = &settled.repository;
+        let listed = match repository.offline {
+            true => repository.known_advertisement(),
+            false => Some(repository.advertisement(progress)?),
+        };
+        let package = Package::new(&settled.folder, location);
+        let tag = listed.as_deref().and_then(|listed| package.tag_of(release, commit, listed));
+        let (tag, place, kind, object) = match tag.filter(|tag| tag.target != commit) {
+            Some(tag) => {
+                let name = tag.tag().unwrap_or_default().to_owned();
+                let place = format!("the tag `{name}`");
+                let object = repository.tag_object(tag.target, commit, progress)?;
+                (Some(name), place, GitKind::Tag, object)
+            }
+            // A tag that is only a name has no signature of its own.
+            None => {
+                repository.ensure(commit, progress)?;
+                let mut copy = <[u8]>::to_vec;
+                let object =
+                    repository.read(commit, commit, ObjectType::Commit, progress, &mut copy)?;
+                (None, format!("the commit {commit}"), GitKind::Commit, object)
+            }
+        };
+        let evidence = Ok(Evidence::Git { kind, object });
+        Ok(FoundEvidence {
+            subject: commit.to_string(),
+            tag,
+            looked_at: vec![place.clone()],
+            pieces: vec![FoundPiece { place, evidence, archive: None }],
+            ..FoundEvidence::default()
+        })
     }
 
     fn fetch(

@@ -109,7 +109,7 @@ impl OciProvider {
         }
         all.truncate(MOST_PIECES);
         let looked_at = vec![signatures, format!("the referrers of {subject}")];
-        Ok(FoundEvidence { subject, manifests, pieces: all, looked_at })
+        Ok(FoundEvidence { subject, tag: None, manifests, pieces: all, looked_at })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use git2::Oid;
+use git2::{ObjectType, Oid};
 use mu_provider::fs::Lock;
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, LoggedCommit, Progress, ProviderError};
@@ -70,6 +70,33 @@ impl Repository {
             Err(_) if batch.len() > 1 => self.fetch(&mut talk, &[commit].into(), progress),
             result => result,
         }
+    }
+
+    /// The object of an annotated tag of `commit`, which is fetched if it is not here.
+    pub(crate) fn tag_object(
+        &self,
+        tag: Oid,
+        commit: Oid,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, ProviderError> {
+        let read = || self.database.read(tag, ObjectType::Tag, &mut <[u8]>::to_vec);
+        if let Ok(object) = read() {
+            return Ok(object);
+        }
+        self.check_online(|| format!("the tag {tag}"))?;
+        let mut talk = lock(&self.talk);
+        // Fetching the commit may have brought it meanwhile.
+        if let Ok(object) = read() {
+            return Ok(object);
+        }
+        let lock = self.lock(&self.database, progress)?;
+        self.database.prepare(&lock, &self.remote.to_string())?;
+        let request = FetchRequest { wants: vec![tag], ..self.request(&self.database) };
+        self.receive(&mut talk, &self.database, &lock, &request, &[commit], progress)?;
+        read().map_err(|error| {
+            let text = format!("the tag {tag} of `{}` cannot be read", self.remote);
+            ProviderError::new(ErrorKind::Integrity, text).because(error)
+        })
     }
 
     /// Fetches exactly these commits. The caller holds the talk, so nobody else does the same.

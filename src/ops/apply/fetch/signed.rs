@@ -160,6 +160,11 @@ fn as_locked(package: &LockedPackage, known: &Release) -> Release {
         manifest: package.manifest.map(|digest| digest.to_string()),
         locator: package.locator.clone(),
         digest: package.digest.map(|digest| digest.to_string()),
+        // In a repository, the tag that was asked for is the one that counts.
+        reference: match package.commit {
+            Some(_) => known.reference.clone().or_else(|| package.reference.clone()),
+            None => known.reference.clone(),
+        },
         ..known.clone()
     }
 }
@@ -245,10 +250,12 @@ fn other_content(package: &LockedPackage, digest: &Digest) -> CommandError {
 impl Ruled<'_> {
     /// The name under which it is noted that its archive was unpacked and is this package.
     fn note(&self) -> Option<String> {
-        let Release { archive, locator, .. } = &self.release;
-        let locator = locator.as_deref().unwrap_or_default();
+        let Release { archive, commit, locator, .. } = &self.release;
+        let folder = self.package.folder.as_deref();
+        let inside = locator.as_deref().or(folder).unwrap_or_default();
+        let content = archive.as_deref().or(commit.as_deref())?;
         let leaf = self.source.name();
-        Some([archive.as_deref()?, locator, leaf.leaf(), &self.package.version].join("\n"))
+        Some([content, inside, leaf.leaf(), &self.package.version].join("\n"))
     }
 
     /// The content that this machine has unpacked from its archive.

@@ -1,0 +1,211 @@
+//! Tags and commits that are signed with SSH or OpenPGP. Git itself verifies the same objects with the same keys, and says the same where
+//! it looks at the same: it does not compare the name of a tag with the one that was asked for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mu_testing::Signer;
+use serde_json::json;
+
+use crate::support::git::{HttpServer, Origin, variables};
+use crate::support::{Sandbox, write};
+
+/// Somebody who signs, as Git calls it.
+struct Author {
+    /// The options of Git with which it signs.
+    options: Vec<String>,
+    /// The options with which Git verifies, if only this one may sign.
+    verifying: Vec<String>,
+    /// The text of the public key.
+    public: String,
+    _pgp: Option<Signer>,
+}
+
+impl Author {
+    /// With a key of OpenSSH.
+    fn ssh(sandbox: &Sandbox, name: &str, kind: &[&str]) -> Self {
+        let folder = sandbox.path("keys");
+        fs::create_dir_all(&folder).expect("can be made");
+        let key = folder.join(name);
+        let file = key.to_str().expect("is UTF-8");
+        let made = Command::new("ssh-keygen")
+            .args(["-q", "-N", "", "-C", "ada@example.com", "-f", file])
+            .args(kind)
+            .status();
+        assert!(made.expect("these tests need ssh-keygen").success());
+        let public = fs::read_to_string(key.with_extension("pub")).expect("was written");
+        let allowed = folder.join(format!("{name}.allowed"));
+        fs::write(&allowed, format!("ada@example.com namespaces=\"git\" {public}"))
+            .expect("can be written");
+        Self {
+            options: vec!["gpg.format=ssh".to_owned(), format!("user.signingkey={file}")],
+            verifying: vec![format!("gpg.ssh.allowedSignersFile={}", allowed.display())],
+            public,
+            _pgp: None,
+        }
+    }
+
+    /// With a key of OpenPGP.
+    fn pgp(sandbox: &Sandbox, name: &str, kind: &str) -> Self {
+        let signer = Signer::with(kind);
+        let home = signer.keyring().parent().expect("is in a folder").to_owned();
+        let program = program(&sandbox.path("keys"), name, &home);
+        let program = format!("gpg.program={}", program.display());
+        Self {
+            options: vec![program.clone(), "user.signingkey=ada@acme.example".to_owned()],
+            verifying: vec![program],
+            public: signer.public(),
+            _pgp: Some(signer),
+        }
+    }
+
+    fn git(&self, origin: &Origin, arguments: &[&str]) {
+        let options = self.options.iter().flat_map(|option| ["-c", option]);
+        origin.git(&options.chain(arguments.iter().copied()).collect::<Vec<_>>());
+    }
+
+    /// Whether Git says that a tag or a commit is signed by this one.
+    fn verifies(&self, origin: &Origin, what: &str, name: &str) -> bool {
+        let options = self.verifying.iter().flat_map(|option| ["-c", option]);
+        let run = Command::new("git")
+            .args(options)
+            .args([what, name])
+            .current_dir(origin.folder())
+            .env_clear()
+            .envs(variables(origin.folder()))
+            .output();
+        run.expect("git runs").status.success()
+    }
+}
+
+/// A program that is `gpg` with this home.
+fn program(folder: &Path, name: &str, home: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    write(folder, name, format!("#!/bin/sh\nexec gpg --homedir {} \"$@\"\n", home.display()));
+    let path = folder.join(name);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("is ours");
+    path
+}
+
+/// What a user's file says who lets only this one sign.
+fn rule(author: &Author) -> String {
+    let lines = author.public.trim_end().replace('\n', "\n      ");
+    format!(
+        "trust:\n  signers:\n    ada: |-\n      {lines}\n  packages: {{\"*\": {{signedBy: [ada]}}}}\n"
+    )
+}
+
+/// As on another machine.
+fn forget(sandbox: &Sandbox) {
+    for folder in ["cache", "work/.mu/packs"] {
+        let _ = fs::remove_dir_all(sandbox.path(folder));
+    }
+}
+
+#[test]
+fn tags_and_commits_are_accepted_where_git_verifies_them() {
+    type Make = fn(&Sandbox, &str) -> Author;
+    let kinds: [Make; 5] = [
+        |sandbox, name| Author::ssh(sandbox, name, &["-t", "ed25519"]),
+        |sandbox, name| Author::ssh(sandbox, name, &["-t", "ecdsa", "-b", "256"]),
+        |sandbox, name| Author::ssh(sandbox, name, &["-t", "rsa", "-b", "2048"]),
+        |sandbox, name| Author::pgp(sandbox, name, "Key-Type: RSA\nKey-Length: 2048\n"),
+        |sandbox, name| {
+            Author::pgp(sandbox, name, "Key-Type: EDDSA\nKey-Curve: ed25519\nKey-Usage: sign\n")
+        },
+    ];
+    for make in kinds {
+        let sandbox = Sandbox::new();
+        let (ada, stranger) = (make(&sandbox, "ada"), make(&sandbox, "stranger"));
+        let origin = Origin::new("web.git");
+        let commit = |mark: &str| origin.commit(&[("Mu.yaml", "name: web\n"), ("mark", mark)]);
+        let sign = |author: &Author, tag: &str, target: &str| {
+            author.git(&origin, &["tag", "-s", "-m", "a release", tag, target]);
+        };
+        sign(&ada, "v1.0.0", &commit("a"));
+        sign(&stranger, "v1.1.0", &commit("b"));
+        // An unsigned tag of a signed commit counts alone.
+        commit("c");
+        ada.git(&origin, &["commit", "-S", "--allow-empty", "-m", "signed"]);
+        origin.git(&["tag", "-a", "-m", "no signature", "v1.2.0"]);
+        // The object of another tag, and a tag of a tag.
+        let signed = origin.git(&["rev-parse", "v1.0.0"]);
+        origin.git(&["update-ref", "refs/tags/v1.3.0", &signed]);
+        sign(&ada, "v1.4.0", "v1.0.0");
+        // A tag whose name was changed, under its old signature.
+        let text = origin.git(&["cat-file", "tag", "v1.0.0"]) + "\n";
+        let text = text.replace("tag v1.0.0\n", "tag v1.5.0\n");
+        let changed = origin.object("tag", text.as_bytes());
+        origin.git(&["update-ref", "refs/tags/v1.5.0", &changed]);
+        // Tags that are names alone, of commits with a signature and without.
+        commit("d");
+        ada.git(&origin, &["commit", "-S", "--allow-empty", "-m", "signed, too"]);
+        origin.git(&["tag", "v1.6.0"]);
+        commit("e");
+        origin.git(&["tag", "v1.7.0"]);
+        let server = HttpServer::start(origin.root());
+        write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+        let place = format!("{}web.git", server.root());
+        for (tag, is_accepted, git_looks_at_it) in [
+            ("v1.0.0", true, true),
+            ("v1.1.0", false, true),
+            ("v1.2.0", false, true),
+            ("v1.3.0", false, false),
+            ("v1.4.0", false, false),
+            ("v1.5.0", false, true),
+        ] {
+            let reference = format!("{place}#{}", tag.trim_start_matches('v'));
+            let shown = sandbox.mu(&["trust", "show", &reference, "--json"]).ok().json();
+            assert_eq!(shown["accepted"], json!(is_accepted), "{tag} {shown}");
+            // A key of OpenPGP that is in the ring and that no rule names is no matter for Git.
+            if git_looks_at_it {
+                assert_eq!(ada.verifies(&origin, "verify-tag", tag), is_accepted, "{tag}");
+            }
+        }
+        assert!(ada.verifies(&origin, "verify-commit", "v1.6.0^{commit}"));
+        assert!(!ada.verifies(&origin, "verify-commit", "v1.7.0^{commit}"));
+        sandbox.asks_for(&[&format!("{place}#^1")]);
+        sandbox.mu(&["get"]).ok().says(&["1.6.0 is used, and 1.7.0 passed over"]);
+        let entry = &sandbox.lock()["packages"][0];
+        let by = entry["signedBy"][0].as_str().expect("is a text");
+        assert!(by.starts_with("ssh:SHA256:") || by.starts_with("pgp:"), "{entry}");
+        let before = server.requests().len();
+        sandbox.mu(&["get"]).ok().says(&["up to date"]);
+        assert_eq!(server.requests().len(), before);
+        forget(&sandbox);
+        sandbox.mu(&["get", "--locked"]).ok();
+    }
+}
+
+#[test]
+fn a_tag_that_was_moved_vouches_for_nothing_that_is_locked() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: web\n")]);
+    ada.git(&origin, &["tag", "-s", "-m", "a release", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+    sandbox.asks_for(&[&format!("{}web.git#^1", server.root())]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    origin.commit(&[("more", "of it\n")]);
+    ada.git(&origin, &["tag", "-s", "-f", "-m", "again", "v1.0.0"]);
+    forget(&sandbox);
+    sandbox.mu(&["get", "--locked", "--json"]).fails_with("untrusted");
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}
+
+#[test]
+fn a_repository_of_another_name_is_another_package() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: acme/other\n")]);
+    ada.git(&origin, &["tag", "-s", "-m", "a release", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+    sandbox.asks_for(&[&format!("{}web.git#^1", server.root())]);
+    sandbox.mu(&["get"]).fails().says(&["is a package named `acme/other`"]);
+}
