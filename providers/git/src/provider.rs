@@ -272,12 +272,14 @@ impl Provider for GitProvider {
     ) -> Result<FoundEvidence, ProviderError> {
         let (settled, commit) = self.settle_release(location, release, progress)?;
         let repository = &settled.repository;
-        let listed = match repository.offline {
-            true => repository.known_advertisement(),
-            false => Some(repository.advertisement(progress)?),
+        // Offline, what was listed before counts; without it nobody knows whether there is a tag that is signed.
+        let known = repository.known_advertisement().filter(|_| repository.offline);
+        let listed = match known {
+            Some(listed) => listed,
+            None => repository.advertisement(progress)?,
         };
         let package = Package::new(&settled.folder, location);
-        let tag = listed.as_deref().and_then(|listed| package.tag_of(release, commit, listed));
+        let tag = package.tag_of(release, commit, &listed);
         let (tag, place, kind, object) = match tag.filter(|tag| tag.target != commit) {
             Some(tag) => {
                 let name = tag.tag().unwrap_or_default().to_owned();
