@@ -221,7 +221,7 @@ commands! { |context, arguments, program|
     /// Show who must have signed which packages, and who has
     Trust(trust::TrustArguments) "trust" in Inspect
         => trust::run(context, &arguments),
-        answers [TrustOverview, Vouched, WrittenTrust];
+        answers [TrustOverview];
     /// Fill the store with what Mu.lock names, and install nothing
     Fetch(machine::FetchArguments) "fetch" in Versions
         => machine::run_fetch(context, &arguments),
@@ -340,6 +340,9 @@ const OTHER_ANSWERS: &[(&str, &[Shape])] = &[
     ("registry add", &[answer_shape::<config::WroteRegistry>]),
     ("registry list", &[answer_shape::<config::Registries<'_>>]),
     ("registry remove", &[answer_shape::<config::WroteRegistry>]),
+    ("trust add", &[answer_shape::<WrittenTrust>]),
+    ("trust allow", &[answer_shape::<WrittenTrust>]),
+    ("trust show", &[answer_shape::<Vouched>]),
 ];
 
 /// All answers that are described, by the names of their commands.

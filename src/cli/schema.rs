@@ -92,12 +92,12 @@ mod tests {
     use crate::cli::Cli;
     use crate::cli::commands::answers;
 
-    /// The names of commands that have no commands below them.
+    /// The names of commands that do something without a command below them.
     fn leaves(command: &clap::Command, name: &str, all: &mut Vec<String>) {
         for inner in command.get_subcommands() {
             leaves(inner, format!("{name} {}", inner.get_name()).trim_start(), all);
         }
-        if !command.has_subcommands() {
+        if !name.is_empty() && !command.is_subcommand_required_set() {
             all.push(name.to_owned());
         }
     }

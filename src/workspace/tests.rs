@@ -93,9 +93,13 @@ x-mine: 1
 /// The compiler does not look for unused constants of a macro from another crate.
 #[test]
 fn every_declared_key_is_read() {
-    let readers =
-        [include_str!("read.rs"), include_str!("registry.rs"), include_str!("settings.rs")]
-            .concat();
+    let readers = [
+        include_str!("read.rs"),
+        include_str!("registry.rs"),
+        include_str!("rules.rs"),
+        include_str!("settings.rs"),
+    ];
+    let readers = readers.concat();
     let plain = |text: &str| text.replace('_', "").to_lowercase();
     let readers = plain(&readers);
     let words = readers.split(|letter: char| !letter.is_alphanumeric() && letter != ':');
@@ -104,6 +108,7 @@ fn every_declared_key_is_read() {
         ("RegistryTable", schema::RegistryTable::KEYS),
         ("PackageTable", schema::PackageTable::KEYS),
         ("Trust", schema::Trust::KEYS),
+        ("PackageRule", schema::PackageRule::KEYS),
     ] {
         for key in keys {
             let wanted = plain(&format!("{map}::{key}"));

@@ -68,6 +68,8 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["versions", "aws/app"],
     &["trust"],
     &["trust", "show", "aws/app"],
+    &["trust", "add", "ada", "github:acme/charts", "-w", "--yes"],
+    &["trust", "allow", "aws/app", "-w", "--yes"],
     &["verify"],
     &["verify", "-g"],
     &["verify", "--store"],

@@ -36,7 +36,8 @@ pub(super) fn fault(command: &str, answer: &Value) -> Option<String> {
             let parts: Vec<&str> = name.split(' ').collect();
             words[at..].starts_with(&parts)
         };
-        NAMES.iter().find(is_it)
+        // `mu trust` answers, and so does `mu trust show`.
+        NAMES.iter().filter(is_it).max_by_key(|name| name.len())
     })?;
     conforms(name, answer).err()
 }
