@@ -16,8 +16,8 @@ use crate::cli::schema::Shape;
 #[cfg(feature = "git")]
 use crate::cli::{affected, edit};
 use crate::cli::{
-    change, complete, config, diff, get, graph, import, info, inventory, login, machine, manifest, schema,
-    search, status, trust, update, vendor,
+    change, complete, config, diff, get, graph, import, info, inventory, login, machine, manifest,
+    schema, search, status, trust, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish};

@@ -72,7 +72,9 @@ pub(crate) fn run(context: &Context, arguments: &InfoArguments) -> CommandExit {
             let text = match &verdict.why {
                 Some(why) => format!("not accepted by rule `{pattern}` in {file}: {why}"),
                 None if verdict.signed_by.is_empty() => {
-                    format!("accepted as it is, although rule `{pattern}` in {file} asks for signatures")
+                    format!(
+                        "accepted as it is, although rule `{pattern}` in {file} asks for signatures"
+                    )
                 }
                 None => format!("signed by {} (rule `{pattern}`)", verdict.signed_by.join(", ")),
             };
