@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mu_manifest::reference::Version;
-use mu_manifest::source::nearest;
+use mu_manifest::source::{LineCounter, nearest};
 use mu_provider::catalog::CatalogLine;
 use mu_provider::{ArchiveDigest, Release, Yanked, read_json_lines};
 use serde_yaml::granit_parser::Event;
@@ -111,7 +111,7 @@ impl IndexEntries<'_> {
             others: None,
             has_versions: false,
             count: 0,
-            line: (0, 1),
+            counter: LineCounter::new(text),
         };
         lines.read().map_err(|fault| FormatError::new(file, text, fault))
     }
@@ -147,8 +147,8 @@ struct Lines<'a> {
     has_versions: bool,
     /// How many lines there are.
     count: usize,
-    /// A place in the text, and the line that it is in.
-    line: (usize, usize),
+    /// Finds the lines of places in the text.
+    counter: LineCounter<'a>,
 }
 
 /// The lines of a package, one after the other.
@@ -224,14 +224,14 @@ impl Lines<'_> {
                     if reader.pass_over(event, span)? > usize::from(is_list)
                         && self.index.misnamed.len() < MOST_MISNAMED
                     {
-                        let reason = format!("{reason} (line {})", self.line_of(at.start));
+                        let reason = format!("{reason} (line {})", self.counter.line_at(at.start));
                         self.index.misnamed.insert(name.into_owned(), reason);
                     }
                     continue;
                 }
                 (_, None) => {
                     reader.pass_over(event, span)?;
-                    let line = self.line_of(at.start);
+                    let line = self.counter.line_at(at.start);
                     let reason = format!("line {line} of the index has no list of its versions");
                     let mut package = Package::default();
                     package.add(&self.unusable(&name, String::new(), reason));
@@ -266,15 +266,6 @@ impl Lines<'_> {
         }
     }
 
-    /// The line of a place that is behind all that were asked for before.
-    fn line_of(&mut self, at: usize) -> usize {
-        // What a merge key brings stands elsewhere.
-        let (from, line) = if at < self.line.0 { (0, 1) } else { self.line };
-        let between = self.text.get(from..at).unwrap_or_default();
-        self.line = (at, line + between.matches('\n').count());
-        self.line.1
-    }
-
     /// The line of something that is listed under a name, and cannot be used.
     fn unusable(&self, name: &str, version: String, reason: String) -> Release {
         Release {
@@ -303,7 +294,7 @@ impl Lines<'_> {
                 if let Ok(Some((_, at))) = node.text(self.of.other.0) {
                     self.others.get_or_insert(at.span.clone());
                 }
-                let line = self.line_of(node.span.start);
+                let line = self.counter.line_at(node.span.start);
                 let version = self.of.version;
                 Err(node
                     .fault(format!("line {line} of the index has an entry without `{version}`")))

@@ -13,6 +13,7 @@ mod dependency;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mu_manifest::source::LineCounter;
 use mu_manifest::{Capability, unversioned};
 use mu_provider::{Maintainer, Release};
 use serde_json::json;
@@ -166,13 +167,14 @@ fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, Form
         let mut places = Vec::new();
         release.dependencies.get_or_insert_default();
         let mut seen = Seen::default();
+        let mut lines = LineCounter::new(text);
         for (index, node) in dependency::list(&root)?.iter().enumerate() {
             let dependency = dependency::read(node)?;
             if seen.depend(&mut release, dependency) {
                 release
                     .dependency_kinds
                     .push(dependency::kind(node).unwrap_or_default().to_owned());
-                let line = mu_manifest::source::line_at_offset(text, node.span.start);
+                let line = lines.line_at(node.span.start);
                 places.push(Place { line, index });
             }
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
-use mu_manifest::source::{New, SourceError, TextProblem};
+use mu_manifest::source::{LineCounter, New, SourceError, TextProblem};
 use mu_provider::Release;
 
 pub use self::chart::{CHART, REQUIREMENTS, is_copy};
@@ -71,9 +71,10 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     release.unknown = unknown.check(around.is_own).map_err(in_chart)?;
     let (mut places, mut names, mut seen) = (Vec::new(), Vec::new(), Seen::default());
     let mut add = |text: &str, root: &Node<'_>| -> Result<(), Fault> {
+        let mut lines = LineCounter::new(text);
         for (index, node) in root.list("dependencies")?.iter().enumerate() {
             if dependency::add(&mut release, node, around, &mut seen)? {
-                let line = mu_manifest::source::line_at_offset(text, node.span.start);
+                let line = lines.line_at(node.span.start);
                 places.push(Place { line, index });
                 names.push(node.text_for_people("alias"));
             }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mu_manifest::reference::{Name, Version};
+use mu_manifest::source::LineCounter;
 use mu_provider::Release;
 use toml_edit::{Document, Item};
 
@@ -71,8 +72,9 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         release.description = for_people("description").filter(|text| !text.is_empty());
         let (mut places, mut names, mut indirect) = (Vec::new(), Vec::new(), Vec::new());
         let dependencies = release.dependencies.get_or_insert_default();
+        let mut lines = LineCounter::new(text);
         for (index, entry) in dependency::all(&document)?.into_iter().enumerate() {
-            let line = mu_manifest::source::line_at_offset(text, entry.span.start);
+            let line = lines.line_at(entry.span.start);
             let (dependency, _) = entry.read(around)?;
             if let Some(dependency) = dependency.filter(|one| !dependencies.contains(one)) {
                 names.push(entry.own_name(&dependency));

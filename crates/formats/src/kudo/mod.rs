@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use mu_manifest::reference::{Reference, Version, VersionSpec};
+use mu_manifest::source::LineCounter;
 use mu_provider::{Dependency, DetailedDependency, Release};
 
 use crate::error::{Fault, FormatError};
@@ -83,9 +84,10 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         let mut release = release(&root)?;
         release.unknown = unknown.check(around.is_own)?;
         let (mut places, mut seen) = (Vec::new(), Seen::default());
+        let mut lines = LineCounter::new(text);
         for (index, task) in root.list("tasks")?.iter().enumerate() {
             if add(&mut release, task, around, &mut seen)? {
-                let line = mu_manifest::source::line_at_offset(text, task.span.start);
+                let line = lines.line_at(task.span.start);
                 places.push(Place { line, index });
             }
         }

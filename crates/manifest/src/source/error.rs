@@ -168,6 +168,31 @@ pub fn line_at_offset(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
+/// Finds the lines of many places in a text. If they are asked for in order, each part of the text is looked at once.
+#[derive(Debug, Clone)]
+pub struct LineCounter<'text> {
+    text: &'text str,
+    /// A place in the text, and the line that it is in.
+    known: (usize, usize),
+}
+
+impl<'text> LineCounter<'text> {
+    /// A counter that has counted nothing yet.
+    pub fn new(text: &'text str) -> Self {
+        Self { text, known: (0, 1) }
+    }
+
+    /// The line of the byte at `offset`, counted from 1.
+    pub fn line_at(&mut self, offset: usize) -> usize {
+        // What a merge key or an alias brings stands before.
+        let (from, line) = if offset < self.known.0 { (0, 1) } else { self.known };
+        let between = self.text.as_bytes().get(from..offset.min(self.text.len()));
+        let more = between.unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
+        self.known = (offset, line + more);
+        self.known.1
+    }
+}
+
 /// Words that may quote the file, as they may be shown.
 fn shown(text: &str) -> String {
     printable(&brief(&without_secrets(text))).into_owned()

@@ -23,7 +23,7 @@ use std::path::Path;
 
 pub use self::declare::Choice;
 pub(crate) use self::declare::{choice, keys};
-pub use self::error::{SourceError, line_at_offset};
+pub use self::error::{LineCounter, SourceError, line_at_offset};
 pub use self::node::Node;
 pub use self::render::New;
 pub use self::value::{Table, Text, TextProblem, Value};

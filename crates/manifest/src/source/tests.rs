@@ -232,3 +232,12 @@ fn leaves_other_texts_and_mistakes_alone() {
     check_conflict("Mu.yaml", "a: [\n<<<<<<<<<\n >>>>>>> x\n=======\n", None);
     check_conflict("Mu.yaml", "a: [\n", None);
 }
+
+#[test]
+fn lines_are_counted_in_any_order() {
+    let text = "a\n\nbc\n\u{e4}\nd";
+    let mut counter = LineCounter::new(text);
+    for offset in (0..=text.len()).chain((0..=text.len()).rev()).chain([3, 0, 9, 2]) {
+        assert_eq!(counter.line_at(offset), line_at_offset(text, offset), "{offset}");
+    }
+}
