@@ -176,10 +176,11 @@ pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandEx
         false => "next: `mu init` in a folder for each package",
     });
     if !begun.importable.is_empty() {
+        let list = if begun.importable.len() == 1 { "lists" } else { "list" };
         let files = begun.importable.join("`, `");
         context
             .shell
-            .status(&format!("`{files}` list dependencies too: `mu import` takes them over"));
+            .status(&format!("`{files}` {list} dependencies too: `mu import` takes them over"));
     }
     Ok(0)
 }

@@ -442,4 +442,8 @@ fn what_is_there_is_named() {
     fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is there");
     let answer = sandbox.mu(&["init", "--json"]).ok().json();
     assert_eq!(answer["importable"], serde_json::json!(["main.tf", "vendir.yml"]));
+    for file in ["Mu.yaml", "vendir.yml"] {
+        fs::remove_file(sandbox.path(&format!("work/{file}"))).expect("is there");
+    }
+    sandbox.mu(&["init"]).ok().says(&["`main.tf` lists dependencies too"]);
 }
