@@ -76,7 +76,7 @@ impl Inventory {
             return Err(CommandError::new(Code::LockOutdated, message)
                 .hint("run `mu get`, and commit Mu.lock"));
         }
-        let (graph, _) = Graph::load(session)?;
+        let graph = Graph::new(session, &lock, &requirements);
         let for_development = development_only(&requirements, &lock);
         let members = session.workspace.members.iter().enumerate().map(|(node, member)| {
             let manifest = &member.manifest;

@@ -71,6 +71,11 @@ impl Graph {
                 "there is no Mu.lock yet, so dependencies are not shown: run `mu get`, which writes it",
             );
         }
+        Ok((Self::new(session, &lock, &requirements), lock))
+    }
+
+    /// The graph of what a lock has for these requirements.
+    fn new(session: &Session, lock: &Lockfile, requirements: &Requirements) -> Self {
         let mut graph = Self::default();
         let mut by_id: HashMap<PackageId, Vec<Node>> = HashMap::new();
         let mut add = |name: String, id: Option<&PackageId>, version, is_root| {
@@ -111,8 +116,8 @@ impl Graph {
             let node = add(name, Some(&package.id), version, false);
             by_id.entry(package.id.clone()).or_default().push(node);
         }
-        graph.connect(session, &lock, &requirements, &by_id);
-        Ok((graph, lock))
+        graph.connect(session, lock, requirements, &by_id);
+        graph
     }
 
     fn connect(
