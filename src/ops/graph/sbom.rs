@@ -4,16 +4,19 @@
 //! `SOURCE_DATE_EPOCH`, and its number is made of its content. What a package does not say is marked as incomplete.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use mu_provider::PlaceKind;
+use mu_provider::{ArchiveDigest, PlaceKind};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::lock::LockedPackage;
 use crate::ops::graph::inventory::{Inventory, PackageInUse, license_expression};
 use crate::ops::{CommandError, Session};
+
+/// What a purl has in another form: everything but letters, digits and these four.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// In which format a bill of materials is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,7 +240,7 @@ impl Line<'_> {
             component["scope"] = "excluded".into();
         }
         if let Some(archive) = self.entry.and_then(|entry| entry.archive) {
-            component["hashes"] = json!([{ "alg": "SHA-256", "content": hex(archive.as_bytes()) }]);
+            component["hashes"] = json!([{ "alg": "SHA-256", "content": digits(archive) }]);
         }
         if let Some(license) = &self.package.license {
             component["licenses"] = match license_expression(license) {
@@ -268,7 +271,7 @@ impl Line<'_> {
             package["downloadLocation"] = url.into();
         }
         if let Some(archive) = self.entry.and_then(|entry| entry.archive) {
-            let value = hex(archive.as_bytes());
+            let value = digits(archive);
             package["checksums"] = json!([{ "algorithm": "SHA256", "checksumValue": value }]);
         }
         if let Some(license) = &self.package.license {
@@ -391,36 +394,22 @@ fn purl_of_image(image: &str) -> String {
 
 /// Text inside of a purl.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                escaped.push(byte.into());
-            }
-            _ => {
-                let _ = write!(escaped, "%{byte:02X}");
-            }
-        }
-    }
-    escaped
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+/// The hexadecimal digits of a digest, without the name of the algorithm.
+fn digits(digest: ArchiveDigest) -> String {
+    digest.to_string().trim_start_matches("sha256:").to_owned()
 }
 
 /// A UUID made of content, as RFC 9562 has version 8.
 fn number_of(bill: &Value) -> String {
-    let hash = Sha256::digest(bill.to_string().as_bytes());
+    let mut hash: [u8; 32] = Sha256::digest(bill.to_string().as_bytes()).into();
     // The version and the variant have fixed bits; the others are free.
-    let mut bytes: Vec<u8> = hash.iter().copied().take(16).collect();
-    bytes[6] = 0x80 | (bytes[6] & 0x0f);
-    bytes[8] = 0x80 | (bytes[8] & 0x3f);
-    let text = hex(&bytes);
-    let parts = [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]];
+    hash[6] = 0x80 | (hash[6] & 0x0f);
+    hash[8] = 0x80 | (hash[8] & 0x3f);
+    let text = digits(ArchiveDigest::from_bytes(hash));
+    let parts = [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..32]];
     parts.join("-")
 }
 
