@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use crate::cli::context::{CommandExit, Context, Stop};
 use crate::ops::OperationScope;
 use crate::ops::trust::{
-    ShownRule, TrustOverview, Vouched, WrittenTrust, trust_add, trust_allow, trust_overview,
-    trust_show,
+    ShownRule, TrustOverview, Unbound, Vouched, WrittenTrust, trust_add, trust_allow,
+    trust_overview, trust_show,
 };
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
 
@@ -148,8 +148,12 @@ fn show_overview(context: &Context, overview: &TrustOverview) -> Result<(), Stop
         }
         context.table(&table, "")?;
     }
-    for root in roots {
-        context.line(&format!("root {} ({})", root.name, root.file))?;
+    // Signatures by keys need none.
+    for root in roots.iter().filter(|root| root.file.is_some() || !signers.is_empty()) {
+        let file = root.file.as_deref().unwrap_or("comes with mu");
+        let until = root.until.as_deref().unwrap_or_default();
+        let until = until.split_once('T').map_or(until, |(date, _)| date);
+        context.line(&format!("root {} until {until} {FAINT}{file}{FAINT:#}", root.name))?;
     }
     if !packages.is_empty() {
         context.line("")?;
@@ -171,7 +175,7 @@ fn show_overview(context: &Context, overview: &TrustOverview) -> Result<(), Stop
 }
 
 fn show(context: &Context, vouched: &Vouched) -> Result<(), Stop> {
-    let Vouched { id, version, subject, rule, why, evidence, looked_at, .. } = vouched;
+    let Vouched { id, version, subject, rule, why, evidence, looked_at, unbound, .. } = vouched;
     context.line(&format!("{STRONG}{}{STRONG:#} {version}", context.name(id)))?;
     if !subject.is_empty() {
         context.line(&format!("{FAINT}{subject}{FAINT:#}"))?;
@@ -188,6 +192,17 @@ fn show(context: &Context, vouched: &Vouched) -> Result<(), Stop> {
                 context.line(&format!("no signature (looked at {})", looked_at.join(" and ")))?;
             }
         }
+    }
+    // Without a signature, nothing depends on what the content says of itself.
+    match unbound {
+        _ if evidence.is_empty() => {}
+        None => {}
+        Some(Unbound::Name) => context.line(
+            "name not bound: it has no manifest, so another package of the same signer could stand here",
+        )?,
+        Some(Unbound::Version) => context.line(
+            "version not bound: its manifest has none, so another version of it could stand here",
+        )?,
     }
     match (rule, why) {
         (None, _) => context.line("no rule asks for a signature"),

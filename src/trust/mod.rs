@@ -14,7 +14,7 @@ use mu_provider::threads::lock;
 use mu_provider::{
     Digest, FileDigest, Folder, FoundEvidence, NamedBy, PlaceKind, Progress, ProviderError, Release,
 };
-use mu_trust::{Evidence, GithubSigner, MOST_KEY_BYTES, OidcSigner, Roots, Signer};
+use mu_trust::{Evidence, MOST_KEY_BYTES, Roots, Signer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -289,12 +289,20 @@ impl TrustInForce {
         let weighed = found.pieces.iter().map(|piece| {
             let verdict = verdict_on(&found, piece, archive, &signers, &roots);
             let signed = verdict.iter().flat_map(|verdict| &verdict.signed);
+            let mut why = verdict.as_ref().map_or_else(Clone::clone, ToString::to_string);
+            // What a workflow ran for says which signers could name it.
+            let ran_for = signed.clone().filter(|one| one.verifies);
+            for reference in ran_for.filter_map(|one| one.reference.as_deref()) {
+                if !why.contains(reference) {
+                    why.push_str(&format!(" (ran for {reference})"));
+                }
+            }
             Weighed {
                 place: piece.place.clone(),
                 kind: piece.evidence.as_ref().ok().map(Evidence::kind),
                 identities: signed.clone().map(|one| one.by.to_string()).collect(),
                 verifies: signed.clone().any(|one| one.verifies),
-                why: verdict.as_ref().map_or_else(Clone::clone, ToString::to_string),
+                why,
             }
         });
         let weighed = weighed.collect();
@@ -328,18 +336,11 @@ impl TrustInForce {
                 let signer = Signer::from_keys(name, &text);
                 signer.map_err(|error| failed(format!("`{file}`: {error}")))?
             }
-            SignerText::Github { repository, workflow, reference, id } => {
-                let github = GithubSigner {
-                    repository: repository.clone(),
-                    workflow: workflow.clone(),
-                    reference: reference.clone(),
-                    id: id.clone(),
-                };
-                Signer::github(name, github).map_err(|error| failed(error.to_string()))?
+            SignerText::Github(github) => {
+                Signer::github(name, github.clone()).map_err(|error| failed(error.to_string()))?
             }
-            SignerText::Oidc { issuer, subject } => {
-                let oidc = OidcSigner { issuer: issuer.clone(), subject: subject.clone() };
-                Signer::oidc(name, oidc).map_err(|error| failed(error.to_string()))?
+            SignerText::Oidc(oidc) => {
+                Signer::oidc(name, oidc.clone()).map_err(|error| failed(error.to_string()))?
             }
         };
         lock(&self.signers).insert(key, signer.clone());
@@ -347,7 +348,7 @@ impl TrustInForce {
     }
 
     /// The roots that settings name; those that come with mu, if they name none.
-    fn roots(&self, settings: &[&RootSetting]) -> Result<Roots, TrustError> {
+    pub fn roots(&self, settings: &[&RootSetting]) -> Result<Roots, TrustError> {
         if settings.is_empty() {
             return Ok(Roots::sigstore());
         }

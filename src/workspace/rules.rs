@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mu_provider::{ArchiveDigest, Digest, InnerPath, NamedBy};
+use mu_trust::{GithubSigner, OidcSigner, Signer};
 
 use super::schema::{PackageRule, SignerTable, Trust};
 use super::trust::{
@@ -161,20 +162,17 @@ fn signer(
     };
     let who = match (word(SignerTable::github)?, word(SignerTable::issuer)?) {
         (Some(repository), None) => {
-            let parts: Vec<&str> = repository.split('/').collect();
-            if parts.len() != 2 || parts.iter().any(|part| part.is_empty() || part.contains('*')) {
-                let message = format!("`{repository}` is not a repository of GitHub");
-                return Err(value.error(message).help("write `OWNER/REPO`"));
-            }
             if let Some(subject) = table.get(SignerTable::subject) {
                 return Err(subject.error("the subject of a repository is its workflow"));
             }
-            SignerText::Github {
+            let github = GithubSigner {
                 workflow: word(SignerTable::workflow)?,
                 reference: word(SignerTable::reference)?,
                 id: word(SignerTable::id)?,
                 repository,
-            }
+            };
+            Signer::github("", github.clone()).map_err(|error| value.error(error.to_string()))?;
+            SignerText::Github(github)
         }
         (None, Some(issuer)) => {
             let Some(subject) = word(SignerTable::subject)? else {
@@ -187,7 +185,9 @@ fn signer(
                     return Err(other.error(format!("`{key}` is for repositories of GitHub")));
                 }
             }
-            SignerText::Oidc { issuer, subject }
+            let oidc = OidcSigner { issuer, subject };
+            Signer::oidc("", oidc.clone()).map_err(|error| value.error(error.to_string()))?;
+            SignerText::Oidc(oidc)
         }
         _ => {
             let message = "a signer has `github`, or `issuer` and `subject`";

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use mu_provider::{InnerPath, NamedBy};
+use mu_trust::{GithubSigner, OidcSigner};
 
 use crate::reference::{PackageId, Version};
 
@@ -49,24 +50,10 @@ pub enum SignerText {
     Keys(String),
     /// The file that has this text.
     File(TrustFile),
-    /// A repository at GitHub.
-    Github {
-        /// `OWNER/REPO`.
-        repository: String,
-        /// The file of its workflow, or that of another repository.
-        workflow: Option<String>,
-        /// The branch or tag, with `*`.
-        reference: Option<String>,
-        /// The number of the repository, which stays when it changes hands.
-        id: Option<String>,
-    },
+    /// Workflows of a repository at GitHub.
+    Github(GithubSigner),
     /// Whom an issuer of identities calls so.
-    Oidc {
-        /// The URL of the issuer.
-        issuer: String,
-        /// The subject, with `*`.
-        subject: String,
-    },
+    Oidc(OidcSigner),
 }
 
 /// Whom keyless signatures lead to.

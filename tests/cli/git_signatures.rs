@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mu_testing::Signer;
+use mu_testing::{SecurityKey, Signer};
 use serde_json::json;
 
 use crate::support::git::{HttpServer, Origin, variables};
@@ -35,15 +35,17 @@ impl Author {
             .status();
         assert!(made.expect("these tests need ssh-keygen").success());
         let public = fs::read_to_string(key.with_extension("pub")).expect("was written");
-        let allowed = folder.join(format!("{name}.allowed"));
-        fs::write(&allowed, format!("ada@example.com namespaces=\"git\" {public}"))
-            .expect("can be written");
-        Self {
-            options: vec!["gpg.format=ssh".to_owned(), format!("user.signingkey={file}")],
-            verifying: vec![format!("gpg.ssh.allowedSignersFile={}", allowed.display())],
-            public,
-            _pgp: None,
-        }
+        let options = vec!["gpg.format=ssh".to_owned(), format!("user.signingkey={file}")];
+        Self::of_line(sandbox, name, public, options)
+    }
+
+    /// With the line of a public key.
+    fn of_line(sandbox: &Sandbox, name: &str, public: String, options: Vec<String>) -> Self {
+        let line = format!("ada@example.com namespaces=\"git\" {public}");
+        write(&sandbox.path("keys"), &format!("{name}.allowed"), line);
+        let allowed = sandbox.path(&format!("keys/{name}.allowed"));
+        let verifying = vec![format!("gpg.ssh.allowedSignersFile={}", allowed.display())];
+        Self { options, verifying, public, _pgp: None }
     }
 
     /// With a key of OpenPGP.
@@ -178,6 +180,32 @@ fn tags_and_commits_are_accepted_where_git_verifies_them() {
         // The objects are here, so they can be verified again without the network.
         let _ = fs::remove_dir_all(sandbox.path("cache/trust"));
         sandbox.mu(&["get", "--offline"]).ok();
+    }
+}
+
+#[test]
+fn security_keys_sign_tags_if_somebody_touches_them() {
+    for is_ecdsa in [true, false] {
+        let sandbox = Sandbox::new();
+        let (key, origin) = (SecurityKey::new(is_ecdsa), Origin::new("web.git"));
+        let ada = Author::of_line(&sandbox, "ada", key.public(), Vec::new());
+        for (tag, is_touched) in [("v1.0.0", true), ("v1.1.0", false)] {
+            let commit = origin.commit(&[("Mu.yaml", "name: web\n"), ("mark", tag)]);
+            let who = "Ada <ada@example.com> 1700000000 +0000";
+            let text =
+                format!("object {commit}\ntype commit\ntag {tag}\ntagger {who}\n\na release\n");
+            let signature = key.sign("git", text.as_bytes(), is_touched);
+            let object = origin.object("tag", format!("{text}{signature}").as_bytes());
+            origin.git(&["update-ref", &format!("refs/tags/{tag}"), &object]);
+        }
+        assert!(ada.verifies(&origin, "verify-tag", "v1.0.0"), "{}", ada.public);
+        let server = HttpServer::start(origin.root());
+        write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+        sandbox.asks_for(&[&format!("{}web.git#^1", server.root())]);
+        let run = sandbox.mu(&["get"]).ok();
+        run.says(&["1.1.0 passed over", "nobody was present at the security key"]);
+        let by = sandbox.lock()["packages"][0]["signedBy"][0].clone();
+        assert!(by.as_str().is_some_and(|by| by.starts_with("ssh:SHA256:")), "{by}");
     }
 }
 

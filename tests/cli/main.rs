@@ -84,6 +84,8 @@ mod json;
 mod kcl;
 mod kcl_git;
 mod kcl_story;
+#[cfg(feature = "oci")]
+mod keyless;
 #[cfg(feature = "keyring")]
 mod keyring;
 mod keys;

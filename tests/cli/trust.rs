@@ -110,9 +110,9 @@ fn tag_of(digest: &str) -> String {
 }
 
 /// A registry, and a sandbox whose user has the key `team`, and a rule for what is below `charts`.
-struct Registry {
-    sandbox: Sandbox,
-    server: DockerRegistry,
+pub(crate) struct Registry {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) server: DockerRegistry,
     key: Key,
 }
 
@@ -131,7 +131,7 @@ fn rule(host: &str, key: &Key) -> String {
 }
 
 impl Registry {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
         sandbox.replace(&server.host(), "[HOST]");
         let key = Key::usual(&sandbox, "team");
@@ -139,12 +139,12 @@ impl Registry {
         Self { sandbox, server, key }
     }
 
-    fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         self.server.host()
     }
 
     /// Pushes a chart below `charts`; returns the digest of its manifest.
-    fn push(&self, name: &str, version: &str) -> String {
+    pub(crate) fn push(&self, name: &str, version: &str) -> String {
         let chart = Chart::new(name, version).file("values.yaml", "a: 1\n");
         Artifact::chart(&chart).push(&self.host(), &format!("charts/{name}"), version)
     }
@@ -157,13 +157,24 @@ impl Registry {
 
     fn put_signature(&self, repository: &str, digest: &str, payload: &[u8], signature: &str) {
         let said = [("dev.cosignproject.cosign/signature", signature)];
+        self.put_layer(repository, digest, payload, &said);
+    }
+
+    /// Puts a signature of cosign 2 with these annotations there.
+    pub(crate) fn put_layer(
+        &self,
+        repository: &str,
+        digest: &str,
+        payload: &[u8],
+        said: &[(&str, &str)],
+    ) {
         Artifact::new("application/vnd.oci.image.config.v1+json", b"{}")
-            .layer(SIMPLE_SIGNING, payload, &said)
+            .layer(SIMPLE_SIGNING, payload, said)
             .push(&self.host(), repository, &format!("{}.sig", tag_of(digest)));
     }
 
     /// Puts a bundle there, at the tag for registries that keep no lists.
-    fn put_bundle(&self, repository: &str, digest: &str, bundle: &[u8]) {
+    pub(crate) fn put_bundle(&self, repository: &str, digest: &str, bundle: &[u8]) {
         let host = self.host();
         let manifest = referrer(digest, bundle, |bytes| push_blob(&host, repository, bytes));
         let bytes = manifest.to_string().into_bytes();
@@ -174,16 +185,16 @@ impl Registry {
         push_manifest(&host, repository, &tag_of(digest), &index);
     }
 
-    fn chart(&self, rest: &str) -> String {
+    pub(crate) fn chart(&self, rest: &str) -> String {
         format!("oci://{}/charts/{rest}", self.host())
     }
 
-    fn id(&self, name: &str) -> String {
+    pub(crate) fn id(&self, name: &str) -> String {
         format!("{}/charts/{name}", self.host())
     }
 
     /// The requests since the log had `before` lines, in short.
-    fn requests_since(&self, before: usize) -> Vec<String> {
+    pub(crate) fn requests_since(&self, before: usize) -> Vec<String> {
         self.server.log().split_off(before)
     }
 }
@@ -202,7 +213,7 @@ fn referrer(digest: &str, bundle: &[u8], put: impl Fn(&[u8]) -> String) -> Value
 }
 
 /// As on another machine.
-fn forget(sandbox: &Sandbox) {
+pub(crate) fn forget(sandbox: &Sandbox) {
     for folder in ["cache", "work/.mu/packs"] {
         let _ = fs::remove_dir_all(sandbox.path(folder));
     }
@@ -680,7 +691,12 @@ fn a_rule_that_is_wrong_is_an_error_at_its_place() {
         ),
         ("trust: {packages: {acme/a: {}}}\n", "either `signedBy` or `refuse`"),
         ("trust: {signers: {a: ../a.pub}}\n", "below the workspace's root"),
-        ("trust: {signers: {a: {github: acme}}}\n", "not a repository of GitHub"),
+        ("trust: {signers: {a: {github: acme}}}\n", "`acme` is no GitHub repository"),
+        (
+            "trust: {signers: {a: {github: acme/web, workflow: ci/a.yml}}}\n",
+            "`ci/a.yml` is no workflow: one is FILE or OWNER/REPO/.github/workflows/FILE",
+        ),
+        ("trust: {signers: {a: {issuer: \"https://acme.com\"}}}\n", "vouches for everybody"),
         ("trust: {allow: {acme/a: \"h1:x\"}}\n", "one version is allowed at a time"),
         ("trust: {allow: {\"acme/a#1.0.0\": nonsense}}\n", "this is not a digest"),
     ] {

@@ -1,8 +1,8 @@
 //! What the tests of several crates share: servers, packages to publish, and folders as values.
 //!
 //! There are real peers ([`Nginx`], [`git`], [`SshServer`], [`DockerRegistry`], [`Helm`], [`Signer`], [`Azurite`], [`Keyring`],
-//! [`Browser`]; `mu-testing-s3` has an S3-compatible server), and servers that misbehave on command
-//! ([`http`], [`oci`]). This crate depends on no other crate of mu, so all of them can use it, and it
+//! [`Browser`]; `mu-testing-s3` has an S3-compatible server), servers that misbehave on command
+//! ([`http`], [`oci`]), and what signs as others do ([`Sigstore`], [`SecurityKey`]). This crate depends on no other crate of mu, so all of them can use it, and it
 //! computes digests a second time, so that no test relies on the program's own code. Only tests depend on
 //! this crate, which `tests/project/tidy.rs` checks. Failures are panics.
 
@@ -30,6 +30,8 @@ mod programs;
 #[cfg(unix)]
 mod registry;
 #[cfg(unix)]
+mod sigstore;
+#[cfg(unix)]
 mod ssh;
 #[cfg(unix)]
 pub mod team;
@@ -55,7 +57,9 @@ pub use self::programs::{Helm, Keyring, Signer};
 #[cfg(unix)]
 pub use self::registry::{Artifact, DockerRegistry, pull, push_blob, push_manifest};
 #[cfg(unix)]
-pub use self::ssh::SshServer;
+pub use self::sigstore::{CosignLayer, SignedContent, Sigstore, Workflow, extension};
+#[cfg(unix)]
+pub use self::ssh::{SecurityKey, SshServer};
 
 /// A file of this crate for another program to read, such as a certificate.
 pub fn file(path: &str) -> std::path::PathBuf {

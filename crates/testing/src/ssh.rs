@@ -1,9 +1,13 @@
-//! A real `sshd`, with its own host key and account, and the agent that holds the account's key.
+//! A real `sshd`, with its own host key and account, and the agent that holds the account's key; and a security key in software, which
+//! signs as one does that somebody touches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use super::listener::Listener;
@@ -138,9 +142,90 @@ fn start_agent(folder: &Path) -> Child {
 }
 
 fn said(command: &mut Command) -> String {
+    String::from_utf8(run(command)).expect("is text").trim().to_owned()
+}
+
+fn run(command: &mut Command) -> Vec<u8> {
     let output = command.stdin(Stdio::null()).output();
-    let output = output.expect("these tests need OpenSSH: `.ci/setup` installs it");
+    let output = output.expect("these tests need OpenSSH and openssl: `.ci/setup` installs them");
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {words}");
-    String::from_utf8(output.stdout).expect("is text").trim().to_owned()
+    output.stdout
+}
+
+/// A security key: `openssl` holds the key, and what the device puts around a message is put together here.
+#[derive(Debug)]
+pub struct SecurityKey {
+    folder: TempDir,
+    is_ecdsa: bool,
+}
+
+impl SecurityKey {
+    const APPLICATION: &'static [u8] = b"ssh:";
+
+    /// Makes one: of ECDSA, or else Ed25519.
+    pub fn new(is_ecdsa: bool) -> Self {
+        let key = Self { folder: tempfile::tempdir().expect("there is room"), is_ecdsa };
+        let options: &[&str] = match is_ecdsa {
+            true => &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+            false => &["-algorithm", "ED25519"],
+        };
+        key.openssl(&[&["genpkey", "-out", "sk.pem"], options].concat());
+        key
+    }
+
+    /// The line of its public key.
+    pub fn public(&self) -> String {
+        format!("{} {} ada@acme", self.kind(), BASE64.encode(self.blob()))
+    }
+
+    /// What `ssh-keygen -Y sign` writes over a message, if somebody touches the key; without a touch, it is worth nothing.
+    pub fn sign(&self, namespace: &str, message: &[u8], is_touched: bool) -> String {
+        let digest = Sha256::digest(message);
+        let parts = [namespace.as_bytes(), b"", b"sha256", &digest].map(string).concat();
+        let inner = [b"SSHSIG", &parts[..]].concat();
+        // Whether it was touched, and how often it has signed.
+        let state = [u8::from(is_touched), 0, 0, 0, 7];
+        let application = Sha256::digest(Self::APPLICATION);
+        let signed = [&application[..], &state, &Sha256::digest(&inner)[..]].concat();
+        fs::write(self.folder.path().join("signed"), signed).expect("can be written");
+        let raw = if self.is_ecdsa {
+            let der = self.openssl(&["dgst", "-sha256", "-sign", "sk.pem", "signed"]);
+            // Two numbers: tag, length and content each, behind tag and length of the whole.
+            let first = usize::from(der[3]);
+            [string(&der[4..4 + first]), string(&der[6 + first..])].concat()
+        } else {
+            self.openssl(&["pkeyutl", "-sign", "-rawin", "-inkey", "sk.pem", "-in", "signed"])
+        };
+        let signature = [string(self.kind().as_bytes()), string(&raw), state.to_vec()].concat();
+        let parts = [namespace.as_bytes(), b"", b"sha256", &signature].map(string).concat();
+        let blob = [b"SSHSIG", &1_u32.to_be_bytes()[..], &string(&self.blob()), &parts].concat();
+        let text = BASE64.encode(blob);
+        format!("-----BEGIN SSH SIGNATURE-----\n{text}\n-----END SSH SIGNATURE-----\n")
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.is_ecdsa {
+            true => "sk-ecdsa-sha2-nistp256@openssh.com",
+            false => "sk-ssh-ed25519@openssh.com",
+        }
+    }
+
+    fn blob(&self) -> Vec<u8> {
+        let spki = self.openssl(&["pkey", "-in", "sk.pem", "-pubout", "-outform", "DER"]);
+        let length = if self.is_ecdsa { 65 } else { 32 };
+        let curve = if self.is_ecdsa { string(b"nistp256") } else { Vec::new() };
+        let point = string(&spki[spki.len() - length..]);
+        [string(self.kind().as_bytes()), curve, point, string(Self::APPLICATION)].concat()
+    }
+
+    fn openssl(&self, arguments: &[&str]) -> Vec<u8> {
+        run(Command::new("openssl").args(arguments).current_dir(self.folder.path()))
+    }
+}
+
+/// A string as SSH writes it (RFC 4251).
+fn string(bytes: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(bytes.len()).expect("is short");
+    [&length.to_be_bytes(), bytes].concat()
 }

@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::NamedBy;
-use mu_trust::{MOST_KEY_BYTES, Signer};
+use mu_formats::FORMATS;
+use mu_provider::{NamedBy, PlaceKind, Release};
+use mu_trust::{MOST_KEY_BYTES, Root, Signer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::fs;
-use crate::index::{Candidate, Revision};
+use crate::index::{Candidate, Revision, Route};
 use crate::manifest::source::New;
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::explain::failure::unavailable_error;
@@ -25,8 +26,9 @@ use crate::ops::session::named::PackageName;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::trust::{self, Judgement};
+use crate::workspace::Cutoff;
 use crate::workspace::edit::set_trust;
-use crate::workspace::trust::{RootSetting, RuleAsks, is_text_of_keys, settings_file};
+use crate::workspace::trust::{RuleAsks, is_text_of_keys, settings_file};
 
 pub use crate::ops::lookup::chosen::{ShownRule, ShownVerdict};
 
@@ -59,8 +61,18 @@ pub struct ShownSigner {
 pub struct ShownRoot {
     /// `sigstore`, or a file.
     pub name: String,
-    /// The file that has it.
-    pub file: String,
+    /// When the last of its authorities expires, as RFC 3339 writes it: new signatures verify until then.
+    pub until: Option<String>,
+    /// The file of settings that names it; none of the one that comes with mu, and that counts if no file names any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+impl ShownRoot {
+    fn new(root: &Root, file: Option<&str>) -> Self {
+        let until = root.until().map(|until| Cutoff::Moment(until).to_string());
+        Self { name: root.name().to_owned(), until, file: file.map(str::to_owned) }
+    }
 }
 
 /// A locked package that a rule speaks of.
@@ -89,13 +101,13 @@ pub fn trust_overview(session: &Session) -> Result<TrustOverview, CommandError> 
             let identity = session.trust.signer_of(named_by, name, setting)?.describe();
             signers.push(ShownSigner { name: name.clone(), file: file.to_owned(), identity });
         }
-        roots.extend(own.roots.iter().map(|root| {
-            let name = match root {
-                RootSetting::Sigstore => "sigstore".to_owned(),
-                RootSetting::File(path) => path.to_string(),
-            };
-            ShownRoot { name, file: file.to_owned() }
-        }));
+        if !own.roots.is_empty() {
+            let named = session.trust.roots(&own.roots.iter().collect::<Vec<_>>())?;
+            roots.extend(named.iter().map(|root| ShownRoot::new(root, Some(file))));
+        }
+    }
+    if roots.is_empty() {
+        roots.extend(session.trust.roots(&[])?.iter().map(|root| ShownRoot::new(root, None)));
     }
     // Of a locked package, the rule that counts first is shown; what the lock says of its signers is no proof.
     let lock = session.lockfile()?.unwrap_or_default();
@@ -135,6 +147,9 @@ pub struct Vouched {
     pub why: Option<String>,
     /// All that was found.
     pub evidence: Vec<ShownEvidence>,
+    /// What no manifest in the content says, so that nothing compares it, and signatures in registries do not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unbound: Option<Unbound>,
     /// What was looked at.
     #[serde(skip)]
     pub looked_at: Vec<String>,
@@ -153,6 +168,47 @@ pub struct ShownEvidence {
     pub verifies: bool,
     /// What it is worth.
     pub why: String,
+}
+
+/// What the content of a package does not say of itself. A signer's other package, or an older one, could then stand in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unbound {
+    /// It has no manifest: neither name nor version.
+    Name,
+    /// Its manifest has no version.
+    Version,
+}
+
+/// What the content of a version does not say of itself, as far as its place tells.
+fn unbound(
+    session: &Session,
+    id: &PackageId,
+    candidate: Candidate<'_>,
+    (route, release): (&Route, &Release),
+) -> Result<Option<Unbound>, CommandError> {
+    let kind = route.provider.facts().kind;
+    match release.format.as_deref() {
+        // A copy of a commit: only its place says what it is.
+        Some(mu_formats::GIT) => return Ok(Some(Unbound::Name)),
+        Some(name) => {
+            let format = FORMATS.iter().find(|format| format.name == name);
+            return Ok(format.filter(|format| !format.is_named).map(|_| Unbound::Version));
+        }
+        // What is of mu's own format there was published with its manifest.
+        None if kind == PlaceKind::OciRegistry => return Ok(None),
+        None => {}
+    }
+    let manifest = session.index().manifest(id, candidate);
+    let manifest = manifest.map_err(|error| unavailable_error(session, error))?;
+    Ok(match manifest {
+        Some(manifest) => {
+            // In a repository, the tag or the commit is what is signed.
+            let is_unbound = manifest.version.is_none() && kind != PlaceKind::Repository;
+            is_unbound.then_some(Unbound::Version)
+        }
+        None => Some(Unbound::Name),
+    })
 }
 
 /// Looks up all that vouches for the version that `text` names.
@@ -180,6 +236,7 @@ pub fn trust_show(session: &Session, text: &str) -> Result<Vouched, CommandError
     let progress = Work::begin(&session.events, id.to_string());
     let (found, weighed) = session.trust.weigh_all(&asked, &progress)?;
     let judgement = session.trust.judge(&asked, &progress)?;
+    let unbound = unbound(session, &id, candidate, (&route, &release))?;
     session.save_index();
     let why = match &judgement {
         Judgement::Refused(refused) => Some(refused.why.clone()),
@@ -199,6 +256,7 @@ pub fn trust_show(session: &Session, text: &str) -> Result<Vouched, CommandError
         accepted: why.is_none(),
         why,
         evidence: evidence.collect(),
+        unbound,
         looked_at: found.looked_at,
         id,
     })
@@ -391,7 +449,11 @@ fn github(text: &str) -> Result<(New, String), CommandError> {
     let parts: Vec<&str> = text.splitn(3, '/').collect();
     let (repository, workflow) = match parts[..] {
         [owner, name] => (format!("{owner}/{name}"), None),
-        [owner, name, workflow] => (format!("{owner}/{name}"), Some(workflow.to_owned())),
+        // Identities, as `mu trust show` prints them, have the whole path.
+        [owner, name, workflow] => {
+            let file = workflow.strip_prefix(".github/workflows/").unwrap_or(workflow);
+            (format!("{owner}/{name}"), Some(file.to_owned()))
+        }
         _ => {
             let message = format!("`github:{text}` is no repository");
             return Err(CommandError::new(Code::Usage, message)

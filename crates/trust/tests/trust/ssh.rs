@@ -4,9 +4,10 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use mu_testing::SecurityKey;
 use mu_trust::{Evidence, Identity, Refusal, Signer, Subject, Verdict};
 
-use crate::{judge, run, sha256};
+use crate::{judge, run};
 
 const PACKAGE: Subject<'static> =
     Subject::Package { name: "acme/web", version: "1.4.0", h1: "h1:abc" };
@@ -30,7 +31,10 @@ fn sign(folder: &Path, name: &str, namespace: &str, hash: &str) -> Vec<u8> {
         "ssh-keygen",
         &["-q", "-Y", "sign", "-n", namespace, "-O", &hash, "-f", name, "message"],
     );
-    let armour = std::fs::read_to_string(folder.join("message.sig")).expect("it signed");
+    unarmoured(&std::fs::read_to_string(folder.join("message.sig")).expect("it signed"))
+}
+
+fn unarmoured(armour: &str) -> Vec<u8> {
     let body: String = armour.lines().filter(|line| !line.starts_with("-----")).collect();
     BASE64.decode(body).expect("armour is base64")
 }
@@ -113,82 +117,19 @@ fn weak_and_foreign_keys_are_refused() {
     assert!(matches!(verdict.refusal, Some(Refusal::SomeoneElse { .. })), "{verdict}");
 }
 
-fn string(bytes: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(bytes.len()).expect("it is short");
-    [&length.to_be_bytes(), bytes].concat()
-}
-
-/// A security key in software: `openssl` holds the key, and what it signs is put together here, with `flags`.
-struct SecurityKey<'a> {
-    folder: &'a Path,
-    is_ecdsa: bool,
-}
-
-impl SecurityKey<'_> {
-    const APPLICATION: &'static [u8] = b"ssh:mu";
-
-    fn kind(&self) -> &'static str {
-        if self.is_ecdsa {
-            "sk-ecdsa-sha2-nistp256@openssh.com"
-        } else {
-            "sk-ssh-ed25519@openssh.com"
-        }
-    }
-
-    fn blob(&self) -> Vec<u8> {
-        let spki =
-            run(self.folder, "openssl", &["pkey", "-in", "sk.pem", "-pubout", "-outform", "DER"]);
-        let point = if self.is_ecdsa { &spki[spki.len() - 65..] } else { &spki[spki.len() - 32..] };
-        let curve = if self.is_ecdsa { string(b"nistp256") } else { Vec::new() };
-        [string(self.kind().as_bytes()), curve, string(point), string(Self::APPLICATION)].concat()
-    }
-
-    fn sign(&self, flags: u8) -> Vec<u8> {
-        let digest = sha256(MESSAGE.as_bytes());
-        let parts = [NAMESPACE.as_bytes(), b"", b"sha256", &digest].map(string).concat();
-        let inner = [b"SSHSIG", &parts[..]].concat();
-        let presence = [flags, 0, 0, 0, 7];
-        let message = [&sha256(Self::APPLICATION)[..], &presence, &sha256(&inner)].concat();
-        std::fs::write(self.folder.join("sk"), message).expect("the folder is writable");
-        let raw = if self.is_ecdsa {
-            let der = run(self.folder, "openssl", &["dgst", "-sha256", "-sign", "sk.pem", "sk"]);
-            // Two numbers: tag, length and content each, behind tag and length of the whole.
-            let first = usize::from(der[3]);
-            [string(&der[4..4 + first]), string(&der[6 + first..])].concat()
-        } else {
-            run(
-                self.folder,
-                "openssl",
-                &["pkeyutl", "-sign", "-rawin", "-inkey", "sk.pem", "-in", "sk"],
-            )
-        };
-        let signature = [string(self.kind().as_bytes()), string(&raw), presence.to_vec()].concat();
-        let parts = [NAMESPACE.as_bytes(), b"", b"sha256", &signature].map(string).concat();
-        [b"SSHSIG", &1_u32.to_be_bytes()[..], &string(&self.blob()), &parts].concat()
-    }
-}
-
 #[test]
 fn security_keys_sign_if_somebody_is_present() {
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
-    for (is_ecdsa, options) in [
-        (true, &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"][..]),
-        (false, &["-algorithm", "ED25519"]),
-    ] {
-        run(folder, "openssl", &[&["genpkey", "-out", "sk.pem"], options].concat());
-        let key = SecurityKey { folder, is_ecdsa };
-        let line = format!("{} {} ada", key.kind(), BASE64.encode(key.blob()));
-        let signers = [Signer::from_keys("ada", &line).expect("it is a key")];
-        let blob = key.sign(1);
-        assert!(judged(&blob, &signers).is_accepted(), "{}", judged(&blob, &signers));
-        assert!(!judged(&key.sign(0), &signers).is_accepted());
+    for is_ecdsa in [true, false] {
+        let key = SecurityKey::new(is_ecdsa);
+        let signers = [Signer::from_keys("ada", &key.public()).expect("it is a key")];
+        let judged = |armour: &str| judged(&unarmoured(armour), &signers);
+        let armour = key.sign(NAMESPACE, MESSAGE.as_bytes(), true);
+        assert!(judged(&armour).is_accepted(), "{}", judged(&armour));
+        assert!(!judged(&key.sign(NAMESPACE, MESSAGE.as_bytes(), false)).is_accepted());
 
         // OpenSSH agrees that it is one.
-        let armour = format!(
-            "-----BEGIN SSH SIGNATURE-----\n{}\n-----END SSH SIGNATURE-----\n",
-            BASE64.encode(&blob)
-        );
         std::fs::write(folder.join("sk.sig"), armour).expect("the folder is writable");
         std::fs::write(folder.join("message"), MESSAGE).expect("the folder is writable");
         let command = format!("ssh-keygen -Y check-novalidate -n {NAMESPACE} -s sk.sig < message");
