@@ -5,6 +5,7 @@
 //! taken, as Helm does with every link. [`Owned`] says what is the author's: the package, and the repository or
 //! workspace around it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError};
@@ -18,6 +19,9 @@ use crate::workspace::{LOCK_FILE, MU_FOLDER, repository_around};
 /// What Helm itself leaves out: its own rule is `templates/.?*`.
 const HIDDEN_TEMPLATES: &str = "templates/.";
 
+/// In how many ways links may lead to one folder. A chart whose subcharts all link to one folder has as many as subcharts.
+const MOST_WAYS: usize = 1000;
+
 pub(super) struct Walk<'a> {
     root: &'a Path,
     kind: Kind<'a>,
@@ -25,8 +29,10 @@ pub(super) struct Walk<'a> {
     others: &'a [PathBuf],
     /// The folders around the one that is read, without links.
     around: Vec<PathBuf>,
-    /// How many names were read: links can lead to one folder in many ways.
+    /// How many names were read.
     seen: usize,
+    /// How often links have led to a folder: `N` links in each of `M` folders that follow each other are `N^M` ways.
+    ways: HashMap<PathBuf, usize>,
     chosen: Vec<PackageItem>,
 }
 
@@ -37,7 +43,8 @@ impl<'a> Walk<'a> {
         owned: &'a Owned,
         others: &'a [PathBuf],
     ) -> Self {
-        Self { root, kind, owned, others, around: Vec::new(), seen: 0, chosen: Vec::new() }
+        let (around, ways) = (Vec::new(), HashMap::new());
+        Self { root, kind, owned, others, around, seen: 0, ways, chosen: Vec::new() }
     }
 
     /// What was found, in no order.
@@ -57,6 +64,14 @@ impl<'a> Walk<'a> {
         let real = fs::canonicalize(folder)?;
         if self.around.contains(&real) {
             return Err(refused(folder, "leads to a folder that it is in", "remove the link"));
+        }
+        if is_linked {
+            let ways = self.ways.entry(real.clone()).or_default();
+            *ways += 1;
+            if *ways > MOST_WAYS {
+                let what = "is reached through links in more than 1,000 ways";
+                return Err(refused(&real, what, "remove links, or ignore them"));
+            }
         }
         self.around.push(real);
         for entry in fs::entries(folder)? {
