@@ -8,7 +8,7 @@ use mu_testing::{gzip, write};
 use crate::support::{Run, Sandbox};
 
 /// How many bytes of text each reader gets.
-const TEXT: usize = 3 << 20;
+const TEXT: usize = 3 << 19;
 
 /// What mu takes without any text, in KiB: about 45 MiB in a build for tests, and a margin.
 const ITSELF: u64 = 60 << 10;
