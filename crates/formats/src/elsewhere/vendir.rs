@@ -61,7 +61,16 @@ const CONTENTS: Shape = Map(&[
             ("secretRef", SECRET),
         ]),
     ),
-    ("hg", Map(&[("url", Unused), ("ref", Unused), ("secretRef", SECRET), ("evaluate", Unused)])),
+    (
+        "hg",
+        Map(&[
+            ("url", Unused),
+            ("ref", Unused),
+            ("secretRef", SECRET),
+            ("evolve", Unused),
+            ("verification", Unused),
+        ]),
+    ),
     (
         "http",
         Map(&[("url", Text), ("sha256", Text), ("secretRef", SECRET), ("disableUnpack", Text)]),
@@ -72,6 +81,7 @@ const CONTENTS: Shape = Map(&[
             ("url", Unused),
             ("tagSelection", SELECTION),
             ("secretRef", SECRET),
+            ("responseHeaderTimeout", Unused),
             ("dangerousSkipTLSVerify", Unused),
             ("dangerouSkipTLSVerify", Unused),
         ]),
@@ -82,6 +92,7 @@ const CONTENTS: Shape = Map(&[
             ("image", Unused),
             ("tagSelection", SELECTION),
             ("secretRef", SECRET),
+            ("responseHeaderTimeout", Unused),
             ("dangerousSkipTLSVerify", Unused),
             ("dangerouSkipTLSVerify", Unused),
             ("recursive", Unused),
@@ -100,7 +111,7 @@ const CONTENTS: Shape = Map(&[
             ("disableAutoChecksumValidation", Unused),
             ("unpackArchive", Map(&[("path", Text)])),
             ("secretRef", SECRET),
-            ("http", Map(&[("url", Unused)])),
+            ("http", Unused),
         ]),
     ),
     (
@@ -114,7 +125,7 @@ const CONTENTS: Shape = Map(&[
     ),
     ("manual", Map(&[])),
     ("directory", Map(&[("path", Text)])),
-    ("inline", Text),
+    ("inline", Unused),
 ]);
 
 /// What is read of its lock.
