@@ -21,6 +21,10 @@ bless:
 dist:
     packaging/dist/dist.sh
 
+# Makes the site of the documentation, in `target/site`.
+site:
+    packaging/site/build.sh target/site
+
 # Measures mu against floors and peers; `just bench resolve` runs one group.
 bench *GROUPS:
     cargo run --release --manifest-path benches/Cargo.toml -- {{GROUPS}}

@@ -166,6 +166,7 @@ mod runtime;
 mod said;
 mod search;
 mod settings;
+mod site;
 mod skopeo;
 mod stopped;
 mod support;
