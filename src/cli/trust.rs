@@ -114,12 +114,19 @@ fn wrote(context: &Context, written: &WrittenTrust) -> Result<(), Stop> {
 
 /// What a rule asks for, in words.
 fn asks(rule: &ShownRule) -> String {
-    let ShownRule { signed_by, need, refuse, .. } = rule;
-    match (refuse, need) {
+    let ShownRule { signed_by, need, refuse, continuity, .. } = rule;
+    let mut asked = match (refuse, need) {
         (Some(why), _) => format!("refused: {why}"),
         (None, Some(need)) => format!("{need} of {}", signed_by.join(", ")),
+        (None, None) if signed_by.is_empty() => "anything".to_owned(),
         (None, None) => format!("signed by {}", signed_by.join(" or ")),
+    };
+    match continuity.as_deref() {
+        Some("refuse") => asked.push_str(", and by no others than the locked version"),
+        Some(_) => asked.push_str(", with a warning if it is by others than the locked version"),
+        None => {}
     }
+    asked
 }
 
 fn show_overview(context: &Context, overview: &TrustOverview) -> Result<(), Stop> {

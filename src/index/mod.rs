@@ -265,10 +265,31 @@ impl Index {
     pub fn refuse(&self, id: &PackageId, position: Position, why: &str) -> Result<(), Unavailable> {
         // Two threads may refuse two versions of a package: the second one must know of the first.
         let _refusing = lock(&self.shared.refusing);
-        let refusing = self.shared.package(id)?.refusing(position, why);
-        let slot = Arc::new(Slot::from(Ok(Arc::new(refusing))));
+        let package = self.shared.package(id)?;
+        let refusing = Releases::clone(&package.releases).refusing(position, why);
+        let slot = Arc::new(Slot::from(Ok(Arc::new(package.with_releases(refusing)))));
         lock(&self.shared.packages).insert(id.clone(), slot);
         Ok(())
+    }
+
+    /// From now on, a version counts as published at this time, in seconds since 1970, in this run; `false` if it did not count as older
+    /// before.
+    pub fn note_publication(
+        &self,
+        id: &PackageId,
+        position: Position,
+        time: i64,
+    ) -> Result<bool, Unavailable> {
+        let _refusing = lock(&self.shared.refusing);
+        let package = self.shared.package(id)?;
+        let releases = &package.releases;
+        if releases.is_ageless || releases.published(position).is_none_or(|known| known >= time) {
+            return Ok(false);
+        }
+        let changed = Releases::clone(releases).published_at(position, time);
+        let slot = Arc::new(Slot::from(Ok(Arc::new(package.with_releases(changed)))));
+        lock(&self.shared.packages).insert(id.clone(), slot);
+        Ok(true)
     }
 
     /// Like [`Index::release`], but also asks the place itself if its listing lacks the version's

@@ -4,34 +4,30 @@
 //! Nothing that a lock, a registry or a package says is evidence. What was accepted once is kept in the cache, under everything that
 //! the answer depends on, so that a machine asks once. Which version is used instead of one that is refused is not decided here.
 
+mod signers;
 mod weigh;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use mu_provider::threads::lock;
 use mu_provider::{
-    Digest, FileDigest, Folder, FoundEvidence, NamedBy, PlaceKind, Progress, ProviderError, Release,
+    Digest, FileDigest, FoundEvidence, NamedBy, PlaceKind, Progress, ProviderError, Release,
 };
-use mu_trust::{Evidence, MOST_KEY_BYTES, Roots, Signer};
+use mu_trust::{Evidence, Roots, Signer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::weigh::{RuleDemand, verdict_on, weigh};
+use self::weigh::{Needs, RuleDemand, verdict_on, weigh};
 use crate::fs;
 use crate::index::Route;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::reference::{PackageId, Version};
-use crate::workspace::trust::{
-    RootSetting, RuleAsks, RuleInForce, SignerSetting, SignerText, TrustFile, TrustSettings,
-    settings_file,
-};
+use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustSettings};
 
 /// The folder in the cache.
 const FOLDER: &str = "trust";
-
-/// The largest file of a root, in bytes.
-const LARGEST_ROOT: usize = 1 << 20;
 
 /// How many versions of a package are refused in a run before mu gives up.
 pub const MOST_REFUSED: usize = 32;
@@ -43,8 +39,8 @@ pub struct TrustInForce {
     root: PathBuf,
     folder: PathBuf,
     signers: Mutex<BTreeMap<(bool, String), Signer>>,
-    /// What was judged in this run, by everything that it depends on.
-    judged: Mutex<BTreeMap<String, Judgement>>,
+    /// What was found out in this run, by everything that it depends on.
+    judged: Mutex<BTreeMap<String, Result<KeptVerdict, Refused>>>,
     refused: Mutex<BTreeMap<PackageId, Vec<RefusedVersion>>>,
 }
 
@@ -61,6 +57,17 @@ pub struct RuledVersion<'a> {
     pub route: &'a Route,
     /// What is known of it: the digests of its manifest and its archive, and of its content.
     pub release: &'a Release,
+    /// Who signed what is locked.
+    pub before: SignedBefore,
+}
+
+/// Who signed what is locked, which rules about continuity compare.
+#[derive(Debug, Clone, Default)]
+pub struct SignedBefore {
+    /// The identities; none at first sight.
+    pub signed_by: Vec<String>,
+    /// Whether the version is the locked one itself. A lock is no proof, so where a rule refuses others, one of them must have signed it.
+    pub is_of_this: bool,
 }
 
 /// What the rules say of a version.
@@ -68,10 +75,21 @@ pub struct RuledVersion<'a> {
 pub enum Judgement {
     /// No rule speaks of it, or all accept its content as it is.
     Free,
-    /// All of them accept its archive; these identities signed it.
-    Accepted(Vec<String>),
+    /// All of them accept its archive.
+    Accepted(Accepted),
     /// One does not.
     Refused(Refused),
+}
+
+/// What is known of a version that rules accept.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Accepted {
+    /// The identities that signed it, sorted.
+    pub signed_by: Vec<String>,
+    /// When it was signed first, in seconds since 1970, as far as that is proven.
+    pub time: Option<i64>,
+    /// What is to be told of it.
+    pub warnings: Vec<String>,
 }
 
 /// Why a version is not accepted.
@@ -135,11 +153,16 @@ pub struct Weighed {
     pub why: String,
 }
 
-/// A verdict as it is kept.
-#[derive(Debug, Serialize, Deserialize)]
+/// A verdict about what one rule asks, as it is kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct KeptVerdict {
-    signed_by: Vec<String>,
+    signed_by: BTreeSet<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<i64>,
+    /// Why nobody signed it, where nobody needs to have.
+    #[serde(skip)]
+    unsigned: Option<String>,
 }
 
 impl TrustInForce {
@@ -191,19 +214,38 @@ impl TrustInForce {
             Ok(demands) => demands,
             Err(settled) => return Ok(settled),
         };
-        let key = key(release, &demands);
-        if let Some(known) = self.kept_judgement(&key, release) {
-            return Ok(known);
+        let (mut accepted, mut found) = (Accepted::default(), None);
+        for demand in &demands {
+            let key = key(release, demand);
+            let verdict = match self.kept_verdict(&key, release) {
+                Some(known) => known,
+                // What vouches for it is asked for once, whatever rules there are.
+                None => {
+                    let found = match &found {
+                        Some(found) => found,
+                        None => found.insert(route.provider.evidence(
+                            &route.location,
+                            release,
+                            progress,
+                        )?),
+                    };
+                    let verdict = weigh(found, release, demand);
+                    // Who refuses to say may have what the rule asks for.
+                    if let (Err(_), Needs::Signatures(_), Some(error)) =
+                        (&verdict, demand.needs, &found.withheld)
+                    {
+                        return Err(error.clone().into());
+                    }
+                    self.keep_verdict(key, &verdict);
+                    verdict
+                }
+            };
+            let judged = verdict.and_then(|verdict| accepted.add(verdict, demand, candidate));
+            if let Err(refused) = judged {
+                return Ok(Judgement::Refused(refused));
+            }
         }
-        let found = route.provider.evidence(&route.location, release, progress)?;
-        let judgement = weigh(&found, release, &demands);
-        if let Judgement::Accepted(signed_by) = &judgement {
-            let signed_by = signed_by.clone();
-            let text = serde_json::to_string(&KeptVerdict { signed_by });
-            self.keep(&self.folder.join(&key), &text.expect("a list of texts can be printed"));
-        }
-        lock(&self.judged).insert(key, judgement.clone());
-        Ok(judgement)
+        Ok(Judgement::Accepted(accepted))
     }
 
     /// What the rules say of a version by what this machine has found out before; `None` if it has not. Nobody is asked.
@@ -213,10 +255,21 @@ impl TrustInForce {
     ) -> Result<Option<Judgement>, TrustError> {
         let RuledVersion { source, stood_for, route, release, .. } = candidate;
         let rules = self.rules_about(route, source, stood_for);
-        Ok(match self.demands(&rules, candidate)? {
-            Ok(demands) => self.kept_judgement(&key(release, &demands), release),
-            Err(settled) => Some(settled),
-        })
+        let demands = match self.demands(&rules, candidate)? {
+            Ok(demands) => demands,
+            Err(settled) => return Ok(Some(settled)),
+        };
+        let mut accepted = Accepted::default();
+        for demand in &demands {
+            let Some(verdict) = self.kept_verdict(&key(release, demand), release) else {
+                return Ok(None);
+            };
+            let judged = verdict.and_then(|verdict| accepted.add(verdict, demand, candidate));
+            if let Err(refused) = judged {
+                return Ok(Some(Judgement::Refused(refused)));
+            }
+        }
+        Ok(Some(Judgement::Accepted(accepted)))
     }
 
     /// What the rules ask of a version, or what they say of it whatever vouches for it.
@@ -228,12 +281,17 @@ impl TrustInForce {
         let (mut demands, mut is_bound) = (Vec::new(), false);
         for rule in rules {
             match (allowance(rule, candidate), &rule.rule.asks) {
-                (Some(Allowance::Content), _) => {}
-                (Some(Allowance::Archive), _) => is_bound = true,
-                (Some(Allowance::Manifest), _) => {
-                    let (signers, roots) = (Vec::new(), Roots::none());
-                    demands.push(RuleDemand { rule, need: 0, signers, roots });
+                (Some(Allowance::Content), _) => continue,
+                (Some(Allowance::Archive), _) => {
+                    is_bound = true;
+                    continue;
                 }
+                (Some(Allowance::Manifest), _) => {
+                    let (needs, signers, roots) = (Needs::Archive, Vec::new(), Roots::none());
+                    demands.push(RuleDemand { rule, needs, signers, roots });
+                    continue;
+                }
+                (None, RuleAsks::Nothing) => {}
                 (None, RuleAsks::Refuse(why)) => {
                     let why = format!("refused: {why}");
                     return Ok(Err(Judgement::Refused(Refused { why, rule: rule_in_words(rule) })));
@@ -246,25 +304,51 @@ impl TrustInForce {
                         true => Roots::none(),
                         false => self.roots(&rule.visible_roots())?,
                     };
-                    demands.push(RuleDemand { rule, need: *need, signers, roots });
+                    let needs = Needs::Signatures(*need);
+                    demands.push(RuleDemand { rule, needs, signers, roots });
                 }
+            }
+            // What is locked already is no news, and where nobody signed it, nothing can be compared.
+            let SignedBefore { signed_by, is_of_this } = &candidate.before;
+            let is_compared = match rule.rule.continuity {
+                Continuity::Off => false,
+                Continuity::Warn => !is_of_this,
+                Continuity::Refuse => !is_of_this || !signed_by.is_empty(),
+            };
+            if is_compared {
+                let signers = rule.visible_signers().into_iter();
+                let signers = signers.map(|(by, name, setting)| self.signer_of(by, name, setting));
+                let signers = signers.collect::<Result<_, _>>()?;
+                let roots = self.roots(&rule.visible_roots())?;
+                demands.push(RuleDemand { rule, needs: Needs::Comparison, signers, roots });
             }
         }
         Ok(match (demands.is_empty(), is_bound) {
             (false, _) => Ok(demands),
-            (true, true) => Err(Judgement::Accepted(Vec::new())),
+            (true, true) => Err(Judgement::Accepted(Accepted::default())),
             (true, false) => Err(Judgement::Free),
         })
     }
 
     /// What was found out in this run, or what the cache has of it.
-    fn kept_judgement(&self, key: &str, release: &Release) -> Option<Judgement> {
+    fn kept_verdict(&self, key: &str, release: &Release) -> Option<Result<KeptVerdict, Refused>> {
         if let Some(known) = lock(&self.judged).get(key) {
             return Some(known.clone());
         }
         // Without the digest of the archive or the commit, nothing says what the verdict was about.
         release.archive.as_deref().or(release.commit.as_deref())?;
-        Some(Judgement::Accepted(read(&self.folder.join(key))?.signed_by))
+        Some(Ok(read(&self.folder.join(key))?))
+    }
+
+    /// Keeps what was found out. That there is no signature is only kept in this run, because one may be added.
+    fn keep_verdict(&self, key: String, verdict: &Result<KeptVerdict, Refused>) {
+        if let Ok(verdict) = verdict
+            && verdict.unsigned.is_none()
+        {
+            let text = serde_json::to_string(verdict).expect("a list of texts can be printed");
+            self.keep(&self.folder.join(&key), &text);
+        }
+        lock(&self.judged).insert(key, verdict.clone());
     }
 
     /// All that vouches for a version where it comes from, and what it is worth by all signers of the settings.
@@ -309,92 +393,6 @@ impl TrustInForce {
         Ok((found, weighed))
     }
 
-    /// A signer of the settings, with the keys that it names.
-    pub fn signer_of(
-        &self,
-        named_by: NamedBy,
-        name: &str,
-        setting: &SignerSetting,
-    ) -> Result<Signer, TrustError> {
-        // Both files may have a signer of this name.
-        let key = (named_by == NamedBy::User, name.to_owned());
-        if let Some(known) = lock(&self.signers).get(&key) {
-            return Ok(known.clone());
-        }
-        let failed = |why: String| TrustError::Signer {
-            name: name.to_owned(),
-            file: settings_file(named_by),
-            line: setting.line,
-            why,
-        };
-        let signer = match &setting.who {
-            SignerText::Keys(text) => {
-                Signer::from_keys(name, text).map_err(|error| failed(error.to_string()))?
-            }
-            SignerText::File(file) => {
-                let text = self.read(file, MOST_KEY_BYTES).map_err(&failed)?;
-                let signer = Signer::from_keys(name, &text);
-                signer.map_err(|error| failed(format!("`{file}`: {error}")))?
-            }
-            SignerText::Github(github) => {
-                Signer::github(name, github.clone()).map_err(|error| failed(error.to_string()))?
-            }
-            SignerText::Oidc(oidc) => {
-                Signer::oidc(name, oidc.clone()).map_err(|error| failed(error.to_string()))?
-            }
-        };
-        lock(&self.signers).insert(key, signer.clone());
-        Ok(signer)
-    }
-
-    /// The roots that settings name; those that come with mu, if they name none.
-    pub fn roots(&self, settings: &[&RootSetting]) -> Result<Roots, TrustError> {
-        if settings.is_empty() {
-            return Ok(Roots::sigstore());
-        }
-        let mut roots = Roots::none();
-        for setting in settings {
-            match setting {
-                RootSetting::Sigstore => roots.add_sigstore(),
-                RootSetting::File(file) => {
-                    let failed = |why| TrustError::Root { name: file.to_string(), why };
-                    let text = self.read(file, LARGEST_ROOT).map_err(failed)?;
-                    let added = roots.add(&file.to_string(), text.as_bytes());
-                    added.map_err(|error| failed(error.why))?;
-                }
-            }
-        }
-        Ok(roots)
-    }
-
-    fn signers_of(
-        &self,
-        rule: &RuleInForce<'_>,
-        names: &[String],
-    ) -> Result<Vec<Signer>, TrustError> {
-        // Reading the settings has refused a name that nobody has.
-        let settings = names.iter().filter_map(|name| Some((name, rule.signer_named(name)?)));
-        settings
-            .map(|(name, (named_by, setting))| self.signer_of(named_by, name, setting))
-            .collect()
-    }
-
-    /// The text of a file that the settings name.
-    fn read(&self, file: &TrustFile, most: usize) -> Result<String, String> {
-        let text = match file {
-            TrustFile::InWorkspace(path) => {
-                Folder::at(&self.root).and_then(|root| root.read_text(path))
-            }
-            TrustFile::OfUser(path) => fs::read_text_if_there(path),
-        };
-        match text {
-            Ok(Some(text)) if text.len() <= most => Ok(text),
-            Ok(Some(_)) => Err(format!("`{file}` has more than {most} bytes")),
-            Ok(None) => Err(format!("there is no file `{file}`")),
-            Err(error) => Err(mu_provider::with_causes(&error)),
-        }
-    }
-
     /// Notes that a version was refused in this run; returns how many of its package were.
     pub fn refuse_version(&self, id: &PackageId, version: &str, refused: Refused) -> usize {
         let mut all = lock(&self.refused);
@@ -436,27 +434,67 @@ impl TrustInForce {
     }
 }
 
+impl SignedBefore {
+    /// Who signed the versions of a package that a lock names; of which one may be `version`.
+    pub fn of_locked(lock: &Lockfile, id: &PackageId, version: Option<&Version>) -> Self {
+        let is_it = |package: &LockedPackage| package.parsed_version().as_ref() == version;
+        let is_of_this = version.is_some() && lock.find(id).any(is_it);
+        let locked = lock.find(id).filter(|package| !is_of_this || is_it(package));
+        let signed_by = locked.flat_map(|package| package.signed_by.iter().cloned()).collect();
+        Self { signed_by, is_of_this }
+    }
+}
+
+impl Accepted {
+    /// Adds what came of one rule; an error if that compares signers, and refuses others than those of before.
+    fn add(
+        &mut self,
+        verdict: KeptVerdict,
+        demand: &RuleDemand<'_>,
+        candidate: &RuledVersion<'_>,
+    ) -> Result<(), Refused> {
+        let before = &candidate.before.signed_by;
+        let is_other = demand.needs == Needs::Comparison
+            && !before.is_empty()
+            && !before.iter().any(|identity| verdict.signed_by.contains(identity));
+        if is_other {
+            let signed = match &verdict.unsigned {
+                Some(why) => why.clone(),
+                None => format!("signed by {}", in_words(&verdict.signed_by)),
+            };
+            let why = format!("{signed}; the locked one is signed by {}", in_words(before));
+            let rule = rule_in_words(demand.rule);
+            if demand.rule.rule.continuity == Continuity::Refuse {
+                return Err(Refused { why, rule });
+            }
+            let RuledVersion { source, release, .. } = candidate;
+            self.warnings.push(format!("`{source}` {}: {why} ({rule})", release.version));
+        }
+        let signed_by = verdict.signed_by.into_iter().chain(std::mem::take(&mut self.signed_by));
+        self.signed_by = signed_by.collect::<BTreeSet<_>>().into_iter().collect();
+        // Of several rules the latest time: none may make it older for another one.
+        self.time = self.time.max(verdict.time);
+        Ok(())
+    }
+}
+
+/// Identities in a message.
+fn in_words<'i>(identities: impl IntoIterator<Item = &'i String>) -> String {
+    identities.into_iter().cloned().collect::<Vec<_>>().join(", ")
+}
+
 fn read(file: &Path) -> Option<KeptVerdict> {
     serde_json::from_str(&fs::read_text_if_there(file).ok()??).ok()
 }
 
 /// The name of a verdict: everything that it depends on.
-fn key(release: &Release, demands: &[RuleDemand<'_>]) -> String {
+fn key(release: &Release, demand: &RuleDemand<'_>) -> String {
     let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
-    let mut lines: Vec<String> = demands
-        .iter()
-        .map(|demand| {
-            let mut signers: Vec<String> = demand.signers.iter().map(Signer::describe).collect();
-            signers.sort();
-            let roots: Vec<String> = demand
-                .roots
-                .iter()
-                .map(|root| FileDigest::from_bytes(root.digest()).to_string())
-                .collect();
-            format!("{} of {} by {}", demand.need, signers.join(" | "), roots.join(" "))
-        })
-        .collect();
-    lines.sort();
+    let mut signers: Vec<String> = demand.signers.iter().map(Signer::describe).collect();
+    signers.sort();
+    let roots = demand.roots.iter().map(|root| FileDigest::from_bytes(root.digest()).to_string());
+    let roots = roots.collect::<Vec<_>>().join(" ");
+    let mut lines = vec![format!("{:?} of {} by {roots}", demand.needs, signers.join(" | "))];
     lines.push(or_none(&release.manifest));
     lines.push(or_none(&release.archive));
     if let Some(commit) = &release.commit {
@@ -505,7 +543,9 @@ fn allowance(rule: &RuleInForce<'_>, candidate: &RuledVersion<'_>) -> Option<All
 
 /// A rule as messages name it.
 pub fn rule_in_words(rule: &RuleInForce<'_>) -> String {
+    let continuity = format!("continuity {}", rule.rule.continuity.as_str());
     let asks = match &rule.rule.asks {
+        RuleAsks::Nothing => continuity,
         RuleAsks::Refuse(_) => "refuse".to_owned(),
         RuleAsks::SignedBy { signers, need: 1 } => format!("signedBy {}", signers.join(", ")),
         RuleAsks::SignedBy { signers, need } => {

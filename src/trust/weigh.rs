@@ -3,61 +3,87 @@
 //!
 //! A single piece is verified by `mu-trust`. Which rules there are, and what was found out before, is known in `mod.rs`.
 
-use std::collections::BTreeSet;
-
 use mu_provider::{FileDigest, FoundEvidence, FoundPiece, Release};
 use mu_trust::{Evidence, MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict, verify};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{Judgement, Refused, rule_in_words};
+use super::{KeptVerdict, Refused, rule_in_words};
 use crate::workspace::trust::RuleInForce;
 
 /// What a rule asks of a version.
 pub(super) struct RuleDemand<'r> {
     pub(super) rule: &'r RuleInForce<'r>,
-    pub(super) need: usize,
+    pub(super) needs: Needs,
     pub(super) signers: Vec<Signer>,
     pub(super) roots: Roots,
 }
 
-/// What the evidence is worth by all rules.
+/// What there must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Signatures by so many identities of the signers.
+    Signatures(usize),
+    /// Nothing but that what the tag led to, which is accepted as it is, leads to the archive.
+    Archive,
+    /// Nothing: who has signed is compared with who signed before, whoever that is.
+    Comparison,
+}
+
+/// What the evidence is worth for what a rule asks.
 pub(super) fn weigh(
     found: &FoundEvidence,
     release: &Release,
-    demands: &[RuleDemand<'_>],
-) -> Judgement {
-    let refused = |demand: &RuleDemand<'_>, why: String| {
-        Judgement::Refused(Refused { why, rule: rule_in_words(demand.rule) })
-    };
+    demand: &RuleDemand<'_>,
+) -> Result<KeptVerdict, Refused> {
+    let RuleDemand { rule, needs, signers, roots } = demand;
+    let refused = |why: String| Err(Refused { why, rule: rule_in_words(rule) });
     let archive = release.archive.as_deref();
     // A signature over what the tag led to says nothing of an archive that this does not lead to.
     let leads = leads_to(found, release);
-    let mut signed_by = BTreeSet::new();
-    for demand in demands {
-        let verdicts: Vec<Result<Verdict, String>> = (found.pieces.iter())
-            .map(|piece| verdict_on(found, piece, archive, &demand.signers, &demand.roots))
-            .collect();
-        let (mut accepted, mut leads_elsewhere) = (BTreeSet::new(), demand.need == 0);
-        for (piece, verdict) in found.pieces.iter().zip(&verdicts) {
-            let identities = verdict.iter().flat_map(|verdict| &verdict.accepted);
-            let identities = identities.map(|one| one.identity.to_string());
-            match piece.archive.is_some() || leads.is_ok() {
-                true => accepted.extend(identities),
-                false => leads_elsewhere |= identities.count() > 0,
+    let verdicts: Vec<Result<Verdict, String>> = (found.pieces.iter())
+        .map(|piece| verdict_on(found, piece, archive, signers, roots))
+        .collect();
+    let (mut weighed, mut leads_elsewhere) = (KeptVerdict::default(), *needs == Needs::Archive);
+    for (piece, verdict) in found.pieces.iter().zip(&verdicts) {
+        let identities: Vec<(String, Option<i64>)> = match (verdict, needs) {
+            (Err(_), _) | (_, Needs::Archive) => Vec::new(),
+            (Ok(verdict), Needs::Signatures(_)) => {
+                let accepted = verdict.accepted.iter();
+                accepted.map(|one| (one.identity.to_string(), one.time)).collect()
             }
+            (Ok(verdict), Needs::Comparison) => verdict
+                .signed
+                .iter()
+                .filter_map(|one| Some((one.verified()?.to_string(), one.time)))
+                .collect(),
+        };
+        if piece.archive.is_none() && leads.is_err() {
+            leads_elsewhere |= !identities.is_empty();
+            continue;
         }
-        match &leads {
-            Err(why) if leads_elsewhere && accepted.len() < demand.need.max(1) => {
-                return refused(demand, why.clone());
-            }
-            _ if accepted.len() < demand.need => {
-                return refused(demand, why_refused(found, demand, &verdicts, accepted.len()));
-            }
-            _ => signed_by.extend(accepted),
+        for (identity, time) in identities {
+            weighed.signed_by.insert(identity);
+            // Whoever signs once more, later, makes nothing younger.
+            weighed.time = [weighed.time, time].into_iter().flatten().min();
         }
     }
-    Judgement::Accepted(signed_by.into_iter().collect())
+    let (number, least) = match needs {
+        Needs::Signatures(need) => (weighed.signed_by.len(), *need),
+        Needs::Archive | Needs::Comparison => (0, 0),
+    };
+    match leads {
+        Err(why) if leads_elsewhere && (number < least || *needs == Needs::Archive) => refused(why),
+        Err(why) if leads_elsewhere && weighed.signed_by.is_empty() => {
+            Ok(KeptVerdict { unsigned: Some(why), ..weighed })
+        }
+        _ if number < least => refused(why_refused(found, &verdicts, number, least)),
+        _ if *needs == Needs::Comparison && weighed.signed_by.is_empty() => {
+            let why = why_refused(found, &verdicts, 0, 1);
+            Ok(KeptVerdict { unsigned: Some(why), ..weighed })
+        }
+        _ => Ok(weighed),
+    }
 }
 
 /// What a piece is worth; the error says why it cannot be read.
@@ -101,15 +127,12 @@ fn bytes_of(digest: &str) -> Option<[u8; 32]> {
 /// Why a rule does not accept what was found, in the words of the piece that came nearest.
 fn why_refused(
     found: &FoundEvidence,
-    demand: &RuleDemand<'_>,
     verdicts: &[Result<Verdict, String>],
     accepted: usize,
+    need: usize,
 ) -> String {
     if accepted > 0 {
-        return format!(
-            "signed by {accepted} of those that the rule names, and {} must have",
-            demand.need
-        );
+        return format!("signed by {accepted} of those that the rule names, and {need} must have");
     }
     let refusals = verdicts.iter().flatten().filter_map(|verdict| verdict.refusal.as_ref());
     let nearness = |refusal: &&Refusal| match refusal {

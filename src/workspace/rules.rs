@@ -11,8 +11,8 @@ use mu_trust::{GithubSigner, OidcSigner, Signer};
 
 use super::schema::{PackageRule, SignerTable, Trust};
 use super::trust::{
-    AllowedContent, Covered, RootSetting, RuleAsks, SignerSetting, SignerText, TrustFile,
-    TrustRule, TrustRules, is_text_of_keys,
+    AllowedContent, Continuity, Covered, RootSetting, RuleAsks, SignerSetting, SignerText,
+    TrustFile, TrustRule, TrustRules, is_text_of_keys,
 };
 use crate::manifest::source::{SourceError, Table, Text, TextProblem, Value, nearest};
 use crate::manifest::unversioned;
@@ -48,6 +48,7 @@ struct WrittenRule {
     covers: WrittenPattern,
     line: usize,
     asks: RuleAsks,
+    continuity: Continuity,
 }
 
 #[derive(Debug)]
@@ -79,9 +80,9 @@ pub(super) fn read(
         for (pattern, value) in packages.entries()? {
             let covers = pattern.parse(written_pattern)?;
             let line = value.document().line_of(pattern.span().start);
-            let asks = asked(value, named_by, &mut layer)?;
+            let (asks, continuity) = asked(value, named_by, &mut layer)?;
             let pattern = pattern.as_str().to_owned();
-            layer.rules.push(WrittenRule { pattern, covers, line, asks });
+            layer.rules.push(WrittenRule { pattern, covers, line, asks, continuity });
         }
     }
     if let Some(allowed) = trust.get(Trust::allow) {
@@ -116,14 +117,15 @@ impl TrustLayer {
     /// The rules, with the ids that short names mean.
     pub(super) fn with_ids(self, defaults: &Defaults) -> TrustRules {
         let below = |id: PackageId| Covered::Below(format!("{id}/"));
-        let rules = self.rules.into_iter().map(|WrittenRule { pattern, covers, line, asks }| {
+        let rules = self.rules.into_iter().map(|rule| {
+            let WrittenRule { pattern, covers, line, asks, continuity } = rule;
             let covers = match covers {
                 WrittenPattern::Package(reference) => Covered::Package(reference.id(defaults)),
                 WrittenPattern::Below(reference) => below(reference.id(defaults)),
                 WrittenPattern::BelowBase(base) => Covered::Below(base),
                 WrittenPattern::All => Covered::All,
             };
-            TrustRule { pattern, covers, line, asks }
+            TrustRule { pattern, covers, line, asks, continuity }
         });
         let allowed = self.allowed.into_iter().map(|(reference, version, digest)| AllowedContent {
             id: reference.id(defaults),
@@ -201,20 +203,27 @@ fn asked(
     value: Value<'_>,
     named_by: NamedBy,
     layer: &mut TrustLayer,
-) -> Result<RuleAsks, SourceError> {
+) -> Result<(RuleAsks, Continuity), SourceError> {
     let table = value.table(PackageRule::KEYS)?;
     let refuse = table.text(PackageRule::refuse)?;
-    let signed_by = table.get(PackageRule::signed_by);
-    let (names, refuse) = match (signed_by, refuse) {
-        (Some(names), None) => (names, None),
-        (None, Some(why)) => (value, Some(why)),
-        _ => return Err(value.error("a rule has either `signedBy` or `refuse`")),
+    let stated = table.text(PackageRule::continuity)?;
+    let continuity = match &stated {
+        Some(text) => text.choice::<Continuity>()?,
+        None => Continuity::Off,
+    };
+    let Some(names) = table.get(PackageRule::signed_by) else {
+        if let Some(need) = table.get(PackageRule::need) {
+            return Err(need.error("only a rule with `signedBy` needs so many signatures"));
+        }
+        return match (refuse, stated) {
+            (Some(why), None) => Ok((RuleAsks::Refuse(why.as_str().to_owned()), continuity)),
+            (None, Some(_)) => Ok((RuleAsks::Nothing, continuity)),
+            (Some(_), Some(text)) => Err(text.error("what is refused has no next version")),
+            (None, None) => Err(value.error("a rule has `signedBy`, `continuity` or `refuse`")),
+        };
     };
     if let Some(why) = refuse {
-        if let Some(need) = table.get(PackageRule::need) {
-            return Err(need.error("what is refused needs no signatures"));
-        }
-        return Ok(RuleAsks::Refuse(why.as_str().to_owned()));
+        return Err(why.error("a rule has either `signedBy` or `refuse`"));
     }
     let mut signers = Vec::new();
     for name in names.list()? {
@@ -253,7 +262,7 @@ fn asked(
             })?
         }
     };
-    Ok(RuleAsks::SignedBy { signers, need })
+    Ok((RuleAsks::SignedBy { signers, need }, continuity))
 }
 
 /// A package, `PREFIX/*` for everything below, or `*`.

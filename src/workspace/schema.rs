@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::settings::Link;
+use super::trust::Continuity;
 use crate::manifest::{choice, in_lines, keys};
 use crate::select::{Majors, Resolution};
 
@@ -185,6 +186,8 @@ keys! {
         "need" need: Option<usize>,
         /// Why these packages are never used.
         "refuse" refuse: Option<String>,
+        /// What happens if none of those who signed the locked version has signed a new one; `off` is the default.
+        "continuity" continuity: Option<Continuity>,
     }
 }
 

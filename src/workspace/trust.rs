@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use mu_provider::{InnerPath, NamedBy};
 use mu_trust::{GithubSigner, OidcSigner};
 
+use crate::manifest::choice;
 use crate::reference::{PackageId, Version};
 
 /// The rules of both files.
@@ -93,11 +94,27 @@ pub struct TrustRule {
     pub line: usize,
     /// What it asks for.
     pub asks: RuleAsks,
+    /// What happens if nobody who signed the locked version has signed another one.
+    pub continuity: Continuity,
+}
+
+choice! {
+    /// What happens if none of those who signed the locked version has signed a new one.
+    pub enum Continuity {
+        /// Nothing: nobody looks.
+        Off = "off",
+        /// A warning.
+        Warn = "warn",
+        /// The new version is not accepted.
+        Refuse = "refuse",
+    }
 }
 
 /// What a rule asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RuleAsks {
+    /// No signature.
+    Nothing,
     /// Signatures of so many of these signers.
     SignedBy {
         /// Their names.
@@ -170,6 +187,15 @@ impl<'s> RuleInForce<'s> {
         own.or_else(|| of_user.signers.get(name).map(|signer| (NamedBy::User, signer)))
     }
 
+    /// The signers that it sees, whether or not it names them.
+    pub fn visible_signers(&self) -> Vec<(NamedBy, &'s str, &'s SignerSetting)> {
+        let TrustSettings { of_user, .. } = self.settings;
+        let own = self.own().signers.iter();
+        let own = own.map(|(name, signer)| (self.named_by, name.as_str(), signer));
+        let users = of_user.signers.iter().filter(|_| self.named_by == NamedBy::Workspace);
+        own.chain(users.map(|(name, signer)| (NamedBy::User, name.as_str(), signer))).collect()
+    }
+
     /// The roots that it sees.
     pub fn visible_roots(&self) -> Vec<&'s RootSetting> {
         let TrustSettings { of_user, .. } = self.settings;
@@ -218,6 +244,10 @@ impl TrustSettings {
             let Some((_, rule)) = covering.max_by_key(|(exactness, _)| *exactness) else {
                 continue;
             };
+            // One that asks for nothing is there to take the place of one that is less exact.
+            if rule.asks == RuleAsks::Nothing && rule.continuity == Continuity::Off {
+                continue;
+            }
             if !found.iter().any(|known| std::ptr::eq(known.rule, rule)) {
                 found.push(RuleInForce { rule, named_by, settings: self });
             }

@@ -27,6 +27,8 @@ mod closures;
 mod completions;
 mod conflict;
 mod contents;
+#[cfg(feature = "oci")]
+mod continuity;
 mod crossplane;
 #[cfg(feature = "oci")]
 mod crossplane_moves;

@@ -689,7 +689,10 @@ fn a_rule_that_is_wrong_is_an_error_at_its_place() {
             "trust: {signers: {a: ./a.pub}, packages: {a*b: {signedBy: [a]}}}\n",
             "`*` is only at the end",
         ),
-        ("trust: {packages: {acme/a: {}}}\n", "either `signedBy` or `refuse`"),
+        ("trust: {packages: {acme/a: {}}}\n", "`signedBy`, `continuity` or `refuse`"),
+        ("trust: {packages: {acme/a: {refuse: \"a\", continuity: warn}}}\n", "no next version"),
+        ("trust: {packages: {acme/a: {continuity: often}}}\n", "`off`, `warn`, `refuse`"),
+        ("trust: {packages: {acme/a: {need: 1, refuse: \"a\"}}}\n", "only a rule with `signedBy`"),
         ("trust: {signers: {a: ../a.pub}}\n", "below the workspace's root"),
         ("trust: {signers: {a: {github: acme}}}\n", "`acme` is no GitHub repository"),
         (

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use flate2::read::GzDecoder;
 use mu_provider::fs::{self, AtPath as _};
-use mu_provider::http::{Failure, Http, Response, begins_web_page};
+use mu_provider::http::{Failure, Http, Method, Response, begins_web_page};
 use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::{ErrorKind, Limits, Location, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
@@ -167,6 +167,16 @@ impl<'asked> Asking<'asked> {
         }
     }
 
+    /// Reads the file beside an archive; `None` if there is none, for which some servers show a page.
+    fn beside(&self, archive: &SafeUrl, ending: &str) -> Result<Option<Vec<u8>>, ProviderError> {
+        let mut url = archive.as_url().clone();
+        url.set_path(&format!("{}{ending}", url.path()));
+        Ok(match self.read(&url.into(), None)? {
+            DocumentAnswer::Read(found) => Some(found.bytes).filter(|text| !begins_web_page(text)),
+            _ => None,
+        })
+    }
+
     fn download(
         &self,
         url: &SafeUrl,
@@ -283,20 +293,38 @@ pub fn statement_beside(
     hides: bool,
     progress: &dyn Progress,
 ) -> Result<Option<Vec<u8>>, ProviderError> {
-    // Stores that do not list their files answer 403 for one that is not there, and some servers show a page.
+    // Stores that do not list their files answer 403 for one that is not there.
     let asking = Asking::new(http, location, LONGEST_PROVENANCE, progress);
     let asking = Asking { hides, ..asking };
     for archive in archives {
-        let mut url = archive.as_url().clone();
-        url.set_path(&format!("{}{PROV_ENDING}", url.path()));
-        match asking.read(&url.into(), None)? {
-            DocumentAnswer::Read(found) if !begins_web_page(&found.bytes) => {
-                return Ok(Some(found.bytes));
-            }
-            _ => {}
+        if let Some(found) = asking.beside(archive, PROV_ENDING)? {
+            return Ok(Some(found));
         }
     }
     Ok(None)
+}
+
+/// What vouches for an archive in the file beside it whose name ends in `ending`, of at most `limit` bytes; the inner error is of a place
+/// that refuses it, and hands out the archive.
+///
+/// # Errors
+///
+/// When the place cannot be reached or refuses both, or the file is too long.
+pub fn evidence_beside(
+    archive: &SafeUrl,
+    (ending, limit): (&str, u64),
+    http: &Http,
+    location: &Location,
+    progress: &dyn Progress,
+) -> Result<Result<Option<Vec<u8>>, ProviderError>, ProviderError> {
+    let asking = Asking::new(http, location, limit, progress);
+    match asking.beside(archive, ending) {
+        Err(error) if error.kind() == ErrorKind::Auth => {
+            let asked = http.request(Method::HEAD, archive).insecure(location.insecure).send();
+            if asked.is_ok() { Ok(Err(error)) } else { Err(error) }
+        }
+        found => found.map(Ok),
+    }
 }
 
 /// The path of a `file:` URL.

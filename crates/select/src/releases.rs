@@ -274,6 +274,15 @@ impl Releases {
         Self { has_revisions: true, ..self }
     }
 
+    /// These versions, of which one that has a time of publication has this one, in seconds since 1970.
+    #[must_use]
+    pub fn published_at(mut self, position: Position, time: i64) -> Self {
+        if let Some(known) = self.published.get_mut(position as usize) {
+            *known = known.map(|_| time);
+        }
+        self
+    }
+
     /// These versions, of which one cannot be used; `why` says so.
     #[must_use]
     pub fn refusing(mut self, position: Position, why: &str) -> Self {

@@ -176,10 +176,7 @@ impl Verdict {
 
     /// Who signed it, verified; whether or not a signer names them.
     pub fn verified(&self) -> impl Iterator<Item = &Identity> {
-        self.signed.iter().filter(|signed| signed.verifies).filter_map(|signed| match &signed.by {
-            SignedBy::Identity(identity) => Some(identity),
-            SignedBy::PgpKey(_) | SignedBy::UnknownKey => None,
-        })
+        self.signed.iter().filter_map(Signed::verified)
     }
 
     pub(crate) fn refused_for(refusal: Refusal) -> Self {
@@ -196,6 +193,14 @@ impl Verdict {
 }
 
 impl Signed {
+    /// Who signed, if that is verified.
+    pub fn verified(&self) -> Option<&Identity> {
+        match &self.by {
+            SignedBy::Identity(identity) => Some(identity).filter(|_| self.verifies),
+            SignedBy::PgpKey(_) | SignedBy::UnknownKey => None,
+        }
+    }
+
     pub(crate) fn by_whom(by: SignedBy, verifies: bool) -> Self {
         Self { by, verifies, reference: None, time: None }
     }

@@ -324,7 +324,7 @@ pub fn is_changelog(path: &str) -> bool {
 }
 
 /// What a place has that vouches for a release.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct FoundEvidence {
     /// What it must speak of: the digest of what the tag of the version leads to, or in a Git repository the commit.
     pub subject: String,
@@ -336,6 +336,8 @@ pub struct FoundEvidence {
     pub pieces: Vec<FoundPiece>,
     /// What was looked at, in words.
     pub looked_at: Vec<String>,
+    /// Why a place does not say whether it has a piece, although it hands out the archive: there may be one.
+    pub withheld: Option<ProviderError>,
 }
 
 /// A piece of evidence, and where it was.

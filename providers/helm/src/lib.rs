@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use mu_archive::document::{PROV_ENDING, statement_beside};
+use mu_archive::document::{PROV_ENDING, evidence_beside, statement_beside};
 use mu_archive::remembered::AskedOnce;
 use mu_archive::{ArchiveLayout, ArchiveWriter, Archives, Catalog as _};
 use mu_formats::helm::{FORMAT, HelmRepositoryAliases};
@@ -31,6 +31,7 @@ use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs::FileError;
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::Http;
+use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::{
     Account, ErrorKind, Facts, FoundEvidence, FoundPiece, LineTrust, Listing, Location, Progress,
     Provider, ProviderError, Release, SafeUrl, Soon, TreeWriter, none_if,
@@ -272,15 +273,18 @@ impl Provider for RepositoryProvider {
             let place = format!("{url}{PROV_ENDING}");
             let last = url.as_url().path().rsplit('/').next().unwrap_or_default();
             let name = percent_decode_str(last).decode_utf8_lossy().into_owned();
-            // A refusal may hide a statement, so it is none of "there is no signature".
-            if let Some(bytes) = statement_beside(&[url], &self.http, location, false, progress)? {
-                let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned());
-                found.pieces.push(FoundPiece {
-                    place: place.clone(),
-                    evidence: text.map(Evidence::Prov),
-                    archive: Some(name),
-                });
-            }
+            let file = (PROV_ENDING, LONGEST_PROVENANCE);
+            let evidence = match evidence_beside(&url, file, &self.http, location, progress)? {
+                Ok(None) => None,
+                Ok(Some(bytes)) => Some(match String::from_utf8(bytes) {
+                    Ok(text) => Ok(Evidence::Prov(text)),
+                    Err(_) => Err("it is no text".to_owned()),
+                }),
+                Err(error) => Some(Err(found.withheld.insert(error).to_string())),
+            };
+            let archive = Some(name);
+            let piece = |evidence| FoundPiece { place: place.clone(), evidence, archive };
+            found.pieces.extend(evidence.map(piece));
             found.looked_at.push(place);
         }
         Ok(found)

@@ -109,7 +109,8 @@ impl OciProvider {
         }
         all.truncate(MOST_PIECES);
         let looked_at = vec![signatures, format!("the referrers of {subject}")];
-        Ok(FoundEvidence { subject, tag: None, manifests, pieces: all, looked_at })
+        let found = FoundEvidence { subject, manifests, pieces: all, ..FoundEvidence::default() };
+        Ok(FoundEvidence { looked_at, ..found })
     }
 }
 

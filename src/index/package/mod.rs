@@ -96,9 +96,8 @@ impl Package {
         self
     }
 
-    /// This package, of which one version cannot be used in this run, with all that was looked up about it.
-    pub(super) fn refusing(&self, position: Position, why: &str) -> Self {
-        let releases = Releases::clone(&self.releases).refusing(position, why);
+    /// This package with other knowledge of its versions, and all that was looked up about it.
+    pub(super) fn with_releases(&self, releases: Releases) -> Self {
         Self {
             releases: Arc::new(releases),
             route: Arc::clone(&self.route),

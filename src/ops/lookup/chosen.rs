@@ -23,7 +23,7 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::store::Stored;
 use crate::trust::{self, Judgement};
-use crate::workspace::trust::{RuleAsks, RuleInForce};
+use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustRule};
 
 /// The newest version that is accepted: preferably not a prerelease, and a withdrawn one only if all are. For
 /// a repository without version tags, the tip of its default branch.
@@ -193,20 +193,27 @@ pub struct ShownRule {
     /// Why the packages are never used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refuse: Option<String>,
+    /// What happens if none of those who signed the locked version has signed a new one: `warn` or `refuse`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continuity: Option<String>,
 }
 
 impl ShownRule {
     pub(super) fn new(rule: &RuleInForce<'_>) -> Self {
-        Self::of(&rule.rule.pattern, rule.file(), &rule.rule.asks)
+        Self::of(rule.rule, rule.file())
     }
 
-    pub(super) fn of(pattern: &str, file: &str, asks: &RuleAsks) -> Self {
-        let (signed_by, need, refuse) = match asks {
+    pub(super) fn of(rule: &TrustRule, file: &str) -> Self {
+        let (signed_by, need, refuse) = match &rule.asks {
+            RuleAsks::Nothing => (Vec::new(), None, None),
             RuleAsks::SignedBy { signers, need } => (signers.clone(), Some(*need), None),
             RuleAsks::Refuse(why) => (Vec::new(), None, Some(why.clone())),
         };
-        let (pattern, file) = (pattern.to_owned(), file.to_owned());
-        Self { pattern, file, signed_by, need: need.filter(|need| *need > 1), refuse }
+        let need = need.filter(|need| *need > 1);
+        let continuity = Some(rule.continuity).filter(|level| *level != Continuity::Off);
+        let continuity = continuity.map(|level| level.as_str().to_owned());
+        let (pattern, file) = (rule.pattern.clone(), file.to_owned());
+        Self { pattern, file, signed_by, need, refuse, continuity }
     }
 }
 
@@ -241,15 +248,23 @@ pub(super) fn verdict_of(
     let (route, release) = confirmed(session, id, candidate).map_err(failed)?;
     let rules = session.trust.rules_about(&route, id, &stood_for);
     let (source, route, release) = (id, &*route, &*release);
-    let asked =
-        trust::RuledVersion { source, stood_for: stood_for.clone(), version, route, release };
+    let lock = session.lockfile()?.unwrap_or_default();
+    let before = trust::SignedBefore::of_locked(&lock, id, version.as_ref());
+    let asked = trust::RuledVersion {
+        source,
+        stood_for: stood_for.clone(),
+        version,
+        route,
+        release,
+        before,
+    };
     let progress = Work::begin(&session.events, id.to_string());
     let judgement = session.trust.judge(&asked, &progress)?;
     // Several rules may speak of it: the one that does not accept it is the one to change.
     let deciding = deciding(&rules, &judgement);
     let (signed_by, why) = match judgement {
         Judgement::Free => (Vec::new(), None),
-        Judgement::Accepted(signed_by) => (signed_by, None),
+        Judgement::Accepted(accepted) => (accepted.signed_by, None),
         Judgement::Refused(refused) => (Vec::new(), Some(refused.why)),
     };
     Ok(deciding.map(|rule| ShownVerdict { rule, accepted: why.is_none(), signed_by, why }))

@@ -25,7 +25,7 @@ use crate::ops::session::locked::find_used;
 use crate::ops::session::named::PackageName;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::trust::{self, Judgement};
+use crate::trust::{self, Judgement, Refused, TrustError};
 use crate::workspace::Cutoff;
 use crate::workspace::edit::set_trust;
 use crate::workspace::trust::{RuleAsks, is_text_of_keys, settings_file};
@@ -96,7 +96,7 @@ pub fn trust_overview(session: &Session) -> Result<TrustOverview, CommandError> 
     // Those of the user come first: a workspace can add to them, and take nothing from them.
     for named_by in [NamedBy::User, NamedBy::Workspace] {
         let (own, file) = (settings.rules_of(named_by), settings_file(named_by));
-        rules.extend(own.rules.iter().map(|rule| ShownRule::of(&rule.pattern, file, &rule.asks)));
+        rules.extend(own.rules.iter().map(|rule| ShownRule::of(rule, file)));
         for (name, setting) in &own.signers {
             let identity = session.trust.signer_of(named_by, name, setting)?.describe();
             signers.push(ShownSigner { name: name.clone(), file: file.to_owned(), identity });
@@ -232,10 +232,22 @@ pub fn trust_show(session: &Session, text: &str) -> Result<Vouched, CommandError
         version: version.clone(),
         route: &route,
         release: &release,
+        before: trust::SignedBefore::of_locked(
+            &session.lockfile()?.unwrap_or_default(),
+            &id,
+            version.as_ref(),
+        ),
     };
     let progress = Work::begin(&session.events, id.to_string());
     let (found, weighed) = session.trust.weigh_all(&asked, &progress)?;
-    let judgement = session.trust.judge(&asked, &progress)?;
+    let judgement = match session.trust.judge(&asked, &progress) {
+        // What one place withholds hides nothing that others have.
+        Err(TrustError::Provider(error)) if found.withheld.is_some() => {
+            let rule = rules.first().map(trust::rule_in_words).unwrap_or_default();
+            Judgement::Refused(Refused { why: error.to_string(), rule })
+        }
+        judgement => judgement?,
+    };
     let unbound = unbound(session, &id, candidate, (&route, &release))?;
     session.save_index();
     let why = match &judgement {

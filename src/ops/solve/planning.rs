@@ -44,7 +44,7 @@ pub(crate) fn plan(
         let change =
             ask(session, question, |universe, request| strategy.plan(universe, request, to))?;
         let Some(change) = change else { return Ok(None) };
-        if trusted::accept(session, &change.selection, &is_new)?.is_some() {
+        if trusted::accept(session, &change.selection, &previous, &is_new)?.is_some() {
             return Ok(Some(change));
         }
     }

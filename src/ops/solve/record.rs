@@ -88,10 +88,12 @@ pub(crate) fn lock_from_selection(
     }
     // A locked version that stays is asked about before it is installed, and never moves because of that.
     let is_new = |at: usize, chosen: &Chosen| kept[at].is_none() || update.moves(&chosen.id);
-    let Some(mut signers) = trusted::accept(session, selection, &is_new)? else { return Ok(None) };
+    let accepted = trusted::accept(session, selection, &previous, &is_new)?;
+    let Some(mut signers) = accepted else { return Ok(None) };
     warnings.extend(trusted::passed_over_versions(session, selection));
     for (chosen, kept) in selection.packages.iter().zip(kept) {
-        let signed_by = signers.remove(&lock.packages.len());
+        let accepted = signers.remove(&lock.packages.len()).unwrap_or_default();
+        warnings.extend(accepted.warnings);
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
@@ -129,7 +131,10 @@ pub(crate) fn lock_from_selection(
         if !chosen.is_local() {
             package.facts = chosen.facts.clone();
         }
-        package.signed_by = signed_by.unwrap_or(package.signed_by);
+        // What was signed by nobody whom a rule names keeps what its entry says.
+        if !accepted.signed_by.is_empty() {
+            package.signed_by = accepted.signed_by;
+        }
         // Who requires it is new in every lock, also for entries that are kept.
         package.requested = requests(&chosen.requested, overrides.get(&chosen.id));
         package.dependencies = dependencies(session, requirements, selection, chosen);

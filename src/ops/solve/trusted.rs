@@ -9,21 +9,24 @@ use mu_provider::ErrorKind;
 use mu_provider::threads::{at_once, into_inner, lock};
 
 use crate::index::Candidate;
+use crate::lock::Lockfile;
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Chosen, Selection};
-use crate::trust::{self, Judgement, MOST_REFUSED, TrustError};
+use crate::trust::{self, Accepted, Judgement, MOST_REFUSED, SignedBefore, TrustError};
 
 /// Who signed each chosen package, by its place in a selection.
-pub(crate) type Signers = BTreeMap<usize, Vec<String>>;
+pub(crate) type Signers = BTreeMap<usize, Accepted>;
 
-/// Asks the rules about chosen packages, all at once. `None` if one is not accepted: then versions must be chosen again.
+/// Asks the rules about chosen packages, all at once; `previous` says who signed those before. `None` if one is not accepted: then
+/// versions must be chosen again.
 pub(crate) fn accept(
     session: &Session,
     selection: &Selection,
+    previous: &Lockfile,
     is_asked_about: &dyn Fn(usize, &Chosen) -> bool,
 ) -> Result<Option<Signers>, CommandError> {
     let mut signers = Signers::new();
@@ -37,10 +40,8 @@ pub(crate) fn accept(
         .collect();
     let (found, is_accepted) = (Mutex::new(Vec::new()), AtomicBool::new(true));
     at_once(session.network_jobs(), &asked, |(at, chosen)| {
-        match judge(session, selection, chosen)? {
-            // What was signed by nobody whom a rule names keeps what its entry says.
-            Some(signed_by) if signed_by.is_empty() => {}
-            Some(signed_by) => lock(&found).push((*at, signed_by)),
+        match judge(session, selection, previous, chosen)? {
+            Some(accepted) => lock(&found).push((*at, accepted)),
             // All are asked, so that the next selection knows all of it.
             None => is_accepted.store(false, Ordering::Relaxed),
         }
@@ -54,14 +55,16 @@ pub(crate) fn accept(
 fn judge(
     session: &Session,
     selection: &Selection,
+    previous: &Lockfile,
     chosen: &Chosen,
-) -> Result<Option<Vec<String>>, CommandError> {
+) -> Result<Option<Accepted>, CommandError> {
     let source = chosen.source();
     let mut stood_for = session.workspace.settings.stood_for(&chosen.id, source);
     let replaced = selection.replaced.iter().filter(|replaced| replaced.by == chosen.id);
     stood_for.extend(replaced.map(|replaced| replaced.id.clone()));
     let candidate = chosen.as_candidate().expect("what is not the workspace's own is a candidate");
-    judge_candidate(session, source, stood_for, candidate)
+    let before = SignedBefore::of_locked(previous, &chosen.id, None);
+    judge_candidate(session, source, stood_for, before, candidate)
 }
 
 /// Whether the rules accept the version that a requirement begins at; if not, it is no candidate any more.
@@ -79,20 +82,22 @@ pub(crate) fn accepts_beginning(
         return Ok(true);
     };
     let stood_for = session.workspace.settings.stood_for(id, id);
-    Ok(judge_candidate(session, id, stood_for, Candidate::Release(at))?.is_some())
+    let before = SignedBefore::of_locked(&session.lockfile()?.unwrap_or_default(), id, None);
+    Ok(judge_candidate(session, id, stood_for, before, Candidate::Release(at))?.is_some())
 }
 
 fn judge_candidate(
     session: &Session,
     source: &PackageId,
     stood_for: Vec<PackageId>,
+    before: SignedBefore,
     candidate: Candidate<'_>,
-) -> Result<Option<Vec<String>>, CommandError> {
+) -> Result<Option<Accepted>, CommandError> {
     let failed = |error| unavailable_error(session, error);
     let index = session.index();
     let (route, _) = index.release(source, candidate).map_err(failed)?;
     let rules = session.trust.rules_about(&route, source, &stood_for);
-    let Some(rule) = rules.first() else { return Ok(Some(Vec::new())) };
+    let Some(rule) = rules.first() else { return Ok(Some(Accepted::default())) };
     // Only the place itself knows which digest its tag leads to.
     if let Candidate::Release(position) = candidate
         && !index.confirm(source, position).map_err(failed)?
@@ -108,13 +113,24 @@ fn judge_candidate(
         Candidate::Revision(untagged) => untagged.version.clone(),
     };
     let (route, release) = (&*route, &*release);
-    let asked = trust::RuledVersion { source, stood_for, version: version.clone(), route, release };
+    let asked =
+        trust::RuledVersion { source, stood_for, version: version.clone(), route, release, before };
     let what = format!("{source} {}", release.version);
     let progress = Work::begin(&session.events, what.as_str());
     let judged = session.trust.judge(&asked, &progress);
     match judged.map_err(|error| not_judged(session, source, &trust::rule_in_words(rule), error))? {
-        Judgement::Free => Ok(Some(Vec::new())),
-        Judgement::Accepted(signed_by) => Ok(Some(signed_by)),
+        Judgement::Free => Ok(Some(Accepted::default())),
+        Judgement::Accepted(accepted) => {
+            // A registry may say that a version is old. What was signed yesterday was not there last year.
+            let limit = session.age_rule().latest_publication();
+            let is_newer = match (candidate, accepted.time.zip(limit)) {
+                (Candidate::Release(position), Some((time, limit))) if time > limit => {
+                    index.note_publication(source, position, time).map_err(failed)?
+                }
+                _ => false,
+            };
+            Ok((!is_newer).then_some(accepted))
+        }
         // No candidate from now on; what was asked for by its digest has no other one.
         Judgement::Refused(refused) => {
             let position = match candidate {

@@ -120,6 +120,7 @@ fn rule<'l>(
         version: package.parsed_version(),
         route: &way.route,
         release: &release,
+        before: signed_itself(package),
     };
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     let judged = session.trust.judge(&candidate, &progress);
@@ -151,6 +152,11 @@ fn ids_under_rules(
     stood_for.extend(replaced.map(|replaced| replaced.id.clone()));
     let rules = session.trust.rules().in_force(&source, &stood_for);
     (!rules.is_empty()).then_some((source, stood_for))
+}
+
+/// Who signed a locked package, as its entry says.
+fn signed_itself(package: &LockedPackage) -> trust::SignedBefore {
+    trust::SignedBefore { signed_by: package.signed_by.clone(), is_of_this: true }
 }
 
 /// What is known of a release, with the digests of its locked entry.
@@ -204,6 +210,7 @@ pub(crate) fn signers_here(
             version: package.parsed_version(),
             route: &way.route,
             release: &release,
+            before: signed_itself(package),
         };
         // Without evidence on this machine, nothing is wrong: `mu get` asks for it.
         let signed_by = match session.trust.known_judgement(&candidate)? {
@@ -215,7 +222,7 @@ pub(crate) fn signers_here(
             Some(Judgement::Refused(refused)) => {
                 return Err(untrusted::locked(session, package, &refused));
             }
-            Some(Judgement::Accepted(signed_by)) => signed_by,
+            Some(Judgement::Accepted(accepted)) => accepted.signed_by,
         };
         // The archive is signed; that it has this content, only this machine can say.
         let ruled = Ruled { at: 0, package, source, way, release };
