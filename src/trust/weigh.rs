@@ -110,7 +110,8 @@ pub(super) fn verdict_on(
         let refusal = Some(Refusal::OtherSubject { why });
         return Ok(Verdict { accepted: Vec::new(), signed: Vec::new(), refusal });
     };
-    let bytes = found.manifests.first().map(Vec::as_slice).filter(|_| file.is_none());
+    let content = found.content.as_ref().or(found.manifests.first());
+    let bytes = content.map(Vec::as_slice).filter(|_| file.is_none());
     Ok(verify(evidence, &Subject::Content { sha256, bytes, file }, signers, roots))
 }
 

@@ -10,6 +10,8 @@
 mod add;
 mod affected;
 #[cfg(feature = "url")]
+mod archive_signatures;
+#[cfg(feature = "url")]
 mod archives;
 mod bare_base;
 mod bots;

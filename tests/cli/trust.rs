@@ -22,9 +22,9 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A pair of keys that `openssl` has made.
-struct Key {
+pub(crate) struct Key {
     private: PathBuf,
-    public: PathBuf,
+    pub(crate) public: PathBuf,
     is_pure: bool,
 }
 
@@ -46,11 +46,11 @@ impl Key {
     }
 
     /// The usual one: P-256, as cosign makes it.
-    fn usual(sandbox: &Sandbox, name: &str) -> Self {
+    pub(crate) fn usual(sandbox: &Sandbox, name: &str) -> Self {
         Self::new(sandbox, name, &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"])
     }
 
-    fn sign(&self, bytes: &[u8]) -> String {
+    pub(crate) fn sign(&self, bytes: &[u8]) -> String {
         let file = self.private.with_extension("message");
         let signature = self.private.with_extension("signature");
         fs::write(&file, bytes).expect("can be written");
@@ -78,7 +78,7 @@ impl Key {
     }
 
     /// A bundle about a digest, as cosign 3 has it.
-    fn bundle(&self, digest: &str, predicate: &str) -> Vec<u8> {
+    pub(crate) fn bundle(&self, digest: &str, predicate: &str) -> Vec<u8> {
         const KIND: &str = "application/vnd.in-toto+json";
         let statement = json!({
             "_type": "https://in-toto.io/Statement/v1",
@@ -220,7 +220,7 @@ pub(crate) fn forget(sandbox: &Sandbox) {
 }
 
 /// The identity of a key, as `openssl` computes it.
-fn identity(key: &Key) -> String {
+pub(crate) fn identity(key: &Key) -> String {
     let der = key.public.with_extension("der");
     let [from, to] = [&key.public, &der].map(|path| path.to_str().expect("is UTF-8"));
     openssl(&["pkey", "-pubin", "-in", from, "-outform", "DER", "-out", to]);

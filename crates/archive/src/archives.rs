@@ -77,15 +77,24 @@ impl Held {
     pub fn unpack_and_keep(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
         let is_at_top = self.packing == Packing::Tar && self.top.is_none();
         if tree.keeps_archive && is_at_top {
-            let mut bytes = Vec::new();
-            let kept = self.archive.read(|archive| {
-                archive.rewind().map_err(ArchiveError::Io)?;
-                archive.read_to_end(&mut bytes).map_err(ArchiveError::Io)
-            });
-            kept.map_err(|error| error.at(&self.url.to_string()))?;
-            tree.archive = Some(bytes).filter(|bytes| is_gzip(bytes));
+            tree.archive = Some(self.bytes()?).filter(|bytes| is_gzip(bytes));
         }
         self.unpack(tree)
+    }
+
+    /// All of its bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn bytes(&mut self) -> Result<Vec<u8>, ProviderError> {
+        let mut bytes = Vec::new();
+        let read = self.archive.read(|archive| {
+            archive.rewind().map_err(ArchiveError::Io)?;
+            archive.read_to_end(&mut bytes).map_err(ArchiveError::Io)
+        });
+        read.map_err(|error| error.at(&self.url.to_string()))?;
+        Ok(bytes)
     }
 }
 

@@ -332,6 +332,8 @@ pub struct FoundEvidence {
     pub tag: Option<String>,
     /// The manifests that lead from the subject to the archive, the subject first; none if the subject is the archive.
     pub manifests: Vec<Vec<u8>>,
+    /// The bytes of the subject, if it is an archive, and a piece is a signature over them.
+    pub content: Option<Vec<u8>>,
     /// What was found.
     pub pieces: Vec<FoundPiece>,
     /// What was looked at, in words.

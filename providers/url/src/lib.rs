@@ -4,6 +4,8 @@
 //! lock. `mu-formats` interprets the manifests of other ecosystems; a `Mu.yaml` is handed over as it is. The hub's provider downloads
 //! and unpacks archives.
 //!
+//! What vouches for an archive is the bundle beside it, at its URL with `.sigstore.json` behind.
+//!
 //! Where no manifest says a version, the one in the name of the archive counts.
 
 #![cfg_attr(
@@ -12,22 +14,31 @@
 )]
 #![deny(clippy::indexing_slicing)]
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mu_archive::document::Validator;
+use mu_archive::document::{Validator, evidence_beside};
 use mu_archive::remembered::AskedOnce;
 use mu_archive::{Archives, Held, Looked, Packing, Place};
 use mu_formats::{FORMATS, Format, Reading, Texts};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Facts, Found, LineTrust, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress,
-    Provider, ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines,
+    ErrorKind, Facts, Found, FoundEvidence, FoundPiece, LineTrust, Listing, Location,
+    MANIFEST_NAMES, ManifestFile, Progress, Provider, ProviderError, Release, SafeUrl, Silent,
+    TreeWriter, json_lines,
 };
+use mu_trust::{Evidence, MOST_BYTES};
 
 /// The largest archive that is accepted, in bytes.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
+
+/// What the name of an archive is followed by in that of the bundle that vouches for it.
+const BUNDLE_ENDING: &str = ".sigstore.json";
+
+/// The largest archive that is read as a whole, because a signature is over its bytes.
+const LARGEST_SIGNED: u64 = 512 << 20;
 
 /// The explanation if another archive is at a URL.
 const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is there now, and a pinned digest has to be changed where it is written";
@@ -39,6 +50,8 @@ const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is
 pub struct UrlProvider {
     archives: Archives,
     asked: AskedOnce<KnownArchive>,
+    /// Archives that were read for a signature, until they are unpacked.
+    read: Mutex<HashMap<SafeUrl, Held>>,
 }
 
 /// An archive that was downloaded in this run.
@@ -70,7 +83,7 @@ impl UrlProvider {
     /// needed.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let archives = Archives::new(http, downloads, LARGEST_ARCHIVE).hinting(CHANGED);
-        Self { archives, asked: AskedOnce::default() }
+        Self { archives, asked: AskedOnce::default(), read: Mutex::default() }
     }
 
     /// The URL of an archive, and how it is packed.
@@ -128,6 +141,13 @@ impl UrlProvider {
         progress: &dyn Progress,
     ) -> Result<Held, ProviderError> {
         let (place, packing) = Self::place(location)?;
+        let was_read = lock(&self.read).remove(&place.url);
+        let is_wanted_one = |held: &Held| {
+            release.archive.as_ref().is_none_or(|wanted| held.digest.to_string() == *wanted)
+        };
+        if let Some(held) = was_read.filter(is_wanted_one) {
+            return Ok(held);
+        }
         let is_it = |known: &Arc<KnownArchive>| {
             release.archive.is_none() || known.release.archive == release.archive
         };
@@ -143,6 +163,22 @@ impl UrlProvider {
                 Err(ProviderError::new(ErrorKind::NotFound, text))
             }
         }
+    }
+}
+
+impl UrlProvider {
+    /// The bytes of the archive of a release, which stays here until it is unpacked; `None` of one that is too large.
+    fn bytes(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let (place, _) = Self::place(location)?;
+        let mut held = self.held(location, release, progress)?;
+        let bytes = (held.size <= LARGEST_SIGNED).then(|| held.bytes()).transpose();
+        lock(&self.read).insert(place.url, held);
+        bytes
     }
 }
 
@@ -317,6 +353,34 @@ impl Provider for UrlProvider {
 
     fn archive(&self, location: &Location, _release: &Release) -> Option<SafeUrl> {
         Self::place(location).ok().map(|(place, _)| place.url)
+    }
+
+    fn evidence(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let (place, _) = Self::place(location)?;
+        let subject = release.archive.clone().unwrap_or_default();
+        let mut found = FoundEvidence { subject, ..FoundEvidence::default() };
+        let file = (BUNDLE_ENDING, MOST_BYTES as u64);
+        let bundle = evidence_beside(&place.url, file, &self.archives.http, location, progress)?;
+        let place = format!("{}{BUNDLE_ENDING}", place.url);
+        found.looked_at.push(place.clone());
+        let evidence = match bundle {
+            Ok(None) => return Ok(found),
+            Ok(Some(json)) => {
+                // A statement names the digest, any other signature is over all of it.
+                if String::from_utf8_lossy(&json).contains("\"messageSignature\"") {
+                    found.content = self.bytes(location, release, progress)?;
+                }
+                Ok(Evidence::Bundle(json))
+            }
+            Err(error) => Err(found.withheld.insert(error).to_string()),
+        };
+        found.pieces.push(FoundPiece { place, evidence, archive: None });
+        Ok(found)
     }
 
     fn fetch(

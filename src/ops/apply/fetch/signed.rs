@@ -261,8 +261,9 @@ impl Ruled<'_> {
         let folder = self.package.folder.as_deref();
         let inside = locator.as_deref().or(folder).unwrap_or_default();
         let content = archive.as_deref().or(commit.as_deref())?;
-        let leaf = self.source.name();
-        Some([content, inside, leaf.leaf(), &self.package.version].join("\n"))
+        let name = self.source.name();
+        let name = if self.package.source.is_url_archive() { name.as_str() } else { name.leaf() };
+        Some([content, inside, name, &self.package.version].join("\n"))
     }
 
     /// The content that this machine has unpacked from its archive.
@@ -331,9 +332,20 @@ impl Ruled<'_> {
             ))
         })?;
         let Some(head) = head else { return Ok(()) };
-        let leaf = source.name();
-        if let Some(name) = head.name.filter(|name| name.name().leaf() != leaf.leaf()) {
+        let id = source.name();
+        // The name of an archive by URL is what its author liked, so the package's stands somewhere in it.
+        let by_url = package.source.is_url_archive().then(|| id.as_str());
+        let is_other_name = |name: &str| match by_url {
+            Some(path) => !stands_in(path, name),
+            None => name != id.leaf(),
+        };
+        if let Some(name) = head.name.filter(|name| is_other_name(name.name().leaf())) {
             return Err(refused(format!("is a package named `{}`", name.name())));
+        }
+        if let (Some(path), Some(version)) = (by_url, &head.version)
+            && !is_version_in(path, &version.to_string())
+        {
+            return Err(refused(format!("is version {version}")));
         }
         // Composite versions are written in more than one way, so texts and numbers are both compared.
         let is_other = |version: &crate::reference::Version| {
@@ -343,6 +355,55 @@ impl Ruled<'_> {
         match head.version.filter(is_other) {
             Some(version) => Err(refused(format!("is version {version}"))),
             None => Ok(()),
+        }
+    }
+}
+
+/// Whether a word stands in a path by itself: `tool` in `dl/tool-1.2.tgz`, and `1.2` in `tool-v1.2.tgz`.
+fn stands_in(path: &str, word: &str) -> bool {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let is_number = word.starts_with(is_digit);
+    path.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&path[..at], &path[at + word.len()..]);
+        let before = if is_number { before.strip_suffix('v').unwrap_or(before) } else { before };
+        // A number beside a dot is the end or the beginning of a longer version.
+        let longer = before.strip_suffix('.').is_some_and(|rest| rest.ends_with(is_digit))
+            || after.strip_prefix('.').is_some_and(|rest| rest.starts_with(is_digit));
+        let mut beside = [before.chars().next_back(), after.chars().next()].into_iter().flatten();
+        let is_part = beside.any(char::is_alphanumeric) || is_number && longer;
+        !is_part
+    })
+}
+
+/// Whether a path has this version, in full or without a zero at its end, or none.
+fn is_version_in(path: &str, version: &str) -> bool {
+    let is_one =
+        |three: &[u8]| three[0].is_ascii_digit() && three[1] == b'.' && three[2].is_ascii_digit();
+    stands_in(path, version)
+        || version.strip_suffix(".0").is_some_and(|short| stands_in(path, short))
+        || !path.as_bytes().windows(3).any(is_one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_a_version_or_none() {
+        for (path, version, expected) in [
+            ("dl/tool-1.2.tgz", "1.2.0", true),
+            ("dl/tool-v1.2.0-linux.tgz", "1.2.0", true),
+            ("dl/v1.2.0/tool.tgz", "1.2.0", true),
+            ("dl/tool.tgz", "1.2.0", true),
+            ("dl/tool-1.2.0-rc.1.tgz", "1.2.0-rc.1", true),
+            ("dl/tool-1.3.0.tgz", "1.2.0", false),
+            ("dl/tool-11.2.0.tgz", "1.2.0", false),
+            ("dl/tool-1.2.0.1.tgz", "1.2.0", false),
+            ("dl/tool-3.1.2.0.tgz", "1.2.0", false),
+            ("dl/tool-rev1.2.0.tgz", "1.2.0", false),
+            ("dl/tool-1.2.5.tgz", "1.2.0", false),
+        ] {
+            assert_eq!(is_version_in(path, version), expected, "{path} {version}");
         }
     }
 }
