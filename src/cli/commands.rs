@@ -249,7 +249,11 @@ commands! { |context, arguments, program|
     /// Withdraw a published version
     Yank(publish::YankArguments) "yank" in Publish if (feature = "publish")
         => publish::run_yank(context, arguments),
-        answers [publish::YankAnswer];
+        answers [publish::NoticeAnswer];
+    /// Say that nobody looks after a published version any more
+    Deprecate(publish::DeprecateArguments) "deprecate" in Publish if (feature = "publish")
+        => publish::run_deprecate(context, arguments),
+        answers [publish::NoticeAnswer];
     /// Tag a published version
     Tag(publish::TagArguments) "tag" in Publish if (feature = "publish")
         => publish::run_tag(context, arguments),

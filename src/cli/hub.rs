@@ -374,7 +374,7 @@ pub(crate) struct AddTokenArguments {
     /// A namespace (or one package) that it is for, such as `acme`; repeat for more, `*` for all
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
-    /// What it allows: publish (also tag and move), yank (also undo) [default: both]; read alone, for a private hub,
+    /// What it allows: publish (also tag, move and deprecate), yank (also undo) [default: both]; read alone, for a private hub,
     /// where every token reads everything
     #[arg(long, value_delimiter = ',')]
     can: Vec<What>,

@@ -1,6 +1,7 @@
-//! `mu publish`, `mu mirror`, `mu yank` and `mu tag`: what others find of packages.
+//! `mu publish`, `mu mirror`, `mu yank`, `mu deprecate` and `mu tag`: what others find of packages.
 
 use clap::Args;
+use mu_hub::Notice;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -144,9 +145,27 @@ Examples:
   mu yank 'acme/web#1.2.0' --reason 'loses data'
   mu yank 'acme/web#1.2.0' --undo")]
 pub(crate) struct YankArguments {
+    #[command(flatten)]
+    notice: NoticeArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A deprecated version is chosen only if nothing else fits, and whoever uses it is told. A version whose Mu.yaml says `deprecated: REASON` is published as one.
+
+Examples:
+  mu deprecate 'acme/web#1.2.0' --reason 'nobody looks after it: use acme/site'
+  mu deprecate 'acme/web#1.2.0' --undo")]
+pub(crate) struct DeprecateArguments {
+    #[command(flatten)]
+    notice: NoticeArguments,
+}
+
+#[derive(Debug, Args)]
+struct NoticeArguments {
     /// The package and its version
     reference: String,
-    /// Undo the yank
+    /// Take it back
     #[arg(long, conflicts_with = "reason")]
     undo: bool,
     /// Why; shown to those who use the version
@@ -160,18 +179,22 @@ pub(crate) struct YankArguments {
     dry_run: bool,
 }
 
-/// What `mu yank` answers.
+/// What `mu yank` and `mu deprecate` answer.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct YankAnswer {
+pub(super) struct NoticeAnswer {
     /// The package's name at the hub.
     name: String,
     /// The version.
     version: String,
     /// The hub.
     place: String,
-    /// Whether the version is withdrawn now.
-    yanked: bool,
+    /// Whether the version is withdrawn now, if the command withdraws.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    yanked: Option<bool>,
+    /// Whether the version is deprecated now, if the command deprecates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<bool>,
     /// Whether this is new.
     changed: bool,
     /// Whether this was a dry run.
@@ -179,16 +202,40 @@ pub(super) struct YankAnswer {
 }
 
 pub(crate) fn run_yank(context: &Context, arguments: YankArguments) -> CommandExit {
-    let YankArguments { reference, undo, reason, to, dry_run } = arguments;
-    let session = context.open_asking_session()?;
-    let request = MarkRequest { reference, marking: Marking::Yank(reason), undo, to, dry_run };
-    let words = match undo {
+    let words = match arguments.notice.undo {
         false => ["would yank", "yanked", "already yanked, nothing to do:"],
         true => ["would no longer be yanked:", "no longer yanked:", "not yanked, nothing to do:"],
     };
+    run_notice(context, Notice::Yanked, arguments.notice, words)
+}
+
+pub(crate) fn run_deprecate(context: &Context, arguments: DeprecateArguments) -> CommandExit {
+    let words = match arguments.notice.undo {
+        false => ["would deprecate", "deprecated", "already deprecated, nothing to do:"],
+        true => [
+            "would no longer be deprecated:",
+            "no longer deprecated:",
+            "not deprecated, nothing to do:",
+        ],
+    };
+    run_notice(context, Notice::Deprecated, arguments.notice, words)
+}
+
+fn run_notice(
+    context: &Context,
+    notice: Notice,
+    arguments: NoticeArguments,
+    words: [&str; 3],
+) -> CommandExit {
+    let NoticeArguments { reference, undo, reason, to, dry_run } = arguments;
+    let session = context.open_asking_session()?;
+    let marking = Marking::Notice(notice, reason);
+    let request = MarkRequest { reference, marking, undo, to, dry_run };
     let (marked, line) = run_mark(context, &session, &request, words)?;
     let MarkedVersion { name, version, place, changed } = marked;
-    let answer = YankAnswer { name, version, place, yanked: !undo, changed, dry_run };
+    let now = |one| (one == notice).then_some(!undo);
+    let (yanked, deprecated) = (now(Notice::Yanked), now(Notice::Deprecated));
+    let answer = NoticeAnswer { name, version, place, yanked, deprecated, changed, dry_run };
     context.answer(&answer, |_| context.line(&line))
 }
 
@@ -206,7 +253,7 @@ fn run_mark(
         (true, false) => done,
     };
     let tag = match &request.marking {
-        Marking::Yank(_) => String::new(),
+        Marking::Notice(..) => String::new(),
         Marking::Tag(tag) => format!(": {tag}"),
     };
     let (name, place) = (context.short(&marked.name), printable(&marked.place));

@@ -77,6 +77,7 @@ const COMMANDS: &[Lines] = &[
     ("pack", &["pack", "pack --list"]),
     ("publish", &["publish --dry-run --to local-hub", "publish --to local-hub"]),
     ("yank", &["yank acme/web#0.1.0 --to local-hub"]),
+    ("deprecate", &["deprecate acme/web#0.1.0 --to local-hub"]),
     ("tag", &["tag acme/web#0.1.0 beta --to local-hub"]),
     ("mirror", &["mirror --lock --to local-hub"]),
     ("login", &["login x.example --yes --offline"]),

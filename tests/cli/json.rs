@@ -110,6 +110,7 @@ const OF_HUBS: &[&[&str]] = &[
     &["publish", "--to", "../other"],
     &["tag", "acme/web#1.0.0", "beta", "--to", "../other"],
     &["yank", "acme/web#1.0.0", "--to", "../other"],
+    &["deprecate", "acme/web#1.0.0", "--to", "../other"],
     &["registry", "add", "hub.mu.com/acme/", "../other"],
     &["search", "web"],
     &["mirror", "aws/app", "--to", "../other"],

@@ -87,18 +87,19 @@ fn what_changes_of_a_version_is_followed() {
     };
     // This includes a version that would not be chosen now.
     sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();
+    sandbox.mu(&["deprecate", "aws/lib#1.1.0", "--reason", "old"]).ok();
     sandbox.mu(&["tag", "aws/lib#1.1.0", "first"]).ok();
     let run = sandbox.mu(&["mirror", "aws/lib", "--to", "../mirror"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu mirror aws/lib --to ../mirror
     ~ aws/lib 1.0.0 (yanked, tags)
-    ~ aws/lib 1.1.0 (tags)
+    ~ aws/lib 1.1.0 (deprecated, tags)
     0 versions copied to ../mirror, 1 already there
     [exit 0]
     ");
     let [old, new] = &lines()[..] else { panic!("{:?}", lines()) };
     assert_eq!((&old["yanked"], &old["tags"]), (&json!("bad"), &Value::Null));
-    assert_eq!(new["tags"], json!(["first"]));
+    assert_eq!((&new["deprecated"], &new["tags"]), (&json!("old"), &json!(["first"])));
     sandbox.mu(&["yank", "aws/lib#1.0.0", "--undo"]).ok();
     let text = fs::read_to_string(sandbox.hub().index("aws/lib")).expect("is there");
     let moved = text.replace("\"version\"", "\"movedTo\":\"hub.mu.com/aws/libs\",\"version\"");

@@ -68,6 +68,7 @@ const ARGUMENTS: &[(&str, &str, Version)] = &[
     ("publish", "named", Refused),
     ("publish", "moved_to", Refused),
     ("yank", "reference", Used),
+    ("deprecate", "reference", Used),
     ("tag", "reference", Used),
     ("tag", "tag", NoPackage),
     ("mirror", "references", Used),

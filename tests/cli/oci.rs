@@ -280,6 +280,10 @@ fn yanks_tags_and_moves_are_events() {
     sandbox.mu(&["yank", "web/log#1.1.0", "--undo"]).ok();
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0"]);
+    sandbox.mu(&["deprecate", "web/log#1.1.0", "--reason", "too slow"]).ok();
+    sandbox.mu(&["versions", "web/log"]).ok().says(&["deprecated: too slow"]);
+    sandbox.mu(&["deprecate", "web/log#1.1.0", "--undo"]).ok();
+    sandbox.mu(&["versions", "web/log"]).ok().does_not_say(&["deprecated"]);
     sandbox.mu(&["tag", "web/log#1.0.0", "stable"]).ok();
     sandbox.mu(&["resolve", "web/log#stable"]).ok().says(&["1.0.0"]);
     sandbox.mu(&["tag", "web/log#1.1.0", "stable"]).ok();

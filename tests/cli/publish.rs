@@ -232,6 +232,42 @@ fn pins_are_published_on_request() {
 }
 
 #[test]
+fn who_uses_a_deprecated_version_is_told_why() {
+    let sandbox = Sandbox::with_dependencies(&["acme/site#^1"]);
+    let manifests = [("1.0.0", ""), ("1.1.0", "deprecated: 'use acme/pages'\n"), ("1.2.0", "")];
+    for (version, more) in manifests {
+        author(&sandbox, &format!("name: acme/site\nversion: {version}\n{more}"));
+        sandbox.mu_in("author", &["publish"]).ok();
+    }
+    // By its manifest.
+    let before = lines(&sandbox, "acme/site");
+    let said: Vec<&Value> = before.iter().map(|line| &line["deprecated"]).collect();
+    assert_eq!(said, [&Value::Null, &json!("use acme/pages"), &Value::Null]);
+    // And by a command, which changes nothing else.
+    let run = sandbox.mu(&["deprecate", "acme/site#1.2.0", "--reason", "too slow"]).ok();
+    run.says(&["deprecated acme/site 1.2.0 in file://"]);
+    sandbox.mu(&["deprecate", "acme/site#1.2.0"]).ok().says(&["already deprecated"]);
+    assert_eq!(lines(&sandbox, "acme/site")[2]["deprecated"], "too slow");
+    // It is chosen last, and told where nothing else fits.
+    sandbox.mu(&["get"]).ok().says(&["acme/site 1.0.0"]).does_not_say(&["deprecated"]);
+    let run = sandbox.mu(&["add", "acme/site#1.2.0"]).ok();
+    run.says(&["`acme/site` 1.2.0 is deprecated: too slow"]);
+    sandbox.mu(&["info", "acme/site#1.1.0"]).ok().says(&["deprecated: use acme/pages"]);
+    sandbox.mu(&["outdated"]).ok().says(&["1.2.0 is deprecated: too slow"]);
+    // Its hub has the last word, also about what a manifest says.
+    let run = sandbox.mu(&["deprecate", "acme/site#1.1.0", "--undo", "--json"]).ok().json();
+    assert_eq!((&run["deprecated"], &run["yanked"]), (&json!(false), &Value::Null));
+    let run = sandbox.mu(&["deprecate", "acme/site#1.2.0", "--undo"]).ok();
+    run.says(&["no longer deprecated: acme/site 1.2.0"]);
+    sandbox.mu(&["add", "acme/site#1.1.0"]).ok().does_not_say(&["is deprecated"]);
+    let long = "x".repeat(600);
+    let run = sandbox.mu(&["deprecate", "acme/site#1.2.0", "--reason", &long]).fails();
+    run.says(&["512"]);
+    author(&sandbox, &format!("name: acme/site\nversion: 1.3.0\ndeprecated: {long}\n"));
+    sandbox.mu_in("author", &["publish"]).fails().says(&["512"]);
+}
+
+#[test]
 fn yanks_tags_and_moves_change_nothing_else() {
     let sandbox = Sandbox::with_dependencies(&["acme/site"]);
     for version in ["1.0.0", "1.1.0"] {
@@ -348,9 +384,11 @@ fn a_server_is_sent_the_archive_and_its_own_token() {
     assert_eq!(put.path, "/api/v1/packages/acme/site/1.0.0");
     assert!(put.body == archive, "the body is the archive");
     let to = ["--to", &url];
-    let changes: [(&[&str], &str); 4] = [
+    let changes: [(&[&str], &str); 6] = [
         (&["yank", "acme/site#0.9.0", "--reason", "old"], r#"{"yanked":"old"}"#),
         (&["yank", "acme/site#0.9.0", "--undo"], r#"{"yanked":false}"#),
+        (&["deprecate", "acme/site#0.9.0", "--reason", "old"], r#"{"deprecated":"old"}"#),
+        (&["deprecate", "acme/site#0.9.0", "--undo"], r#"{"deprecated":false}"#),
         (&["tag", "acme/site#0.9.0", "beta"], r#"{"tags":["old","beta"]}"#),
         (&["tag", "acme/site#0.9.0", "old", "--undo"], r#"{"tags":[]}"#),
     ];

@@ -50,6 +50,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         maintainers: release.maintainers.iter().map(person).collect(),
         website: release.website.clone(),
         repository: release.repository.clone(),
+        deprecated: release.deprecated.reason(),
         license: release.license.clone(),
         keywords: release.keywords.clone(),
         readme: None,

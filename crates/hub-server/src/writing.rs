@@ -4,6 +4,7 @@
 //! Before anything is written, the archive is unpacked and read as every client would. The index line is made
 //! from the manifest in it, not from what the client says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use http_body_util::BodyExt as _;
 use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, helm};
 use mu_hub::archive::{self, Unpacked};
-use mu_hub::lines::PublishedLine;
+use mu_hub::lines::{Notice, PublishedLine};
 use mu_hub::tokens::{Can, Token, Tokens};
 use mu_hub::writer::{Change, Published, Tags, Writer};
 use mu_hub::{HubError, names};
@@ -326,6 +327,7 @@ impl Copied {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Patch {
     yanked: Option<Value>,
+    deprecated: Option<Value>,
     tags: Option<Vec<String>>,
     /// `null` takes back that the package moved.
     #[serde(default, deserialize_with = "present")]
@@ -352,28 +354,35 @@ async fn patch(
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the body is not a valid change: {error}"))
     })?;
-    if patch.yanked.is_none() && patch.tags.is_none() && patch.moved_to.is_none() {
-        let detail = "the body changes nothing: expected `yanked`, `tags` or `movedTo`";
+    let said = [(Notice::Yanked, patch.yanked), (Notice::Deprecated, patch.deprecated)];
+    let said = said.into_iter().filter_map(|(notice, value)| Some((notice, value?)));
+    let mut notices = BTreeMap::new();
+    for (notice, value) in said {
+        let reason = match value {
+            Value::Bool(false) => None,
+            Value::Bool(true) => Some(String::new()),
+            Value::String(reason) => Some(reason),
+            _ => {
+                let detail = format!("`{}` is false, true or a reason", notice.key());
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+            }
+        };
+        notices.insert(notice, reason);
+    }
+    let is_published = patch.tags.is_some() || patch.moved_to.is_some();
+    if notices.is_empty() && !is_published {
+        let detail =
+            "the body changes nothing: expected `yanked`, `deprecated`, `tags` or `movedTo`";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    if patch.yanked.is_some() {
+    if notices.contains_key(&Notice::Yanked) {
         allow(&server, &token, name, Can::Yank)?;
     }
-    if patch.tags.is_some() || patch.moved_to.is_some() {
+    if is_published || notices.contains_key(&Notice::Deprecated) {
         allow(&server, &token, name, Can::Publish)?;
     }
-    let yanked = match patch.yanked {
-        None => None,
-        Some(Value::Bool(false)) => Some(None),
-        Some(Value::Bool(true)) => Some(Some(String::new())),
-        Some(Value::String(reason)) => Some(Some(reason)),
-        Some(_) => {
-            let detail = "`yanked` is false, true or a reason";
-            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
-        }
-    };
     let tags = patch.tags.map(Tags::Set);
-    let change = Change { yanked, tags, moved_to: patch.moved_to, expected };
+    let change = Change { notices, tags, moved_to: patch.moved_to, expected };
     let (name, version) = (name.to_owned(), version.to_owned());
     let changed =
         write(&server, async move |writer| writer.change_version(&name, &version, &change).await)

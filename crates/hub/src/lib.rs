@@ -42,6 +42,7 @@ use tokio::runtime::Runtime;
 pub use crate::check::{Finding, Report};
 pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
+pub use crate::lines::Notice;
 use crate::lines::{Lines, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
 pub use crate::place::{Place, Serving, UploadReporter, WriteLog};
@@ -138,31 +139,21 @@ impl Hub {
         self.runtime.block_on(self.writer.write_provenance(name, version, provenance))
     }
 
-    /// Withdraws a version, with or without a reason; without one, that of an earlier withdrawal stays. Returns whether that changed anything.
+    /// Says something against a version, with a reason or an empty text, which keeps an earlier reason; `None` takes it back. Returns whether
+    /// that changed anything.
     ///
     /// # Errors
     ///
     /// When there is no such version, the reason is longer than a line, or the place refuses.
-    pub fn yank(&self, name: &str, version: &str, reason: Option<&str>) -> Result<bool, HubError> {
-        self.change_yanked(name, version, Some(reason.unwrap_or_default().to_owned()))
-    }
-
-    /// Takes back that a version was withdrawn; returns whether it was.
-    ///
-    /// # Errors
-    ///
-    /// As [`Hub::yank`].
-    pub fn unyank(&self, name: &str, version: &str) -> Result<bool, HubError> {
-        self.change_yanked(name, version, None)
-    }
-
-    fn change_yanked(
+    pub fn notice(
         &self,
         name: &str,
         version: &str,
-        reason: Option<String>,
+        notice: Notice,
+        reason: Option<&str>,
     ) -> Result<bool, HubError> {
-        let change = Change { yanked: Some(reason), ..Change::default() };
+        let notices = [(notice, reason.map(str::to_owned))].into();
+        let change = Change { notices, ..Change::default() };
         self.runtime.block_on(self.writer.change_version(name, version, &change))
     }
 

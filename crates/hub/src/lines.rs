@@ -13,6 +13,28 @@ use serde_json::{Map, Value};
 use crate::HubError;
 use crate::names;
 
+/// What is said against a published version. Its content stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// It is withdrawn: nothing new depends on it.
+    Yanked,
+    /// Nobody looks after it any more: it is chosen last.
+    Deprecated,
+}
+
+impl Notice {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Yanked, Self::Deprecated];
+
+    /// The key of the index line, and the word for people.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Yanked => "yanked",
+            Self::Deprecated => "deprecated",
+        }
+    }
+}
+
 /// The longest line, in bytes; readers refuse longer ones.
 const LONGEST_LINE: usize = 1 << 20;
 
@@ -239,7 +261,9 @@ impl PublishedLine {
             names::check_app_version(app)?;
         }
         self.texts("tags").try_for_each(names::check_tag)?;
-        self.text("yanked").map_or(Ok(()), names::check_reason)?;
+        for notice in Notice::ALL {
+            self.text(notice.key()).map_or(Ok(()), names::check_reason)?;
+        }
         self.text("movedTo").map_or(Ok(()), |to| names::check_moved_to(self.name(), to))?;
         for dependency in self.values("dependencies") {
             let reference =

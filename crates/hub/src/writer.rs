@@ -5,6 +5,8 @@
 //! marker is removed. Wherever this is interrupted, readers find no half version, and the next write, or a
 //! repair, completes what the marker names.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use mu_archive::ArchiveLayout;
 use mu_archive::document::PROV_ENDING;
@@ -18,7 +20,7 @@ use crate::closures;
 use crate::derived;
 use crate::file::Read;
 use crate::files::Files;
-use crate::lines::{Lines, PublishedLine};
+use crate::lines::{Lines, Notice, PublishedLine};
 use crate::log::{self, BrokenOff, Marker};
 use crate::names;
 use crate::root::{DerivedFileProgress, HUB_FILE, Root};
@@ -47,8 +49,8 @@ pub enum Tags {
 /// The changes of a published version. `None` means no change.
 #[derive(Debug, Clone, Default)]
 pub struct Change {
-    /// Whether it is withdrawn, and why; an empty reason is none, and keeps the one there is.
-    pub yanked: Option<Option<String>>,
+    /// What is said against it from now on, and why, or `None` if it is taken back; an empty reason is none, and keeps the one there is.
+    pub notices: BTreeMap<Notice, Option<String>>,
     /// Its tags.
     pub tags: Option<Tags>,
     /// The package that replaced this one, which is recorded in every version.
@@ -60,7 +62,7 @@ pub struct Change {
 impl Change {
     /// Whether it breaks a rule, for the package `name`.
     fn check(&self, name: &str) -> Result<(), HubError> {
-        if let Some(Some(reason)) = &self.yanked {
+        for reason in self.notices.values().flatten() {
             names::check_reason(reason)?;
         }
         if let Some(Tags::Set(named) | Tags::Add(named) | Tags::Remove(named)) = &self.tags {
@@ -85,13 +87,14 @@ impl Change {
         if let Some(tags) = &self.tags {
             changed |= tags.apply(map, is_it);
         }
-        if let Some(yanked) = self.yanked.as_ref().filter(|_| is_it) {
-            let value = yanked.as_ref().map(|reason| match (reason.as_str(), map.get("yanked")) {
+        for (notice, reason) in self.notices.iter().filter(|_| is_it) {
+            let key = notice.key();
+            let value = reason.as_ref().map(|reason| match (reason.as_str(), map.get(key)) {
                 ("", Some(Value::String(known))) => known.as_str().into(),
                 ("", _) => NO_REASON.into(),
                 (reason, _) => reason.into(),
             });
-            changed |= set(map, "yanked", value);
+            changed |= set(map, key, value);
         }
         if let Some(to) = &self.moved_to {
             changed |= set(map, "movedTo", to.as_deref().map(Value::from));

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use mu_provider::{Dependency, Maintainer, Release, Upgrade};
+use mu_provider::{Dependency, Maintainer, Release, Upgrade, Yanked};
 use serde_json::{Map, Value};
 
 use super::{Constraint, Manifest, Person, Requirement, Versioning, Versions};
@@ -224,6 +224,7 @@ impl Manifest {
             channels: self.channels.clone(),
             default_channel: self.default_channel.clone(),
             upgrade: self.upgrade.iter().map(to_wire).collect(),
+            deprecated: self.deprecated.clone().map_or(Yanked::No, Yanked::Reason),
             description: self.description.clone(),
             keywords: self.keywords.clone(),
             license: self.license.clone(),

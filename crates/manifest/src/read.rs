@@ -68,6 +68,7 @@ pub(super) fn manifest(
         maintainers: one_or_more(table.get(File::maintainers), person)?,
         website: table.string(File::website)?,
         repository: table.string(File::repository)?,
+        deprecated: table.string(File::deprecated)?,
         license: table.string(File::license)?,
         keywords: table.strings(File::keywords)?,
         readme: table.text(File::readme)?.map(|text| inner_path(&text)).transpose()?,

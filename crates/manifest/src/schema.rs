@@ -78,6 +78,8 @@ keys! {
         "website" website: Option<String>,
         /// Where its source is: the URL of a repository and, after a `#`, the folder in it.
         "repository" repository: Option<String>,
+        /// Why nobody should begin to use it, if nobody looks after it any more.
+        "deprecated" deprecated: Option<String>,
         /// The licence, usually an SPDX expression.
         "license" license: Option<String>,
         /// Words to find it with.

@@ -46,6 +46,8 @@ pub struct Manifest {
     pub website: Option<String>,
     /// Where its source is: the URL of a repository and, after a `#`, the folder in it.
     pub repository: Option<String>,
+    /// Why nobody should begin to use it, if nobody looks after it any more.
+    pub deprecated: Option<String>,
     /// The licence, usually an SPDX expression.
     pub license: Option<String>,
     /// Words to find it by.

@@ -115,8 +115,9 @@ impl Entries {
                 ..Release::default()
             });
             line.reference = (tag != wire::tag_of(&version)).then(|| tag.to_owned());
-            if let Some(event) = self.events.get(&("yank", version.clone())) {
-                line.yanked = match (event.undo, &event.reason) {
+            for (about, said) in [("yank", &mut line.yanked), ("deprecate", &mut line.deprecated)] {
+                let Some(event) = self.events.get(&(about, version.clone())) else { continue };
+                *said = match (event.undo, &event.reason) {
                     (true, _) => Yanked::No,
                     (false, Some(reason)) => Yanked::Reason(reason.clone()),
                     (false, None) => Yanked::Flag(true),

@@ -240,13 +240,16 @@ pub struct TagList {
     pub tags: Option<Vec<String>>,
 }
 
-/// A later event about a version; exactly one of the first three keys is there.
+/// A later event about a version; exactly one of the first four keys is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// The version that was withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yank: Option<String>,
+    /// The version that nobody looks after any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecate: Option<String>,
     /// The tag for `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
@@ -256,7 +259,7 @@ pub struct Event {
     /// The version that gets the tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Why it was withdrawn.
+    /// Why it was withdrawn or deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether it is taken back.
@@ -268,12 +271,19 @@ pub struct Event {
 }
 
 impl Event {
+    /// An event with a reason, which may be empty; without one, it takes back what was said.
+    pub(crate) fn because(reason: Option<&str>, at: Timestamp) -> Self {
+        let said = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
+        Self { undo: reason.is_none(), reason: said, at, ..Self::default() }
+    }
+
     /// The subject of the event. Only the newest event about a subject counts.
     pub fn subject(&self) -> Option<(&'static str, &str)> {
-        match (&self.yank, &self.tag, &self.moved_to) {
-            (Some(version), None, None) => Some(("yank", version)),
-            (None, Some(tag), None) => Some(("tag", tag)),
-            (None, None, Some(_)) => Some(("movedTo", "")),
+        match (&self.yank, &self.deprecate, &self.tag, &self.moved_to) {
+            (Some(version), None, None, None) => Some(("yank", version)),
+            (None, Some(version), None, None) => Some(("deprecate", version)),
+            (None, None, Some(tag), None) => Some(("tag", tag)),
+            (None, None, None, Some(_)) => Some(("movedTo", "")),
             _ => None,
         }
     }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use mu_hub::Notice;
 use mu_provider::{InnerPath, SafeUrl, place_without_secrets, without_secrets};
 use url::Url;
 
 use crate::lock::Lockfile;
 use crate::manifest::{self, ManifestError, error_at_dependency, error_at_readme};
-use crate::ops::publication::lines::{line_version, yank_reason};
+use crate::ops::publication::lines::{line_version, reason_of};
 use crate::ops::publication::target::PublicationTarget;
 use crate::ops::requirements::editing::{compatible_with_locked, pin_of};
 use crate::ops::requirements::names::{Meant, id_in, meant, unambiguous_name, written_id};
@@ -44,7 +45,7 @@ impl There<'_> {
     fn versions(&self, name: &str) -> Result<Vec<Version>, CommandError> {
         let Some(target) = self.target else { return Ok(Vec::new()) };
         let lines = target.lines(name)?;
-        let lines = lines.iter().filter(|line| yank_reason(line).is_none());
+        let lines = lines.iter().filter(|line| reason_of(line, Notice::Yanked).is_none());
         Ok(lines.filter_map(|line| Version::parse(&line_version(line)).ok()).collect())
     }
 }

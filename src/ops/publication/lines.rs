@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use mu_hub::HubError;
+use mu_hub::{HubError, Notice};
 use mu_provider::{NO_REASON, Yanked};
 use serde_json::{Map, Value};
 
@@ -16,8 +16,8 @@ pub(super) type IndexLine = Map<String, Value>;
 /// What can change of a published version.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mark<'a> {
-    /// Why it is withdrawn; `None` if it is not.
-    Yanked(Option<&'a str>),
+    /// Why this is said against it; `None` if it is not.
+    Notice(Notice, Option<&'a str>),
     /// A tag that it has.
     Tag(&'a str),
     /// A tag that it does not have.
@@ -30,7 +30,7 @@ impl Mark<'_> {
     /// Whether hubs accept it.
     pub(super) fn check(self) -> Result<(), HubError> {
         match self {
-            Self::Yanked(reason) => reason.map_or(Ok(()), mu_hub::check_reason),
+            Self::Notice(_, reason) => reason.map_or(Ok(()), mu_hub::check_reason),
             Self::Tag(tag) | Self::NoTag(tag) => mu_hub::check_tag(tag),
             Self::Moved(_) => Ok(()),
         }
@@ -39,9 +39,9 @@ impl Mark<'_> {
     /// Whether a version has it already.
     pub(super) fn is_on(self, line: &IndexLine) -> bool {
         match self {
-            Self::Yanked(reason) => {
+            Self::Notice(notice, reason) => {
                 let reason = reason.map(|reason| Yanked::Reason(reason.to_owned()));
-                yank_reason(line) == reason.and_then(|reason| reason.reason())
+                reason_of(line, notice) == reason.and_then(|reason| reason.reason())
             }
             Self::Tag(tag) => version_tags(line).contains(tag),
             Self::NoTag(tag) => !version_tags(line).contains(tag),
@@ -76,12 +76,14 @@ pub(super) fn copy_of<'l>(line: &IndexLine, there: &'l [IndexLine]) -> Option<&'
     copy.get(key).filter(|same| line.get(key) == Some(same)).map(|_| copy)
 }
 
-/// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a withdrawal must be one line
+/// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a notice must be one line
 /// of text, and `movedTo` a package. Returns why it was not acceptable.
 pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<HubError> {
-    if let Some(reason) = yank_reason(line) {
-        let reason = if reason.is_empty() { NO_REASON } else { &*reason };
-        line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
+    for notice in Notice::ALL {
+        if let Some(reason) = reason_of(line, notice) {
+            let reason = if reason.is_empty() { NO_REASON } else { &*reason };
+            line.insert(notice.key().to_owned(), reason.replace(char::is_control, " ").into());
+        }
     }
     let to = line.get("movedTo").and_then(Value::as_str)?;
     let error = mu_hub::check_moved_to(name, to).err()?;
@@ -103,10 +105,10 @@ pub(super) fn existing_line(
     })
 }
 
-/// Why a version was withdrawn, if it was.
-pub(crate) fn yank_reason(line: &IndexLine) -> Option<String> {
-    let yanked = line.get("yanked").cloned().unwrap_or_default();
-    serde_json::from_value(yanked).ok().and_then(|yanked: Yanked| yanked.reason())
+/// Why something is said against a version, if it is.
+pub(crate) fn reason_of(line: &IndexLine, notice: Notice) -> Option<String> {
+    let said = line.get(notice.key()).cloned().unwrap_or_default();
+    serde_json::from_value(said).ok().and_then(|said: Yanked| said.reason())
 }
 
 /// The tags of a version.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use mu_archive::pick_from;
 use mu_archive::{ArchiveError, ArchiveLayout, digest_of_tar};
 use mu_formats::{Archived, Artifact, FORMATS, Format};
-use mu_hub::{HubError, Published};
+use mu_hub::{HubError, Notice, Published};
 use mu_provider::publishable::check_line;
 use mu_provider::{Lead, Location, PlaceKind, Release, SafeUrl, place_without_secrets};
 use mu_provider_oci::{ForeignArtifact, OciProvider, PushOutcome, Writer, wire};
@@ -187,7 +187,8 @@ impl OciRegistry {
         mark.check()?;
         let (writer, now) = (self.writer(name)?, self.now);
         Ok(match mark {
-            Mark::Yanked(reason) => writer.yank(version, reason, now)?,
+            Mark::Notice(Notice::Yanked, reason) => writer.yank(version, reason, now)?,
+            Mark::Notice(Notice::Deprecated, reason) => writer.deprecate(version, reason, now)?,
             Mark::Tag(tag) => writer.tag(version, tag, false, now)?,
             Mark::NoTag(tag) => writer.tag(version, tag, true, now)?,
             Mark::Moved(to) => writer.moved(to, now)?,

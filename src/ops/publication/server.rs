@@ -174,9 +174,14 @@ impl Server {
             let was_so = *was_so.get_or_insert_with(|| mark.is_on(&line));
             // All tags are sent, so tags that somebody else added in the meantime would be lost.
             let (change, seen) = match mark {
-                Mark::Yanked(None) => (json!({ "yanked": false }), None),
-                Mark::Yanked(Some("")) => (json!({ "yanked": true }), None),
-                Mark::Yanked(Some(reason)) => (json!({ "yanked": reason }), None),
+                Mark::Notice(notice, reason) => {
+                    let said = match reason {
+                        None => Value::Bool(false),
+                        Some("") => Value::Bool(true),
+                        Some(reason) => reason.into(),
+                    };
+                    (json!({ notice.key(): said }), None)
+                }
                 Mark::Tag(tag) | Mark::NoTag(tag) => {
                     let tags = line.get("tags").and_then(Value::as_array).into_iter().flatten();
                     let mut wanted: Vec<&str> = tags.filter_map(Value::as_str).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mu_hub::{Hub, HubError, Publication, Published, Tags, UploadReporter};
+use mu_hub::{Hub, HubError, Notice, Publication, Published, Tags, UploadReporter};
 use mu_provider::http::RequestEvent;
 use mu_provider::{PlaceKind, Release, SafeUrl, place_without_secrets};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use crate::index::Route;
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
-use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version, yank_reason};
+use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version, reason_of};
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::{OciRegistry, artifact_of};
 use crate::ops::publication::server::Server;
@@ -288,8 +288,7 @@ impl PublicationTarget {
             Kind::Files(hub) => {
                 let tags = |tag: &str| vec![tag.to_owned()];
                 Ok(match mark {
-                    Mark::Yanked(None) => hub.unyank(name, version)?,
-                    Mark::Yanked(reason) => hub.yank(name, version, reason)?,
+                    Mark::Notice(notice, reason) => hub.notice(name, version, notice, reason)?,
                     Mark::Tag(tag) => hub.tag(name, version, &Tags::Add(tags(tag)))?,
                     Mark::NoTag(tag) => hub.tag(name, version, &Tags::Remove(tags(tag)))?,
                     Mark::Moved(to) => hub.moved(name, to)?,
@@ -312,13 +311,14 @@ impl PublicationTarget {
         Ok(!mark.is_on(&self.existing(name, version)?))
     }
 
-    /// Whether a version is withdrawn.
-    pub(crate) fn is_version_yanked(
+    /// Whether this is said against a version.
+    pub(crate) fn has_notice(
         &self,
         name: &str,
         version: &str,
+        notice: Notice,
     ) -> Result<bool, CommandError> {
-        Ok(yank_reason(&self.existing(name, version)?).is_some())
+        Ok(reason_of(&self.existing(name, version)?, notice).is_some())
     }
 
     fn existing(&self, name: &str, version: &str) -> Result<IndexLine, CommandError> {

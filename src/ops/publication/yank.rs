@@ -1,9 +1,11 @@
-//! `yank` withdraws a published version, or undoes that; `tag` adds a tag to one, or removes it.
+//! `yank` withdraws a published version, `deprecate` says that nobody looks after it any more, and `tag` adds a tag to one; each undoes it,
+//! too.
 //!
-//! A yanked version stays in use where it is locked, and is otherwise no longer chosen.
+//! A yanked version stays in use where it is locked, and is otherwise no longer chosen. A deprecated one is chosen last.
 //!
 //! The protocol of a reference can state the place of a published version: `mu yank oci://HOST/REPOSITORY#1.2.0`.
 
+use mu_hub::Notice;
 use mu_provider::NO_REASON;
 
 use crate::ops::explain::failure::unavailable_error;
@@ -30,8 +32,8 @@ pub struct MarkRequest {
 /// What a published version can get.
 #[derive(Debug, Clone)]
 pub enum Marking {
-    /// It is withdrawn, and why.
-    Yank(Option<String>),
+    /// What is said against it, and why.
+    Notice(Notice, Option<String>),
     /// A tag; one that another version of the package has moves.
     Tag(String),
 }
@@ -49,18 +51,18 @@ pub struct MarkedVersion {
     pub changed: bool,
 }
 
-/// Withdraws or tags a version, or undoes that.
+/// Says something against a version or tags it, or undoes that.
 pub fn mark(session: &Session, request: &MarkRequest) -> Result<MarkedVersion, CommandError> {
     let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
     let mark = match &request.marking {
-        Marking::Yank(_) if request.undo => Mark::Yanked(None),
-        Marking::Yank(reason) => {
+        Marking::Notice(notice, _) if request.undo => Mark::Notice(*notice, None),
+        Marking::Notice(notice, reason) => {
             let given = reason.as_deref().filter(|reason| !reason.is_empty());
-            // Without a reason, the one of an earlier withdrawal stays.
-            if given.is_none() && target.is_version_yanked(&name, &version)? {
+            // Without a reason, the one that was given before stays.
+            if given.is_none() && target.has_notice(&name, &version, *notice)? {
                 return Ok(MarkedVersion { name, version, place: target.name, changed: false });
             }
-            Mark::Yanked(Some(given.unwrap_or(NO_REASON)))
+            Mark::Notice(*notice, Some(given.unwrap_or(NO_REASON)))
         }
         Marking::Tag(tag) if request.undo => Mark::NoTag(tag),
         Marking::Tag(tag) => Mark::Tag(tag),

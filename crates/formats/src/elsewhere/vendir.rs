@@ -125,7 +125,7 @@ const CONTENTS: Shape = Map(&[
     ),
     ("manual", Map(&[])),
     ("directory", Map(&[("path", Text)])),
-    ("inline", Unused),
+    ("inline", Map(&[("paths", Unused), ("pathsFrom", Unused)])),
 ]);
 
 /// What is read of its lock.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mu_hub::{Hub, Place, Publication};
+use mu_hub::{Hub, Notice, Place, Publication};
 use serde_json::{Value, json};
 
 use crate::support::{hub_file, publication, with_keys};
@@ -54,7 +54,7 @@ fn a_closure_is_what_any_version_leads_to() {
     assert_eq!(of("base"), names(&[]));
     assert_eq!(of("acme/lib"), names(&["acme/base", "base"]));
     assert_eq!(of("other/app"), names(&["acme/base", "acme/lib", "base"]));
-    hub.yank("acme/lib", "2.0.0", Some("leaks")).expect("is there");
+    hub.notice("acme/lib", "2.0.0", Notice::Yanked, Some("leaks")).expect("is there");
     assert_eq!(of("acme/lib"), names(&["acme/base", "base"]), "a lock may still name it");
     assert!(findings(&hub).is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mu_hub::{Hub, HubError, Place, Published, Tags};
+use mu_hub::{Hub, HubError, Notice, Place, Published, Tags};
 use serde_json::json;
 
 use crate::support::{archive, catalog, hub_file, lines, log, publication, with_keys};
@@ -74,13 +74,13 @@ fn yanks_tags_and_moves_change_their_line_alone() {
         hub.publish(&package).expect("is fine");
     }
     let before = lines(folder.path(), "a");
-    assert!(hub.yank("a", "1.1.0", Some("leaks")).expect("is there"));
-    assert!(!hub.yank("a", "1.1.0", Some("leaks")).expect("is there"));
+    assert!(hub.notice("a", "1.1.0", Notice::Yanked, Some("leaks")).expect("is there"));
+    assert!(!hub.notice("a", "1.1.0", Notice::Yanked, Some("leaks")).expect("is there"));
     let index = lines(folder.path(), "a");
     assert_eq!(index[0], before[0]);
     assert_eq!(index[1]["yanked"], "leaks");
     assert_eq!(catalog(folder.path())["a"], "1.0.0");
-    assert!(hub.unyank("a", "1.1.0").expect("is there"));
+    assert!(hub.notice("a", "1.1.0", Notice::Yanked, None).expect("is there"));
     assert_eq!(lines(folder.path(), "a"), before);
 
     hub.tag("a", "1.0.0", &Tags::Add(vec!["beta".to_owned(), "old".to_owned()])).expect("is there");
@@ -95,17 +95,20 @@ fn yanks_tags_and_moves_change_their_line_alone() {
     hub.moved("a", Some("hub.mu.com/b")).expect("is there");
     assert!(lines(folder.path(), "a").iter().all(|line| line["movedTo"] == "hub.mu.com/b"));
     for version in ["1.0.0", "1.1.0"] {
-        hub.yank("a", version, None).expect("is there");
+        hub.notice("a", version, Notice::Yanked, Some("")).expect("is there");
     }
     let capability = fs::read_to_string(folder.path().join("capabilities/c/v1/K.json"));
     assert_eq!(capability.expect("is there"), "{\"packages\":[]}\n");
 
-    for error in [hub.yank("a", "2.0.0", None), hub.yank("b", "1.0.0", None), hub.moved("b", None)]
-    {
+    for error in [
+        hub.notice("a", "2.0.0", Notice::Yanked, Some("")),
+        hub.notice("b", "1.0.0", Notice::Yanked, Some("")),
+        hub.moved("b", None),
+    ] {
         assert!(matches!(error, Err(HubError::NotFound { .. })), "{error:?}");
     }
     assert!(hub.tag("a", "1.0.0", &Tags::Add(vec!["v1.2.3".to_owned()])).is_err());
-    assert!(hub.yank("../a", "1.0.0", None).is_err());
+    assert!(hub.notice("../a", "1.0.0", Notice::Yanked, Some("")).is_err());
     assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
 }
 

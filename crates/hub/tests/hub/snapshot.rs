@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_hub::{Hub, Place};
+use mu_hub::{Hub, Notice, Place};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
     Folder, Lead, Limits, Listing, Location, Provider as _, Release, SafeUrl, Silent, Soon,
@@ -115,7 +115,7 @@ fn a_reader_that_wants_much_reads_all_at_once() {
         assert!(matches!(listing, Listing::Unchanged { .. }), "{name}");
     }
     assert_eq!(server.requests()[before..], ["GET /hub.json"]);
-    hub.yank("many/n7", "1.0.0", Some("leaks")).expect("is there");
+    hub.notice("many/n7", "1.0.0", Notice::Yanked, Some("leaks")).expect("is there");
     let before = server.requests().len();
     let reader = Reader::new();
     for (name, (_, validator)) in &lines {

@@ -96,9 +96,28 @@ impl Writer {
         if line.yanked.reason().as_deref() == reason {
             return Ok(false);
         }
-        let said = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
-        let (yank, undo) = (Some(version.to_owned()), reason.is_none());
-        self.event(&entries, Event { yank, undo, reason: said, at: now, ..Event::default() })?;
+        let yank = Some(version.to_owned());
+        self.event(&entries, Event { yank, ..Event::because(reason, now) })?;
+        Ok(true)
+    }
+
+    /// Says that nobody looks after a version any more, or takes that back with `None`; returns whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::yank`].
+    pub fn deprecate(
+        &self,
+        version: &str,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<bool, ProviderError> {
+        let (entries, line) = self.existing(version)?;
+        if line.deprecated.reason().as_deref() == reason {
+            return Ok(false);
+        }
+        let deprecate = Some(version.to_owned());
+        self.event(&entries, Event { deprecate, ..Event::because(reason, now) })?;
         Ok(true)
     }
 

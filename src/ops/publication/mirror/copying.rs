@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mu_hub::Notice;
 use mu_provider::{Digest, Listing, Progress as _, Silent, read_json_lines, with_causes};
 
 use super::packing::is_chart;
@@ -13,7 +14,7 @@ use crate::lock::{LockedPackage, ordered_by_needs};
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::publication::lines::{
-    IndexLine, Mark, copy_of, is_version, line_version, tidied, version_tags, yank_reason,
+    IndexLine, Mark, copy_of, is_version, line_version, reason_of, tidied, version_tags,
 };
 use crate::ops::publication::mirror::Renaming;
 use crate::ops::publication::target::{PublicationTarget, Upload};
@@ -301,14 +302,20 @@ impl<'a> Copying<'a> {
             let Some(copy) = copy_of(line, there) else { continue };
             let version = line_version(line);
             let mut keys = Vec::new();
-            let (reason, known) = (yank_reason(line), yank_reason(copy));
-            // A copy always has a reason: a text, if the original has none.
-            let is_kept = reason.as_deref() == Some("") && known.is_some();
-            if reason != known && !is_kept {
-                if writes {
-                    self.target.mark(name, &version, Mark::Yanked(reason.as_deref()))?;
+            for notice in Notice::ALL {
+                let [reason, known] = [line, copy].map(|line| reason_of(line, notice));
+                // A copy always has a reason: a text, if the original has none.
+                let is_kept = reason.as_deref() == Some("") && known.is_some();
+                if reason != known && !is_kept {
+                    if writes {
+                        self.target.mark(
+                            name,
+                            &version,
+                            Mark::Notice(notice, reason.as_deref()),
+                        )?;
+                    }
+                    keys.push(notice.key());
                 }
-                keys.push("yanked");
             }
             let (wanted, known) = (version_tags(line), version_tags(copy));
             if wanted != known {

@@ -65,7 +65,7 @@ pub struct Changed {
     pub name: String,
     /// The version.
     pub version: String,
-    /// What changed of it: `yanked`, `tags`, `movedTo`.
+    /// What changed of it: `yanked`, `deprecated`, `tags`, `movedTo`.
     pub keys: Vec<&'static str>,
 }
 
