@@ -4,6 +4,7 @@
 //! Nothing that a lock, a registry or a package says is evidence. What was accepted once is kept in the cache, under everything that
 //! the answer depends on, so that a machine asks once. Which version is used instead of one that is refused is not decided here.
 
+mod continuity;
 mod signers;
 mod weigh;
 
@@ -19,10 +20,10 @@ use mu_trust::{Evidence, Roots, Signer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub use self::continuity::{LockedClaim, SignedBefore};
 use self::weigh::{Needs, RuleDemand, verdict_on, weigh};
 use crate::fs;
 use crate::index::Route;
-use crate::lock::{LockedPackage, Lockfile};
 use crate::reference::{PackageId, Version};
 use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustSettings};
 
@@ -59,15 +60,6 @@ pub struct RuledVersion<'a> {
     pub release: &'a Release,
     /// Who signed what is locked.
     pub before: SignedBefore,
-}
-
-/// Who signed what is locked, which rules about continuity compare.
-#[derive(Debug, Clone, Default)]
-pub struct SignedBefore {
-    /// The identities; none at first sight.
-    pub signed_by: Vec<String>,
-    /// Whether the version is the locked one itself. A lock is no proof, so where a rule refuses others, one of them must have signed it.
-    pub is_of_this: bool,
 }
 
 /// What the rules say of a version.
@@ -214,38 +206,48 @@ impl TrustInForce {
             Ok(demands) => demands,
             Err(settled) => return Ok(settled),
         };
+        // What vouches for it is asked for once, whatever rules there are.
         let (mut accepted, mut found) = (Accepted::default(), None);
         for demand in &demands {
-            let key = key(release, demand);
-            let verdict = match self.kept_verdict(&key, release) {
-                Some(known) => known,
-                // What vouches for it is asked for once, whatever rules there are.
-                None => {
-                    let found = match &found {
-                        Some(found) => found,
-                        None => found.insert(route.provider.evidence(
-                            &route.location,
-                            release,
-                            progress,
-                        )?),
-                    };
-                    let verdict = weigh(found, release, demand);
-                    // Who refuses to say may have what the rule asks for.
-                    if let (Err(_), Needs::Signatures(_), Some(error)) =
-                        (&verdict, demand.needs, &found.withheld)
-                    {
-                        return Err(error.clone().into());
-                    }
-                    self.keep_verdict(key, &verdict);
-                    verdict
-                }
+            let before = match self.signers_before(candidate, demand, progress)? {
+                Ok(before) => before,
+                Err(refused) => return Ok(Judgement::Refused(refused)),
             };
-            let judged = verdict.and_then(|verdict| accepted.add(verdict, demand, candidate));
+            let verdict = self.verdict((route, release), demand, &mut found, progress)?;
+            let judged =
+                verdict.and_then(|verdict| accepted.add(verdict, demand, candidate, &before));
             if let Err(refused) = judged {
                 return Ok(Judgement::Refused(refused));
             }
         }
         Ok(Judgement::Accepted(accepted))
+    }
+
+    /// What the evidence of a release is worth for one demand; `found` is that evidence, once it was asked for.
+    fn verdict(
+        &self,
+        (route, release): (&Route, &Release),
+        demand: &RuleDemand<'_>,
+        found: &mut Option<FoundEvidence>,
+        progress: &dyn Progress,
+    ) -> Result<Result<KeptVerdict, Refused>, TrustError> {
+        let key = key(release, demand);
+        if let Some(known) = self.kept_verdict(&key, release) {
+            return Ok(known);
+        }
+        let found = match found {
+            Some(found) => found,
+            None => found.insert(route.provider.evidence(&route.location, release, progress)?),
+        };
+        let verdict = weigh(found, release, demand);
+        // Who refuses to say may have what the rule asks for.
+        if let (Err(_), Needs::Signatures(_), Some(error)) =
+            (&verdict, demand.needs, &found.withheld)
+        {
+            return Err(error.clone().into());
+        }
+        self.keep_verdict(key, &verdict);
+        Ok(verdict)
     }
 
     /// What the rules say of a version by what this machine has found out before; `None` if it has not. Nobody is asked.
@@ -264,7 +266,9 @@ impl TrustInForce {
             let Some(verdict) = self.kept_verdict(&key(release, demand), release) else {
                 return Ok(None);
             };
-            let judged = verdict.and_then(|verdict| accepted.add(verdict, demand, candidate));
+            let before = &candidate.before.signed_by;
+            let judged =
+                verdict.and_then(|verdict| accepted.add(verdict, demand, candidate, before));
             if let Err(refused) = judged {
                 return Ok(Some(Judgement::Refused(refused)));
             }
@@ -309,7 +313,7 @@ impl TrustInForce {
                 }
             }
             // What is locked already is no news, and where nobody signed it, nothing can be compared.
-            let SignedBefore { signed_by, is_of_this } = &candidate.before;
+            let SignedBefore { signed_by, is_of_this, .. } = &candidate.before;
             let is_compared = match rule.rule.continuity {
                 Continuity::Off => false,
                 Continuity::Warn => !is_of_this,
@@ -432,55 +436,6 @@ impl TrustInForce {
             let _ = fs::write_atomic(file, text.as_bytes());
         }
     }
-}
-
-impl SignedBefore {
-    /// Who signed the versions of a package that a lock names; of which one may be `version`.
-    pub fn of_locked(lock: &Lockfile, id: &PackageId, version: Option<&Version>) -> Self {
-        let is_it = |package: &LockedPackage| package.parsed_version().as_ref() == version;
-        let is_of_this = version.is_some() && lock.find(id).any(is_it);
-        let locked = lock.find(id).filter(|package| !is_of_this || is_it(package));
-        let signed_by = locked.flat_map(|package| package.signed_by.iter().cloned()).collect();
-        Self { signed_by, is_of_this }
-    }
-}
-
-impl Accepted {
-    /// Adds what came of one rule; an error if that compares signers, and refuses others than those of before.
-    fn add(
-        &mut self,
-        verdict: KeptVerdict,
-        demand: &RuleDemand<'_>,
-        candidate: &RuledVersion<'_>,
-    ) -> Result<(), Refused> {
-        let before = &candidate.before.signed_by;
-        let is_other = demand.needs == Needs::Comparison
-            && !before.is_empty()
-            && !before.iter().any(|identity| verdict.signed_by.contains(identity));
-        if is_other {
-            let signed = match &verdict.unsigned {
-                Some(why) => why.clone(),
-                None => format!("signed by {}", in_words(&verdict.signed_by)),
-            };
-            let why = format!("{signed}; the locked one is signed by {}", in_words(before));
-            let rule = rule_in_words(demand.rule);
-            if demand.rule.rule.continuity == Continuity::Refuse {
-                return Err(Refused { why, rule });
-            }
-            let RuledVersion { source, release, .. } = candidate;
-            self.warnings.push(format!("`{source}` {}: {why} ({rule})", release.version));
-        }
-        let signed_by = verdict.signed_by.into_iter().chain(std::mem::take(&mut self.signed_by));
-        self.signed_by = signed_by.collect::<BTreeSet<_>>().into_iter().collect();
-        // Of several rules the latest time: none may make it older for another one.
-        self.time = self.time.max(verdict.time);
-        Ok(())
-    }
-}
-
-/// Identities in a message.
-fn in_words<'i>(identities: impl IntoIterator<Item = &'i String>) -> String {
-    identities.into_iter().cloned().collect::<Vec<_>>().join(", ")
 }
 
 fn read(file: &Path) -> Option<KeptVerdict> {

@@ -143,6 +143,19 @@ fn a_lock_that_claims_the_signer_of_before_is_refused() {
         run.says(&["1.1.0, which Mu.lock names, is not signed as your rules ask", EVE, ACME]);
         published.mu(&["get", options, "--json"]).fails_with("untrusted");
     }
+    // The other way round: the old version, with the name of whoever signed the next one.
+    published.sandbox().write("Mu.lock", &good.replace(ACME, EVE));
+    forget(published.sandbox());
+    let why =
+        format!("Mu.lock says that 1.0.0 is signed by {EVE}, and it is not: signed by {ACME}");
+    published.mu(&["update"]).fails().says(&["no version of", &why]);
+    published.mu(&["update", "--json"]).fails_with("untrusted");
+    // One more name beside the right one.
+    published.sandbox().write("Mu.lock", &good.replace(ACME, &format!("{ACME}, {EVE}")));
+    assert_eq!(published.locked().1, json!([ACME, EVE]));
+    forget(published.sandbox());
+    published.mu(&["update"]).ok().says(&["1.1.0 passed over", EVE]);
+    assert_eq!(published.locked(), ("1.0.0".to_owned(), json!([ACME])));
     published.sandbox().write("Mu.lock", &good);
     forget(published.sandbox());
     published.mu(&["get", "--locked"]).ok();

@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mu_provider::ErrorKind;
 use mu_provider::threads::{at_once, into_inner, lock};
+use mu_provider::{ErrorKind, Release};
 
 use crate::index::Candidate;
-use crate::lock::Lockfile;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Chosen, Selection};
-use crate::trust::{self, Accepted, Judgement, MOST_REFUSED, SignedBefore, TrustError};
+use crate::trust::{
+    self, Accepted, Judgement, LockedClaim, MOST_REFUSED, SignedBefore, TrustError,
+};
+use crate::workspace::trust::{Continuity, RuleInForce};
 
 /// Who signed each chosen package, by its place in a selection.
 pub(crate) type Signers = BTreeMap<usize, Accepted>;
@@ -63,8 +66,7 @@ fn judge(
     let replaced = selection.replaced.iter().filter(|replaced| replaced.by == chosen.id);
     stood_for.extend(replaced.map(|replaced| replaced.id.clone()));
     let candidate = chosen.as_candidate().expect("what is not the workspace's own is a candidate");
-    let before = SignedBefore::of_locked(previous, &chosen.id, None);
-    judge_candidate(session, source, stood_for, before, candidate)
+    judge_candidate(session, source, stood_for, (previous, &chosen.id), candidate)
 }
 
 /// Whether the rules accept the version that a requirement begins at; if not, it is no candidate any more.
@@ -82,15 +84,59 @@ pub(crate) fn accepts_beginning(
         return Ok(true);
     };
     let stood_for = session.workspace.settings.stood_for(id, id);
-    let before = SignedBefore::of_locked(&session.lockfile()?.unwrap_or_default(), id, None);
-    Ok(judge_candidate(session, id, stood_for, before, Candidate::Release(at))?.is_some())
+    let previous = session.lockfile()?.unwrap_or_default();
+    let candidate = Candidate::Release(at);
+    Ok(judge_candidate(session, id, stood_for, (&previous, id), candidate)?.is_some())
+}
+
+/// What is known of a release, with the digests of its locked entry.
+pub(crate) fn as_locked(package: &LockedPackage, known: &Release) -> Release {
+    Release {
+        archive: package.archive.map(|digest| digest.to_string()),
+        manifest: package.manifest.map(|digest| digest.to_string()),
+        locator: package.locator.clone(),
+        digest: package.digest.map(|digest| digest.to_string()),
+        // In a repository, the tag that was asked for is the one that counts.
+        reference: match package.commit {
+            Some(_) => known.reference.clone().or_else(|| package.reference.clone()),
+            None => known.reference.clone(),
+        },
+        ..known.clone()
+    }
+}
+
+/// Who signed the locked versions of a package, where a rule refuses others. It can be proven of those from the same place that this still
+/// has; at the URL of an archive is another one by now, with another bundle.
+fn signed_before(
+    session: &Session,
+    source: &PackageId,
+    (previous, id): (&Lockfile, &PackageId),
+) -> Result<SignedBefore, CommandError> {
+    let failed = |error| unavailable_error(session, error);
+    let (index, mut before) = (session.index(), SignedBefore::default());
+    let releases = index.published(source).map_err(failed)?;
+    for package in previous.find(id).filter(|package| !package.signed_by.is_empty()) {
+        let signed_by = package.signed_by.clone();
+        let is_here = package.from.as_ref().unwrap_or(id) == source;
+        let version = package.parsed_version().filter(|_| is_here);
+        let version = version.filter(|_| !package.source.is_url_archive());
+        let listed = |version| (0..releases.len()).find(|at| releases.version(*at) == version);
+        match version.and_then(listed) {
+            Some(at) => {
+                let (_, known) = index.release(source, Candidate::Release(at)).map_err(failed)?;
+                before.claims.push(LockedClaim { release: as_locked(package, &known), signed_by });
+            }
+            None => before.signed_by.extend(signed_by),
+        }
+    }
+    Ok(before)
 }
 
 fn judge_candidate(
     session: &Session,
     source: &PackageId,
     stood_for: Vec<PackageId>,
-    before: SignedBefore,
+    locked: (&Lockfile, &PackageId),
     candidate: Candidate<'_>,
 ) -> Result<Option<Accepted>, CommandError> {
     let failed = |error| unavailable_error(session, error);
@@ -104,6 +150,11 @@ fn judge_candidate(
     {
         return Ok(None);
     }
+    let refuses_others = |rule: &RuleInForce<'_>| rule.rule.continuity == Continuity::Refuse;
+    let before = match rules.iter().any(refuses_others) {
+        true => signed_before(session, source, locked)?,
+        false => SignedBefore::of_locked(locked.0, locked.1, None),
+    };
     // After that, the digests are those of the place, and no longer those of a listing.
     let (route, release) = index.release(source, candidate).map_err(failed)?;
     let version = match candidate {

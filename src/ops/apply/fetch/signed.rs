@@ -19,7 +19,7 @@ use crate::ops::apply::fetch::route::{
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::trusted::not_judged;
+use crate::ops::solve::trusted::{as_locked, not_judged};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::store::TreeStoreError;
@@ -156,23 +156,8 @@ fn ids_under_rules(
 
 /// Who signed a locked package, as its entry says.
 fn signed_itself(package: &LockedPackage) -> trust::SignedBefore {
-    trust::SignedBefore { signed_by: package.signed_by.clone(), is_of_this: true }
-}
-
-/// What is known of a release, with the digests of its locked entry.
-fn as_locked(package: &LockedPackage, known: &Release) -> Release {
-    Release {
-        archive: package.archive.map(|digest| digest.to_string()),
-        manifest: package.manifest.map(|digest| digest.to_string()),
-        locator: package.locator.clone(),
-        digest: package.digest.map(|digest| digest.to_string()),
-        // In a repository, the tag that was asked for is the one that counts.
-        reference: match package.commit {
-            Some(_) => known.reference.clone().or_else(|| package.reference.clone()),
-            None => known.reference.clone(),
-        },
-        ..known.clone()
-    }
+    let signed_by = package.signed_by.clone();
+    trust::SignedBefore { signed_by, is_of_this: true, ..trust::SignedBefore::default() }
 }
 
 /// Who signed the locked packages that rules speak of, by what this machine has found out before.
