@@ -101,16 +101,29 @@ fn first_sight_is_trusted_and_a_change_is_warned_of() {
 
 #[test]
 fn versions_by_others_are_no_candidates_where_a_rule_refuses_them() {
+    for strategy in ["minimal", "highest"] {
+        let published = Published::new();
+        published.sandbox().write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+        published.rules("\"*\": {continuity: refuse}");
+        published.push("1.0.0", Some("acme"));
+        published.mu(&["get"]).ok();
+        published.push("1.1.0", Some("acme"));
+        published.push("1.2.0", Some("eve"));
+        published.push("1.3.0", None);
+        let run = published.mu(&["update"]).ok();
+        run.says(&["1.1.0", "1.3.0 and 1 more passed over", "the locked one is signed by"]);
+        assert_eq!(published.locked(), ("1.1.0".to_owned(), json!([ACME])), "{strategy}");
+    }
+}
+
+#[test]
+fn a_version_by_others_must_be_asked_for_and_allowed() {
     let published = Published::new();
     published.rules("\"*\": {continuity: refuse}");
     published.push("1.0.0", Some("acme"));
-    published.mu(&["get"]).ok();
-    published.push("1.1.0", Some("acme"));
     published.push("1.2.0", Some("eve"));
-    published.push("1.3.0", None);
-    let run = published.mu(&["update"]).ok();
-    run.says(&["1.1.0", "1.3.0 and 1 more passed over", "the locked one is signed by"]);
-    assert_eq!(published.locked(), ("1.1.0".to_owned(), json!([ACME])));
+    published.sandbox().asks_for(&[&published.registry.chart("web#1.0.0")]);
+    published.mu(&["get"]).ok();
     published.sandbox().asks_for(&[&published.registry.chart("web#1.2.0")]);
     let run = published.mu(&["get"]).fails();
     run.says(&["no version of", EVE, "continuity refuse", "mu trust allow"]);
