@@ -217,7 +217,7 @@ commands! { |context, arguments, program|
     /// Hash the installed packages again, and compare them with Mu.lock
     Verify(status::VerifyArguments) "verify" in Inspect
         => status::run_verify(context, &arguments),
-        answers [verify::Report];
+        answers [verify::Report, verify::TrustReport];
     /// Show who must have signed which packages, and who has
     Trust(trust::TrustArguments) "trust" in Inspect
         => trust::run(context, &arguments),

@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::cli::context::{CommandExit, Context, Packages, Stop};
 use crate::ops::explain::carried::Inside;
 use crate::ops::status::{Member, Placed, Status, status};
-use crate::ops::verify::{Listed, SignerCount, list, verify, verify_store};
+use crate::ops::verify::{
+    Listed, SignerCount, TrustProblem, TrustReport, list, verify, verify_store, verify_trust,
+};
 use crate::ops::which::{All, element, which, which_all};
 use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, verify};
 use crate::reference::PackageId;
@@ -188,7 +190,8 @@ Examples:
   mu verify
   mu verify aws/ec2
   mu verify --global
-  mu verify --store                    every tree in the store of this machine")]
+  mu verify --store                    every tree in the store of this machine
+  mu verify --trust                    ask the registries: is each locked package still what they have?")]
 pub(crate) struct VerifyArguments {
     /// Check only these packages
     #[arg(value_name = "PKG", conflicts_with = "store")]
@@ -196,6 +199,9 @@ pub(crate) struct VerifyArguments {
     /// Check the store instead of the packs
     #[arg(long)]
     store: bool,
+    /// Ask the registries of what Mu.lock names: whether each package is what they have now, and signed as the rules ask
+    #[arg(long, conflicts_with = "store")]
+    trust: bool,
     /// Check the global packs
     #[arg(short, long, conflicts_with = "store")]
     global: bool,
@@ -204,6 +210,9 @@ pub(crate) struct VerifyArguments {
 pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> CommandExit {
     let scope = OperationScope::from_global_flag(arguments.global);
     let session = context.open(scope)?;
+    if arguments.trust {
+        return show_trust(context, &verify_trust(&session, &arguments.packages)?);
+    }
     let report = match arguments.store {
         true => verify_store(&session)?,
         false => verify(&session, &arguments.packages)?,
@@ -253,6 +262,28 @@ pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> Comm
             }
         }
     })
+}
+
+/// Says which locked packages are no longer what their registries have; the command fails if there are some.
+fn show_trust(context: &Context, report: &TrustReport) -> CommandExit {
+    context.answer(report, |report| {
+        for TrustProblem { id, version, code, why } in &report.problems {
+            let name = context.name(id);
+            context.line(&format!("{BAD}{code}{BAD:#} {name} {version}: {why}"))?;
+        }
+        let checked = count(report.checked, "package");
+        match report.problems.len() {
+            0 => context.line(&format!("{checked} verified: each is what its registry has")),
+            number => {
+                context.line(&format!("{number} of {checked} failed verification"))?;
+                context.shell.status(
+                    "restore Mu.lock if it was edited; `mu update PKG` takes what a registry has now",
+                );
+                Ok(())
+            }
+        }
+    })?;
+    Ok(u8::from(!report.problems.is_empty()))
 }
 
 #[derive(Debug, Args)]

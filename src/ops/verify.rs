@@ -1,5 +1,5 @@
 //! What is installed: `list` shows the packages of the lock and whether they are installed, or those of the workspace itself; `verify` hashes
-//! what is installed (or the store) again, and compares it with the lock.
+//! what is installed (or the store) again, and compares it with the lock, or asks the registries what they say of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -11,9 +11,9 @@ use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::lock::{LockedPackage, Source};
+use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::apply::fetch::{
-    check_installed, content_fault, placed_fault, placed_folder, signers_here,
+    check_installed, content_fault, placed_fault, placed_folder, problems_now, signers_here,
 };
 use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::requirements::{self, Requirements, check_chosen};
@@ -21,9 +21,11 @@ use crate::ops::session::installed::{folder_of, named, needed_packs};
 use crate::ops::session::locked::{find_used, version_of};
 use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::session::shown;
-use crate::ops::{CommandError, Session, Stage};
+use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{WantedPack, hash_folder};
 use crate::reference::PackageId;
+
+pub use crate::ops::apply::fetch::TrustProblem;
 
 /// The problem with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -65,10 +67,7 @@ pub struct SignerCount {
 /// Checks the packs of the named packages, or every pack that the lock names.
 pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
-    let meant = names.iter().map(|text| {
-        find_used(session, &lock, &PackageName::without_version(text, Purpose::Verify)?)
-    });
-    let meant: BTreeSet<PackageId> = meant.collect::<Result<_, _>>()?;
+    let meant = meant(session, &lock, names)?;
     let is_meant = |package: &LockedPackage| meant.is_empty() || meant.contains(&package.id);
     let packs = session.packs();
     let state = packs.state();
@@ -144,6 +143,43 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
         report.unverified = here.unknown;
     }
     Ok(report)
+}
+
+/// What the registries say of locked packages now.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct TrustReport {
+    /// The number of packages that were asked about.
+    pub checked: usize,
+    /// Those that are not what the lock says, or about which that cannot be found out; sorted.
+    pub problems: Vec<TrustProblem>,
+}
+
+/// Asks the registries of the named packages, or of all that the lock names, whether each is what the lock says.
+pub fn verify_trust(session: &Session, names: &[String]) -> Result<TrustReport, CommandError> {
+    if session.options.offline {
+        let text = "`mu verify --trust` asks the registries, and `--offline` forbids it";
+        return Err(CommandError::new(Code::Offline, text)
+            .hint("`mu verify` goes by what is on this machine"));
+    }
+    let lock = session.lockfile()?.unwrap_or_default();
+    let meant = meant(session, &lock, names)?;
+    let is_meant = |package: &LockedPackage| meant.is_empty() || meant.contains(&package.id);
+    // References in manifests may say more about the place of a package than its id.
+    Requirements::collect(session, lock.extra.clone())?.declare(session);
+    let (checked, problems) = problems_now(session, &lock, &is_meant)?;
+    Ok(TrustReport { checked, problems })
+}
+
+/// The packages of the lock that names on the command line mean.
+fn meant(
+    session: &Session,
+    lock: &Lockfile,
+    names: &[String],
+) -> Result<BTreeSet<PackageId>, CommandError> {
+    let find = |text: &String| {
+        find_used(session, lock, &PackageName::without_version(text, Purpose::Verify)?)
+    };
+    names.iter().map(find).collect()
 }
 
 /// Checks every tree in the store.

@@ -62,7 +62,7 @@ impl TrustInForce {
                 before.extend(signed_by.iter().cloned());
                 continue;
             }
-            let locked = (candidate.route, release);
+            let locked = (candidate.route, release, false);
             let verdict = match self.verdict(locked, demand, &mut None, progress)? {
                 Ok(verdict) => verdict,
                 Err(refused) => return Ok(Err(refused)),

@@ -200,6 +200,24 @@ impl TrustInForce {
         candidate: &RuledVersion<'_>,
         progress: &dyn Progress,
     ) -> Result<Judgement, TrustError> {
+        self.judge_by(candidate, false, progress)
+    }
+
+    /// As [`Self::judge`], by what vouches for the version now: what was found out before does not count.
+    pub fn judge_anew(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Judgement, TrustError> {
+        self.judge_by(candidate, true, progress)
+    }
+
+    fn judge_by(
+        &self,
+        candidate: &RuledVersion<'_>,
+        is_anew: bool,
+        progress: &dyn Progress,
+    ) -> Result<Judgement, TrustError> {
         let RuledVersion { source, stood_for, route, release, .. } = candidate;
         let rules = self.rules_about(route, source, stood_for);
         let demands = match self.demands(&rules, candidate)? {
@@ -213,7 +231,7 @@ impl TrustInForce {
                 Ok(before) => before,
                 Err(refused) => return Ok(Judgement::Refused(refused)),
             };
-            let verdict = self.verdict((route, release), demand, &mut found, progress)?;
+            let verdict = self.verdict((route, release, is_anew), demand, &mut found, progress)?;
             let judged =
                 verdict.and_then(|verdict| accepted.add(verdict, demand, candidate, &before));
             if let Err(refused) = judged {
@@ -223,16 +241,16 @@ impl TrustInForce {
         Ok(Judgement::Accepted(accepted))
     }
 
-    /// What the evidence of a release is worth for one demand; `found` is that evidence, once it was asked for.
+    /// What the evidence of a release is worth for one demand; `found` is that evidence, once it was asked for. If `is_anew`, it is.
     fn verdict(
         &self,
-        (route, release): (&Route, &Release),
+        (route, release, is_anew): (&Route, &Release, bool),
         demand: &RuleDemand<'_>,
         found: &mut Option<FoundEvidence>,
         progress: &dyn Progress,
     ) -> Result<Result<KeptVerdict, Refused>, TrustError> {
         let key = key(release, demand);
-        if let Some(known) = self.kept_verdict(&key, release) {
+        if let Some(known) = self.kept_verdict(&key, release).filter(|_| !is_anew) {
             return Ok(known);
         }
         let found = match found {

@@ -11,10 +11,10 @@ use crate::support::{Chart, Charts, Helm, Nginx, Sandbox, hex, write};
 const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
 
 /// A chart repository, and a user with a rule for what is in it.
-struct Repository {
-    sandbox: Sandbox,
-    charts: Charts,
-    nginx: Nginx,
+pub(super) struct Repository {
+    pub(super) sandbox: Sandbox,
+    pub(super) charts: Charts,
+    pub(super) nginx: Nginx,
 }
 
 /// The lines that let packages below `pattern` be signed by these keys alone.
@@ -30,7 +30,7 @@ fn rule(pattern: &str, signers: &[&Signer]) -> String {
 }
 
 impl Repository {
-    fn new(signers: &[&Signer]) -> Self {
+    pub(super) fn new(signers: &[&Signer]) -> Self {
         let mut sandbox = Sandbox::new();
         let charts = Charts::new(&sandbox.path("www/stable"));
         let nginx = Nginx::serve(&sandbox.path("www"), "");
@@ -40,12 +40,12 @@ impl Repository {
         Self { sandbox, charts, nginx }
     }
 
-    fn chart(&self, rest: &str) -> String {
+    pub(super) fn chart(&self, rest: &str) -> String {
         format!("helm+{}", self.nginx.url(&format!("stable/{rest}")))
     }
 
     /// Adds a version, with this statement beside it.
-    fn add(&mut self, chart: &Chart, file: &str, statement: &[u8]) {
+    pub(super) fn add(&mut self, chart: &Chart, file: &str, statement: &[u8]) {
         self.charts.add(chart);
         self.put(file, statement);
     }

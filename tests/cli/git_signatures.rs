@@ -12,19 +12,19 @@ use crate::support::git::{HttpServer, Origin, variables};
 use crate::support::{Sandbox, write};
 
 /// Somebody who signs, as Git calls it.
-struct Author {
+pub(super) struct Author {
     /// The options of Git with which it signs.
     options: Vec<String>,
     /// The options with which Git verifies, if only this one may sign.
     verifying: Vec<String>,
     /// The text of the public key.
-    public: String,
+    pub(super) public: String,
     _pgp: Option<Signer>,
 }
 
 impl Author {
     /// With a key of OpenSSH.
-    fn ssh(sandbox: &Sandbox, name: &str, kind: &[&str]) -> Self {
+    pub(super) fn ssh(sandbox: &Sandbox, name: &str, kind: &[&str]) -> Self {
         let folder = sandbox.path("keys");
         fs::create_dir_all(&folder).expect("can be made");
         let key = folder.join(name);
@@ -62,7 +62,7 @@ impl Author {
         }
     }
 
-    fn git(&self, origin: &Origin, arguments: &[&str]) {
+    pub(super) fn git(&self, origin: &Origin, arguments: &[&str]) {
         let options = self.options.iter().flat_map(|option| ["-c", option]);
         origin.git(&options.chain(arguments.iter().copied()).collect::<Vec<_>>());
     }
@@ -91,7 +91,7 @@ fn program(folder: &Path, name: &str, home: &Path) -> PathBuf {
 }
 
 /// What a user's file says who lets only this one sign.
-fn rule(author: &Author) -> String {
+pub(super) fn rule(author: &Author) -> String {
     let lines = author.public.trim_end().replace('\n', "\n      ");
     format!(
         "trust:\n  signers:\n    ada: |-\n      {lines}\n  packages: {{\"*\": {{signedBy: [ada]}}}}\n"

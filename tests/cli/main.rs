@@ -184,6 +184,8 @@ mod update;
 mod upgrades;
 mod vendor;
 mod vendor_helm;
+#[cfg(feature = "oci")]
+mod verify_trust;
 mod versions;
 mod ways_out;
 mod ways_out_files;

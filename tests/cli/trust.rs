@@ -66,7 +66,7 @@ impl Key {
     }
 
     /// A signature of cosign 2 about a digest: its payload, and its annotation.
-    fn cosign(&self, digest: &str) -> (Vec<u8>, String) {
+    pub(super) fn cosign(&self, digest: &str) -> (Vec<u8>, String) {
         let payload = json!({"critical": {
             "identity": {"docker-reference": "somewhere.example/else"},
             "image": {"docker-manifest-digest": digest},
@@ -103,9 +103,9 @@ impl Key {
 }
 
 /// The predicate of a signature by cosign 3.
-const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+pub(super) const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 
-fn tag_of(digest: &str) -> String {
+pub(super) fn tag_of(digest: &str) -> String {
     digest.replace(':', "-")
 }
 
@@ -113,17 +113,17 @@ fn tag_of(digest: &str) -> String {
 pub(crate) struct Registry {
     pub(crate) sandbox: Sandbox,
     pub(crate) server: DockerRegistry,
-    key: Key,
+    pub(crate) key: Key,
 }
 
 /// Adds lines to `~/.mu/config.yaml`.
-fn user_says(sandbox: &Sandbox, lines: &str) {
+pub(super) fn user_says(sandbox: &Sandbox, lines: &str) {
     let text = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).unwrap_or_default();
     write(&sandbox.path("home/.mu"), "config.yaml", format!("{text}{lines}"));
 }
 
 /// The lines of a file of settings that let packages below `charts` be signed by a key alone.
-fn rule(host: &str, key: &Key) -> String {
+pub(super) fn rule(host: &str, key: &Key) -> String {
     let key = key.public.display();
     format!(
         "trust:\n  signers: {{team: {key}}}\n  packages: {{\"{host}/charts/*\": {{signedBy: [team]}}}}\n"
@@ -150,12 +150,18 @@ impl Registry {
     }
 
     /// Puts a signature of cosign 2 there.
-    fn sign(&self, repository: &str, digest: &str, key: &Key) {
+    pub(super) fn sign(&self, repository: &str, digest: &str, key: &Key) {
         let (payload, signature) = key.cosign(digest);
         self.put_signature(repository, digest, &payload, &signature);
     }
 
-    fn put_signature(&self, repository: &str, digest: &str, payload: &[u8], signature: &str) {
+    pub(super) fn put_signature(
+        &self,
+        repository: &str,
+        digest: &str,
+        payload: &[u8],
+        signature: &str,
+    ) {
         let said = [("dev.cosignproject.cosign/signature", signature)];
         self.put_layer(repository, digest, payload, &said);
     }
@@ -200,7 +206,7 @@ impl Registry {
 }
 
 /// The manifest of a bundle that refers to a digest.
-fn referrer(digest: &str, bundle: &[u8], put: impl Fn(&[u8]) -> String) -> Value {
+pub(super) fn referrer(digest: &str, bundle: &[u8], put: impl Fn(&[u8]) -> String) -> Value {
     let (config, layer) = (put(b"{}"), put(bundle));
     json!({
         "schemaVersion": 2,

@@ -94,7 +94,8 @@ pub(crate) fn as_locked(package: &LockedPackage, known: &Release) -> Release {
     Release {
         archive: package.archive.map(|digest| digest.to_string()),
         manifest: package.manifest.map(|digest| digest.to_string()),
-        locator: package.locator.clone(),
+        // A mirror may lay its archives out otherwise, and says it.
+        locator: known.locator.clone().or_else(|| package.locator.clone()),
         digest: package.digest.map(|digest| digest.to_string()),
         // In a repository, the tag that was asked for is the one that counts.
         reference: match package.commit {

@@ -3,6 +3,7 @@
 
 mod error;
 mod here;
+mod now;
 mod one;
 mod route;
 mod signed;
@@ -40,6 +41,8 @@ pub(crate) use crate::ops::apply::fetch::here::{
     add_entry, check_placed, content_fault, content_of, folder_here, has_or_takes_back,
     placed_fault, placed_folder,
 };
+pub use crate::ops::apply::fetch::now::TrustProblem;
+pub(crate) use crate::ops::apply::fetch::now::problems_now;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};

@@ -79,8 +79,12 @@ pub(super) fn unpacked_before(
     route: &Route,
     release: &Release,
 ) -> Option<Stored> {
-    let digest = session.store.unpacked(unpacking(route, release)?)?;
-    session.store.find(&digest).ok().flatten()
+    session.store.find(&unpacked_tree(session, route, release)?).ok().flatten()
+}
+
+/// The digest of what the archive of a release contained, if it was unpacked on this machine before.
+pub(super) fn unpacked_tree(session: &Session, route: &Route, release: &Release) -> Option<Digest> {
+    session.store.unpacked(unpacking(route, release)?)
 }
 
 /// Notes what the archive of a release contained.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mu_provider::threads::lock;
-use mu_provider::{Lead, Location, PlaceKind, Release, SafeUrl};
+use mu_provider::{Lead, LineTrust, Location, PlaceKind, Release, SafeUrl};
 use url::Url;
 
 use crate::index::{Candidate, Route};
@@ -21,6 +21,7 @@ use crate::ops::explain::failure::unavailable_error;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::events::Work;
 use crate::ops::session::source::source_beside;
+use crate::ops::solve::trusted::as_locked;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId};
 
@@ -450,4 +451,23 @@ pub(crate) fn fetch_provenance(
     found.map_err(|error| {
         CommandError::from(error).while_doing(format!("cannot fetch the provenance of `{what}`"))
     })
+}
+
+/// As [`as_locked`], for a package whose archive is fetched: where another place lays it out otherwise, that is asked how.
+pub(super) fn locked_by_digest(
+    session: &Session,
+    package: &LockedPackage,
+    way: &LockedRoute,
+) -> Result<Release, CommandError> {
+    let release = as_locked(package, &*locked_release(session, package, way)?);
+    let (provider, location) = (&way.route.provider, &way.route.location);
+    let is_known = !way.is_moved || release.locator.is_some() || release.commit.is_some();
+    if is_known || provider.facts().lines != LineTrust::Hint {
+        return Ok(release);
+    }
+    let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
+    let there = provider.confirm(location, &release, &progress)?;
+    let is_it = |there: &Release| there.archive == release.archive;
+    let locator = there.filter(is_it).and_then(|there| there.locator);
+    Ok(Release { locator, ..release })
 }

@@ -14,7 +14,7 @@ use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::error::not_fetched;
 use crate::ops::apply::fetch::route::{
-    LockedRoots, LockedRoute, known_way, locked_release, used_instead, way_of,
+    LockedRoots, LockedRoute, known_way, locked_by_digest, locked_release, used_instead, way_of,
 };
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
@@ -112,8 +112,7 @@ fn rule<'l>(
     let way = way_of(session, package, roots)?;
     let rules = session.trust.rules_about(&way.route, &source, &stood_for);
     let Some(rule) = rules.first() else { return Ok(None) };
-    let known = locked_release(session, package, &way)?;
-    let release = as_locked(package, &known);
+    let release = locked_by_digest(session, package, &way)?;
     let candidate = trust::RuledVersion {
         source: &source,
         stood_for,
@@ -138,7 +137,7 @@ fn rule<'l>(
 
 /// The package that a locked one comes from, and those that this stands for, if rules may speak of any. Where it comes from may have to be
 /// looked up, which costs a request, and is of no use without rules.
-fn ids_under_rules(
+pub(super) fn ids_under_rules(
     session: &Session,
     lock: &Lockfile,
     package: &LockedPackage,
@@ -155,7 +154,7 @@ fn ids_under_rules(
 }
 
 /// Who signed a locked package, as its entry says.
-fn signed_itself(package: &LockedPackage) -> trust::SignedBefore {
+pub(super) fn signed_itself(package: &LockedPackage) -> trust::SignedBefore {
     let signed_by = package.signed_by.clone();
     trust::SignedBefore { signed_by, is_of_this: true, ..trust::SignedBefore::default() }
 }
