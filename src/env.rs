@@ -35,6 +35,7 @@ pub const IN_CACHE: &[&str] = &[
     "catalogs",
     "charts",
     "downloads",
+    "evidence",
     "git",
     "hub-staging",
     "index",

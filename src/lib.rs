@@ -45,13 +45,14 @@
 //! | `.git/info/exclude` | the user; `providers/git` adds and removes the lines of edits |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,partial.json,staging/}`, `CACHE/packs/` | [`packs`] |
+//! | `.mu/packs/evidence.jsonl`, `.mu/packs/.mu/archives/` | `ops::apply`; read by [`trust`], and believed no more than a registry |
 //! | `.helmignore` | the user; `ops::apply::kinds` adds lines for mu's own files |
 //! | `.mu/patch/`, `patches/` | `ops::patch` |
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
 //! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/builds/`, `~/.mu/trust/builds.json` | [`ops::build`] |
-//! | `CACHE/trust/` | [`trust`] |
+//! | `CACHE/trust/`, `CACHE/evidence/` | [`trust`] |
 //! | `CACHE/told/`, `~/.mu/trust/folders.json` | [`ops`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
@@ -61,7 +62,7 @@
 //! | `CACHE/registries/` | `providers/oci` |
 //! | `CACHE/plugins/` | `providers/exec` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
-//! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
+//! | `hub.json`, `index/`, `packs/`, `signatures/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!
 //! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.
 

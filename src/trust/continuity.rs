@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use mu_provider::{Progress, Release};
 
+use super::here::EvidenceQuestion;
 use super::weigh::{Needs, RuleDemand};
 use super::{
     Accepted, KeptVerdict, Refused, RuledVersion, TrustError, TrustInForce, rule_in_words,
@@ -62,8 +63,10 @@ impl TrustInForce {
                 before.extend(signed_by.iter().cloned());
                 continue;
             }
-            let locked = (candidate.route, release, false);
-            let verdict = match self.verdict(locked, demand, &mut None, progress)? {
+            let version = Version::parse_lenient(&release.version).ok();
+            let locked = RuledVersion { release, version, ..candidate.clone() };
+            let mut question = EvidenceQuestion::new(&locked, false, progress);
+            let verdict = match self.answer_question(&mut question, demand)? {
                 Ok(verdict) => verdict,
                 Err(refused) => return Ok(Err(refused)),
             };

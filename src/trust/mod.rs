@@ -5,6 +5,7 @@
 //! the answer depends on, so that a machine asks once. Which version is used instead of one that is refused is not decided here.
 
 mod continuity;
+mod here;
 mod signers;
 mod weigh;
 
@@ -21,11 +22,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use self::continuity::{LockedClaim, SignedBefore};
-use self::weigh::{Needs, RuleDemand, verdict_on, weigh};
+use self::here::{EvidenceHere, EvidenceQuestion};
+use self::weigh::{Needs, RuleDemand, verdict_on};
 use crate::fs;
 use crate::index::Route;
 use crate::reference::{PackageId, Version};
 use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustSettings};
+
+pub use self::here::VENDORED_FILE;
 
 /// The folder in the cache.
 const FOLDER: &str = "trust";
@@ -39,6 +43,7 @@ pub struct TrustInForce {
     settings: TrustSettings,
     root: PathBuf,
     folder: PathBuf,
+    here: EvidenceHere,
     signers: Mutex<BTreeMap<(bool, String), Signer>>,
     /// What was found out in this run, by everything that it depends on.
     judged: Mutex<BTreeMap<String, Result<KeptVerdict, Refused>>>,
@@ -164,6 +169,7 @@ impl TrustInForce {
             settings: settings.clone(),
             root: root.to_owned(),
             folder: cache.join(FOLDER),
+            here: EvidenceHere::new(root.to_owned(), cache),
             signers: Mutex::default(),
             judged: Mutex::default(),
             refused: Mutex::default(),
@@ -203,35 +209,27 @@ impl TrustInForce {
         self.judge_by(candidate, false, progress)
     }
 
-    /// As [`Self::judge`], by what vouches for the version now: what was found out before does not count.
-    pub fn judge_anew(
-        &self,
-        candidate: &RuledVersion<'_>,
-        progress: &dyn Progress,
-    ) -> Result<Judgement, TrustError> {
-        self.judge_by(candidate, true, progress)
-    }
-
+    /// As [`Self::judge`]; if `is_anew`, nothing that was found out before counts.
     fn judge_by(
         &self,
         candidate: &RuledVersion<'_>,
         is_anew: bool,
         progress: &dyn Progress,
     ) -> Result<Judgement, TrustError> {
-        let RuledVersion { source, stood_for, route, release, .. } = candidate;
+        let RuledVersion { source, stood_for, route, .. } = candidate;
         let rules = self.rules_about(route, source, stood_for);
         let demands = match self.demands(&rules, candidate)? {
             Ok(demands) => demands,
             Err(settled) => return Ok(settled),
         };
-        // What vouches for it is asked for once, whatever rules there are.
-        let (mut accepted, mut found) = (Accepted::default(), None);
+        let (mut accepted, mut question) =
+            (Accepted::default(), EvidenceQuestion::new(candidate, is_anew, progress));
         for demand in &demands {
             let before = match self.signers_before(candidate, demand, progress)? {
                 Ok(before) => before,
                 Err(refused) => return Ok(Judgement::Refused(refused)),
             };
-            let verdict = self.verdict((route, release, is_anew), demand, &mut found, progress)?;
+            let verdict = self.answer_question(&mut question, demand)?;
             let judged =
                 verdict.and_then(|verdict| accepted.add(verdict, demand, candidate, &before));
             if let Err(refused) = judged {
@@ -241,34 +239,8 @@ impl TrustInForce {
         Ok(Judgement::Accepted(accepted))
     }
 
-    /// What the evidence of a release is worth for one demand; `found` is that evidence, once it was asked for. If `is_anew`, it is.
-    fn verdict(
-        &self,
-        (route, release, is_anew): (&Route, &Release, bool),
-        demand: &RuleDemand<'_>,
-        found: &mut Option<FoundEvidence>,
-        progress: &dyn Progress,
-    ) -> Result<Result<KeptVerdict, Refused>, TrustError> {
-        let key = key(release, demand);
-        if let Some(known) = self.kept_verdict(&key, release).filter(|_| !is_anew) {
-            return Ok(known);
-        }
-        let found = match found {
-            Some(found) => found,
-            None => found.insert(route.provider.evidence(&route.location, release, progress)?),
-        };
-        let verdict = weigh(found, release, demand);
-        // Who refuses to say may have what the rule asks for.
-        if let (Err(_), Needs::Signatures(_), Some(error)) =
-            (&verdict, demand.needs, &found.withheld)
-        {
-            return Err(error.clone().into());
-        }
-        self.keep_verdict(key, &verdict);
-        Ok(verdict)
-    }
-
-    /// What the rules say of a version by what this machine has found out before; `None` if it has not. Nobody is asked.
+    /// What the rules say of a version by what this machine has found out before, or by the evidence that is here; `None` if that is not
+    /// enough. Nobody is asked.
     pub fn known_judgement(
         &self,
         candidate: &RuledVersion<'_>,
@@ -281,7 +253,8 @@ impl TrustInForce {
         };
         let mut accepted = Accepted::default();
         for demand in &demands {
-            let Some(verdict) = self.kept_verdict(&key(release, demand), release) else {
+            let kept = self.kept_verdict(&key(release, demand), release);
+            let Some(verdict) = kept.or_else(|| self.verdict_here(candidate, demand)) else {
                 return Ok(None);
             };
             let before = &candidate.before.signed_by;

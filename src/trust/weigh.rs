@@ -40,12 +40,18 @@ pub(super) fn weigh(
     let refused = |why: String| Err(Refused { why, rule: rule_in_words(rule) });
     let archive = release.archive.as_deref();
     // A signature over what the tag led to says nothing of an archive that this does not lead to.
-    let leads = leads_to(found, release);
+    let ways: Vec<Way<'_>> = found.pieces.iter().map(|piece| Way::of(found, Some(piece))).collect();
+    if *needs == Needs::Archive {
+        return match allowed_leads(found, &ways, release) {
+            Ok(()) => Ok(KeptVerdict::default()),
+            Err(why) => refused(why),
+        };
+    }
     let verdicts: Vec<Result<Verdict, String>> = (found.pieces.iter())
         .map(|piece| verdict_on(found, piece, archive, signers, roots))
         .collect();
-    let (mut weighed, mut leads_elsewhere) = (KeptVerdict::default(), *needs == Needs::Archive);
-    for (piece, verdict) in found.pieces.iter().zip(&verdicts) {
+    let (mut weighed, mut elsewhere) = (KeptVerdict::default(), None);
+    for ((piece, verdict), way) in found.pieces.iter().zip(&verdicts).zip(&ways) {
         let identities: Vec<(String, Option<i64>)> = match (verdict, needs) {
             (Err(_), _) | (_, Needs::Archive) => Vec::new(),
             (Ok(verdict), Needs::Signatures(_)) => {
@@ -58,8 +64,11 @@ pub(super) fn weigh(
                 .filter_map(|one| Some((one.verified()?.to_string(), one.time)))
                 .collect(),
         };
-        if piece.archive.is_none() && leads.is_err() {
-            leads_elsewhere |= !identities.is_empty();
+        if piece.archive.is_none()
+            && !identities.is_empty()
+            && let Err(why) = way.leads_to(release)
+        {
+            elsewhere.get_or_insert(why);
             continue;
         }
         for (identity, time) in identities {
@@ -72,9 +81,9 @@ pub(super) fn weigh(
         Needs::Signatures(need) => (weighed.signed_by.len(), *need),
         Needs::Archive | Needs::Comparison => (0, 0),
     };
-    match leads {
-        Err(why) if leads_elsewhere && (number < least || *needs == Needs::Archive) => refused(why),
-        Err(why) if leads_elsewhere && weighed.signed_by.is_empty() => {
+    match elsewhere {
+        Some(why) if number < least => refused(why),
+        Some(why) if weighed.signed_by.is_empty() => {
             Ok(KeptVerdict { unsigned: Some(why), ..weighed })
         }
         _ if number < least => refused(why_refused(found, &verdicts, number, least)),
@@ -100,7 +109,8 @@ pub(super) fn verdict_on(
         return Ok(verify(evidence, &subject, signers, roots));
     }
     let file = piece.archive.as_deref();
-    let digest = if file.is_some() { archive } else { Some(&*found.subject) };
+    let way = Way::of(found, Some(piece));
+    let digest = if file.is_some() { archive } else { Some(&*way.subject) };
     let digest = digest.unwrap_or_default();
     let Some(sha256) = bytes_of(digest) else {
         let why = match digest {
@@ -110,7 +120,8 @@ pub(super) fn verdict_on(
         let refusal = Some(Refusal::OtherSubject { why });
         return Ok(Verdict { accepted: Vec::new(), signed: Vec::new(), refusal });
     };
-    let content = found.content.as_ref().or(found.manifests.first());
+    let content = found.content.as_ref().filter(|_| piece.manifests.is_empty());
+    let content = content.or(way.manifests.first());
     let bytes = content.map(Vec::as_slice).filter(|_| file.is_none());
     Ok(verify(evidence, &Subject::Content { sha256, bytes, file }, signers, roots))
 }
@@ -171,43 +182,82 @@ struct Lead {
     digest: String,
 }
 
-/// Checks that the subject leads to the archive: each manifest has the digest that the one before names, and the last one names the
-/// archive among its layers.
-fn leads_to(found: &FoundEvidence, release: &Release) -> Result<(), String> {
-    // A commit names all of its files itself.
-    if let Some(commit) = release.commit.as_deref()
-        && commit == found.subject
-    {
-        return Ok(());
-    }
-    let Some(archive) = release.archive.as_deref() else {
-        return Err("nothing says which archive it is".to_owned());
-    };
-    let FoundEvidence { subject, manifests, .. } = found;
-    // A chart in a repository is its archive, and so is an image that a catalog names.
-    if subject == archive {
-        return Ok(());
-    }
-    if manifests.is_empty() {
-        return Err(format!("what is signed, {subject}, is not its archive, {archive}"));
-    }
-    if manifests.len() > MOST_MANIFESTS {
-        return Err(format!("more than {MOST_MANIFESTS} manifests lead to its archive"));
-    }
-    let mut named = vec![subject.clone()];
-    for (at, bytes) in manifests.iter().enumerate() {
-        let digest = format!("sha256:{}", FileDigest::from_bytes(Sha256::digest(bytes).into()));
-        if !named.contains(&digest) {
-            return Err(format!("what is signed, {subject}, does not lead to {digest}"));
+/// What leads from a subject to the archive.
+struct Way<'f> {
+    subject: String,
+    manifests: &'f [Vec<u8>],
+}
+
+/// The digest of a manifest.
+fn digest_of(bytes: &[u8]) -> String {
+    format!("sha256:{}", FileDigest::from_bytes(Sha256::digest(bytes).into()))
+}
+
+impl<'f> Way<'f> {
+    /// The way of a piece of evidence: its own, if it brings the manifests itself, or else that of its place.
+    fn of(found: &'f FoundEvidence, piece: Option<&'f FoundPiece>) -> Self {
+        match piece.filter(|piece| !piece.manifests.is_empty()) {
+            Some(FoundPiece { manifests, .. }) => Self {
+                subject: manifests.first().map(|first| digest_of(first)).unwrap_or_default(),
+                manifests,
+            },
+            None => Self { subject: found.subject.clone(), manifests: &found.manifests },
         }
-        let leads: Leads = serde_json::from_slice(bytes)
-            .map_err(|error| format!("the manifest {digest} cannot be read: {error}"))?;
-        let is_last = at + 1 == manifests.len();
-        let next = if is_last { leads.layers } else { leads.manifests };
-        named = next.into_iter().map(|lead| lead.digest).collect();
     }
-    match named.iter().any(|digest| digest == archive) {
-        true => Ok(()),
-        false => Err(format!("what is signed, {subject}, does not have its archive, {archive}")),
+
+    /// Checks that the subject leads to the archive: each manifest has the digest that the one before names, and the last one names the
+    /// archive among its layers.
+    fn leads_to(&self, release: &Release) -> Result<(), String> {
+        let Self { subject, manifests } = self;
+        // A commit names all of its files itself.
+        if let Some(commit) = release.commit.as_deref()
+            && commit == subject
+        {
+            return Ok(());
+        }
+        let Some(archive) = release.archive.as_deref() else {
+            return Err("nothing says which archive it is".to_owned());
+        };
+        // A chart in a repository is its archive, and so is an image that a catalog names.
+        if subject == archive {
+            return Ok(());
+        }
+        if manifests.is_empty() {
+            return Err(format!("what is signed, {subject}, is not its archive, {archive}"));
+        }
+        if manifests.len() > MOST_MANIFESTS {
+            return Err(format!("more than {MOST_MANIFESTS} manifests lead to its archive"));
+        }
+        let mut named = vec![subject.clone()];
+        for (at, bytes) in manifests.iter().enumerate() {
+            let digest = digest_of(bytes);
+            if !named.contains(&digest) {
+                return Err(format!("what is signed, {subject}, does not lead to {digest}"));
+            }
+            let leads: Leads = serde_json::from_slice(bytes)
+                .map_err(|error| format!("the manifest {digest} cannot be read: {error}"))?;
+            let is_last = at + 1 == manifests.len();
+            let next = if is_last { leads.layers } else { leads.manifests };
+            named = next.into_iter().map(|lead| lead.digest).collect();
+        }
+        match named.iter().any(|digest| digest == archive) {
+            true => Ok(()),
+            false => {
+                Err(format!("what is signed, {subject}, does not have its archive, {archive}"))
+            }
+        }
+    }
+}
+
+/// Checks that something here leads from the manifest that is allowed to the archive.
+fn allowed_leads(found: &FoundEvidence, ways: &[Way<'_>], release: &Release) -> Result<(), String> {
+    let manifest = release.manifest.as_deref().unwrap_or_default();
+    let place = Way::of(found, None);
+    let mut all = ways.iter().chain([&place]).filter(|way| way.subject == manifest);
+    let first = all.next().map(|way| way.leads_to(release));
+    match first {
+        Some(Err(why)) => all.find_map(|way| way.leads_to(release).ok()).ok_or(why),
+        Some(Ok(())) => Ok(()),
+        None => Err(format!("nothing here leads from {manifest} to its archive")),
     }
 }

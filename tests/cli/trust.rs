@@ -592,12 +592,25 @@ fn offline_counts_what_was_verified() {
     sandbox.asks_for(&[&registry.chart("web")]);
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["get", "--offline"]).ok();
+    // Without its verdict, the evidence that was seen is still here; what the archive has in it, it does not say.
     let _ = fs::remove_dir_all(sandbox.path("cache/trust"));
-    sandbox
-        .mu(&["get", "--offline"])
-        .fails()
-        .says(&["[HOST]/charts/web", "rule `[HOST]/charts/*`"]);
+    let names = ["[HOST]/charts/web", "rule `[HOST]/charts/*`"];
+    sandbox.mu(&["get", "--offline"]).fails().says(&names).says(&["cannot compare"]);
+    let _ = fs::remove_dir_all(sandbox.path("cache/trust"));
+    let _ = fs::remove_dir_all(sandbox.path("cache/evidence"));
+    sandbox.mu(&["get", "--offline"]).fails().says(&names).says(&["cannot find out who signed"]);
     sandbox.mu(&["get", "--offline", "--json"]).fails_with("offline");
+    // Another rule is asked about the evidence that is here.
+    sandbox.mu(&["get"]).ok();
+    let settings = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    let settings = settings.replace("signedBy: [team]", "signedBy: [team], need: 1");
+    let stranger = Key::usual(sandbox, "stranger");
+    let settings = settings
+        .replace("signers: {", &format!("signers: {{other: {}, ", stranger.public.display()));
+    write(&sandbox.path("home/.mu"), "config.yaml", settings.replace("[team]", "[other, team]"));
+    sandbox.mu(&["get", "--offline"]).ok();
+    write(&sandbox.path("home/.mu"), "config.yaml", settings.replace("[team]", "[other]"));
+    sandbox.mu(&["get", "--offline", "--json"]).fails_with("untrusted");
 }
 
 #[test]

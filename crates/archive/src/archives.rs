@@ -11,9 +11,10 @@ use std::sync::{Arc, OnceLock};
 
 use mu_provider::http::{Guard, Http, check_lead};
 use mu_provider::{
-    ArchiveDigest, ErrorKind, Folder, Location, Progress, ProviderError, Release, SafeUrl,
-    TreeWriter,
+    ArchiveDigest, ErrorKind, Folder, KeptArchives, Location, Progress, ProviderError, Release,
+    SafeUrl, TreeWriter,
 };
+use sha2::{Digest as _, Sha256};
 
 use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
@@ -76,7 +77,7 @@ impl Held {
     /// As [`Held::unpack`].
     pub fn unpack_and_keep(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
         let is_at_top = self.packing == Packing::Tar && self.top.is_none();
-        if tree.keeps_archive && is_at_top {
+        if tree.keeps_archive != KeptArchives::None && is_at_top {
             tree.archive = Some(self.bytes()?).filter(|bytes| is_gzip(bytes));
         }
         self.unpack(tree)
@@ -156,7 +157,7 @@ impl Archives {
         unpacked.map_err(|error| error.at(&place.url.to_string()))
     }
 
-    /// Unpacks an archive that was downloaded, and keeps it beside `tree` if that wants those of other tools.
+    /// Unpacks an archive that was downloaded, and keeps it beside `tree` if that wants it.
     ///
     /// # Errors
     ///
@@ -167,7 +168,7 @@ impl Archives {
         layout: ArchiveLayout,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
-        if layout == ArchiveLayout::Files || !tree.keeps_archive {
+        if !layout.is_kept(tree) {
             return archive.unpack(&self.scratch, layout, tree);
         }
         let mut bytes = Vec::new();
@@ -175,6 +176,29 @@ impl Archives {
         let unpacked = unpack_with(&self.scratch, &bytes, layout, tree);
         tree.archive = Some(bytes);
         unpacked
+    }
+
+    /// Unpacks an archive that was kept, if it is what `release` says.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Integrity`] when it differs or is hostile.
+    pub fn restore_archive(
+        &self,
+        kept: &[u8],
+        release: &Release,
+        layout: ArchiveLayout,
+        tree: &mut TreeWriter,
+    ) -> Result<(), ProviderError> {
+        let wanted = release.archive.as_deref().unwrap_or_default();
+        let what = format!("the archive that is kept of {}", release.version);
+        let found = ArchiveDigest::from_bytes(Sha256::digest(kept).into()).to_string();
+        if found != wanted {
+            let text =
+                format!("{what} is not the one that was expected: expected {wanted}, got {found}");
+            return Err(ProviderError::new(ErrorKind::Integrity, text));
+        }
+        unpack_with(&self.scratch, kept, layout, tree).map_err(|error| error.at(&what))
     }
 
     /// Unpacks what is wanted of a layer of an image, if it is what `layer` says in `archive` and `size`; the last layer comes

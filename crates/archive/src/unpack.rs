@@ -9,7 +9,7 @@
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
-use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, TreeError, TreeWriter};
+use mu_provider::{ArchiveDigest, ErrorKind, KeptArchives, ProviderError, TreeError, TreeWriter};
 use sha2::{Digest as _, Sha256};
 
 use crate::inflate::Scratch;
@@ -118,6 +118,15 @@ impl ArchiveLayout {
     pub fn for_locator(locator: Option<&str>) -> Self {
         let named = Self::NAMED.into_iter().find(|(_, name)| Some(*name) == locator);
         named.map_or(Self::Files, |(layout, _)| layout)
+    }
+
+    /// Whether `tree` wants archives that are laid out like this: mu's own are, which no other tool reads.
+    pub fn is_kept(self, tree: &TreeWriter) -> bool {
+        match tree.keeps_archive {
+            KeptArchives::None => false,
+            KeptArchives::OfOtherTools => self != Self::Files,
+            KeptArchives::All => true,
+        }
     }
 
     /// The `locator` of a line whose archive is laid out like this; `None` for mu's own.

@@ -147,7 +147,9 @@ fn caching(data: &Data, path: &str) -> Option<&'static str> {
     let is_file = ["catalog.jsonl", "snapshot.jsonl.gz", "snapshot.digests"].contains(&path);
     let folders = [root.index_folder(), root.log_folder()];
     let is_inside = folders.iter().any(|folder| path.starts_with(folder))
-        || ["capabilities/", "closures/"].iter().any(|folder| path.starts_with(folder));
+        || ["capabilities/", "closures/", "signatures/"]
+            .iter()
+            .any(|folder| path.starts_with(folder));
     (is_file || is_inside).then_some(ASK_AGAIN)
 }
 

@@ -23,8 +23,8 @@ use mu_hub::writer::{Change, Published, Tags, Writer};
 use mu_hub::{HubError, names};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
-use mu_provider::Commit;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE, LONGEST_PROVENANCE};
+use mu_provider::{Commit, EVIDENCE_TYPE, LARGEST_EVIDENCE};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -120,6 +120,9 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
             match request.headers().get(header::CONTENT_TYPE) {
                 Some(kind) if kind == helm::PROVENANCE => {
                     add_provenance(&server, name, version, request).await
+                }
+                Some(kind) if kind == EVIDENCE_TYPE => {
+                    add_evidence(&server, name, version, request).await
                 }
                 _ => publish(server, &token, name, version, request).await,
             }
@@ -258,6 +261,26 @@ async fn add_provenance(
     let (name, version) = (name.to_owned(), version.to_owned());
     let kept =
         write(server, async move |writer| writer.write_provenance(&name, &version, bytes).await);
+    let status = match kept.await? {
+        Published::New => StatusCode::CREATED,
+        Published::Same => StatusCode::OK,
+    };
+    Ok(json(status, &answer))
+}
+
+/// Adds what vouches for a version that is there.
+async fn add_evidence(
+    server: &Server,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    too_large(announced(request.headers()), LARGEST_EVIDENCE)?;
+    let bytes = body(request.into_body(), LARGEST_EVIDENCE, None).await?;
+    let answer = json!({ "name": name, "version": version, "size": bytes.len() });
+    let (name, version) = (name.to_owned(), version.to_owned());
+    let kept =
+        write(server, async move |writer| writer.write_evidence(&name, &version, bytes).await);
     let status = match kept.await? {
         Published::New => StatusCode::CREATED,
         Published::Same => StatusCode::OK,

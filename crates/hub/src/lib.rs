@@ -139,6 +139,20 @@ impl Hub {
         self.runtime.block_on(self.writer.write_provenance(name, version, provenance))
     }
 
+    /// Adds what vouches for a version, as the lines of a file of evidence; those that are there stay.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, a line is none of evidence, there are too many, or the place refuses.
+    pub fn add_evidence(
+        &self,
+        name: &str,
+        version: &str,
+        lines: Bytes,
+    ) -> Result<Published, HubError> {
+        self.runtime.block_on(self.writer.write_evidence(name, version, lines))
+    }
+
     /// Says something against a version, with a reason or an empty text, which keeps an earlier reason; `None` takes it back. Returns whether
     /// that changed anything.
     ///

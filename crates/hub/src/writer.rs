@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use mu_archive::ArchiveLayout;
 use mu_archive::document::PROV_ENDING;
-use mu_provider::NO_REASON;
 use mu_provider::publishable::{LONGEST_PROVENANCE, MOST_TAGS};
+use mu_provider::{MOST_EVIDENCE, NO_REASON, checked_evidence, evidence_path};
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
@@ -211,6 +211,48 @@ impl Writer {
             }),
             _ => Ok(Published::Same),
         }
+    }
+
+    /// Adds what vouches for a version, as lines of evidence; those that are there stay. What they say is not looked at here, but each
+    /// must be one.
+    pub async fn write_evidence(
+        &self,
+        name: &str,
+        version: &str,
+        bytes: Bytes,
+    ) -> Result<Published, HubError> {
+        names::check_name(name)?;
+        let what = format!("the evidence about {name} {}", names::printable(version));
+        let offered = checked_evidence(&bytes).map_err(|why| names::refused(&what, &why))?;
+        let _turn = self.files.turn().await?;
+        let root = Root::read_to_write(&self.files).await?;
+        let present = derived::index(&self.files, &root, name).await?;
+        let Some(line) = present.find(version) else {
+            return Err(self.not_found(&format!("{name} {}", names::printable(version))));
+        };
+        let path = evidence_path(name, &line.full_version());
+        // Somebody else may add lines meanwhile, so they are joined with those that are there each time.
+        self.files
+            .change(&path, async |known| {
+                let known = known.map(|known| String::from_utf8_lossy(known)).unwrap_or_default();
+                let mut lines: Vec<&str> = known.lines().collect();
+                let before = lines.len();
+                for line in &offered {
+                    if !lines.contains(&&**line) {
+                        lines.push(line);
+                    }
+                }
+                if lines.len() == before {
+                    return Ok((None, Published::Same));
+                }
+                if lines.len() > MOST_EVIDENCE {
+                    let reason = format!("a version has no more than {MOST_EVIDENCE} pieces of it");
+                    return Err(names::refused(&what, &reason));
+                }
+                let text: String = lines.iter().flat_map(|line| [*line, "\n"]).collect();
+                Ok((Some(text.into()), Published::New))
+            })
+            .await
     }
 
     /// Makes all changes of a version at once; returns whether that changed anything.

@@ -20,6 +20,7 @@ pub mod conformance;
 mod debug;
 mod digest;
 mod error;
+mod evidence;
 #[expect(clippy::disallowed_methods, reason = "is the door to files")]
 pub mod fs;
 #[cfg(feature = "http")]
@@ -36,21 +37,26 @@ mod url;
 
 pub use crate::digest::{ArchiveDigest, Commit, CommitError, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, TreeError, brief, causes, none_if, with_causes};
+pub use crate::evidence::{
+    EVIDENCE_TYPE, EvidenceAbout, FoundEvidence, FoundPiece, LARGEST_EVIDENCE, MOST_EVIDENCE,
+    NumberedLine, checked_evidence, evidence_lines, evidence_path, lines_to_text,
+};
 pub use crate::json_lines::{
     JsonLineError, MOST_VALUES, has_few_values, json_lines, numbered_lines, read_json_lines,
 };
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::program::{Program, Programs};
 pub use crate::provider::{
-    Account, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, FoundEvidence, FoundPiece, LineTrust,
-    Listing, Location, LoggedCommit, MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile,
-    MarkedManifest, PlaceKind, Progress, Provider, Silent, Soon, is_changelog,
+    Account, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location,
+    LoggedCommit, MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile, MarkedManifest,
+    PlaceKind, Progress, Provider, Silent, Soon, is_changelog,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,
 };
 pub use crate::tree::{
-    Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeWriter, shown_path,
+    Entry, Folder, InnerPath, KeptArchives, Kind, Limits, Mode, OwnPath, Tree, TreeWriter,
+    shown_path,
 };
 pub use crate::url::{
     SafeUrl, is_bucket_scheme, place_without_secrets, secrets_in, without_secrets,

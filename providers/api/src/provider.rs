@@ -8,11 +8,10 @@
 use std::collections::BTreeSet;
 use std::{fmt, io};
 
-use mu_trust::Evidence;
-
 use crate::catalog::{Hits, Query};
 use crate::{
-    Commit, ErrorKind, Lead, ProviderError, Release, SafeUrl, TreeWriter, read_json_lines,
+    Commit, ErrorKind, FoundEvidence, KeptArchives, Lead, ProviderError, Release, SafeUrl,
+    TreeWriter, read_json_lines,
 };
 
 /// Lists and fetches the releases of packages from one kind of place.
@@ -209,6 +208,47 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError>;
 
+    /// As [`Provider::fetch`], and returns all that the files can be made of again where its place cannot be asked: the archive of the
+    /// release, or the objects of its commit. `None` if there is no such thing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::fetch`].
+    fn preserve(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        tree.keeps_archive = KeptArchives::All;
+        self.fetch(location, release, tree, progress)?;
+        Ok(tree.archive.take())
+    }
+
+    /// Writes the files of a release into `tree`, made of what [`Provider::preserve`] has returned, which may have been changed since.
+    /// No place is asked.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Integrity`] when it is something else than the release names; [`ErrorKind::NotFound`] if this kind of place
+    /// preserves nothing, which is the default.
+    fn restore(
+        &self,
+        location: &Location,
+        _release: &Release,
+        _preserved: &[u8],
+        _tree: &mut TreeWriter,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let text = format!(
+            "`{}` is {}, of which nothing is kept",
+            location.describe(),
+            self.facts().place
+        );
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
+
     /// What copies its archives as they are; `None` where a copy has to be packed again, which is the default.
     fn copier(&self) -> Option<&dyn Copier> {
         None
@@ -321,36 +361,6 @@ pub fn is_changelog(path: &str) -> bool {
     let name = path.to_ascii_lowercase();
     let name = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name);
     matches!(name, "changelog" | "changes" | "history" | "news" | "releases")
-}
-
-/// What a place has that vouches for a release.
-#[derive(Debug, Clone, Default)]
-pub struct FoundEvidence {
-    /// What it must speak of: the digest of what the tag of the version leads to, or in a Git repository the commit.
-    pub subject: String,
-    /// The annotated tag in a Git repository that leads to the commit. Then only that counts, and not the commit's own signature.
-    pub tag: Option<String>,
-    /// The manifests that lead from the subject to the archive, the subject first; none if the subject is the archive.
-    pub manifests: Vec<Vec<u8>>,
-    /// The bytes of the subject, if it is an archive, and a piece is a signature over them.
-    pub content: Option<Vec<u8>>,
-    /// What was found.
-    pub pieces: Vec<FoundPiece>,
-    /// What was looked at, in words.
-    pub looked_at: Vec<String>,
-    /// Why a place does not say whether it has a piece, although it hands out the archive: there may be one.
-    pub withheld: Option<ProviderError>,
-}
-
-/// A piece of evidence, and where it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundPiece {
-    /// Where it was.
-    pub place: String,
-    /// The piece, or why it cannot be read.
-    pub evidence: Result<Evidence, String>,
-    /// The name of the archive that it vouches for, if it speaks of the archive and not of the subject: `web-1.4.0.tgz`.
-    pub archive: Option<String>,
 }
 
 /// Whose a password or token is, as far as a place says it.

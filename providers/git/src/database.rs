@@ -21,6 +21,7 @@ use sha1::{Digest as _, Sha1};
 
 use crate::listing;
 use crate::pack::PackScan;
+use crate::preserved::ReadObjects;
 use crate::ref_name;
 use crate::transport::ReceiveError;
 use crate::wire::{Advertisement, Boundary};
@@ -73,6 +74,8 @@ pub(crate) struct Database {
     bounds: Bounds,
     /// `None` until the folder is there and somebody reads.
     objects: RwLock<Option<Odb<'static>>>,
+    /// Notes what is read.
+    read: Option<Arc<ReadObjects>>,
 }
 
 mu_provider::debug_fields!(Database { folder });
@@ -80,7 +83,12 @@ mu_provider::debug_fields!(Database { folder });
 impl Database {
     /// The database in `folder`, which need not be there yet.
     pub(crate) fn new(folder: PathBuf, bounds: Bounds) -> Self {
-        Self { folder, bounds, objects: RwLock::new(None) }
+        Self { folder, bounds, objects: RwLock::new(None), read: None }
+    }
+
+    /// This database, which notes in `read` what is read of it, if somebody wants to know.
+    pub(crate) fn with_read_objects(self, read: Option<Arc<ReadObjects>>) -> Self {
+        Self { read, ..self }
     }
 
     /// Whether anything was ever fetched.
@@ -131,6 +139,9 @@ impl Database {
             if !is_named(oid, kind, object.data()) {
                 let error = git2::Error::from_str("its content does not match its name");
                 return Err(ObjectError::Damaged(oid, error));
+            }
+            if let Some(read) = &self.read {
+                read.add_object(oid, kind, object.data());
             }
             Ok(with(object.data()))
         })

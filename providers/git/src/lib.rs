@@ -8,6 +8,7 @@
 //! | `wire` | Git's protocol, for reading |
 //! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone |
 //! | `pack` | what a pack would become, before it does |
+//! | `preserved` | the objects of one package, in a pack for machines without a network; `kept/` in the cache while one is read |
 //! | `repository` | what is listed, what is here, what must be fetched |
 //! | `listing` | the releases that refs are |
 //! | `snapshot`, `manifest` | reading one commit |
@@ -44,6 +45,7 @@ mod manifest;
 mod opened;
 mod pack;
 pub mod patch;
+mod preserved;
 mod programs;
 mod provider;
 mod ref_name;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::{ObjectType, Oid};
+use mu_provider::fs::RunFolder;
 use mu_provider::http::Http;
 use mu_provider::{
     Commit, Dates, ErrorKind, Facts, Found, FoundEvidence, FoundPiece, Listing, Location,
@@ -20,11 +21,15 @@ use crate::export::RunningExport;
 use crate::listing;
 use crate::listing::{Listed, Package};
 use crate::manifest;
+use crate::preserved::ReadObjects;
 use crate::ref_name::parse;
 use crate::ref_name::{self, FULL};
 use crate::repositories::{Repositories, Settled};
 use crate::repository::Repository;
 use crate::snapshot::CommitFiles;
+
+/// The folder in the cache for repositories that packs of others are taken into.
+const KEPT: &str = "kept";
 
 /// Says whether packages may come from a repository in a folder of this machine; by default, from each.
 #[derive(Clone)]
@@ -301,7 +306,7 @@ impl Provider for GitProvider {
             subject: commit.to_string(),
             tag,
             looked_at: vec![place.clone()],
-            pieces: vec![FoundPiece { place, evidence, archive: None }],
+            pieces: vec![FoundPiece { place, evidence, manifests: Vec::new(), archive: None }],
             ..FoundEvidence::default()
         })
     }
@@ -317,6 +322,42 @@ impl Provider for GitProvider {
         let snapshot = CommitFiles::open(&settled.repository, commit, progress)?;
         let folder = snapshot.package_folder(&settled.folder)?;
         RunningExport::new(&self.repositories, tree, progress).run(snapshot, &folder)
+    }
+
+    fn preserve(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let objects = Arc::new(ReadObjects::default());
+        let reading = Self { repositories: self.repositories.noting_reads(&objects) };
+        reading.fetch(location, release, tree, progress)?;
+        drop(reading);
+        let objects = Arc::into_inner(objects).unwrap_or_default();
+        let pack = objects.into_pack().map_err(|error| {
+            let text = format!("cannot pack the objects of `{}`", location.describe());
+            ProviderError::new(ErrorKind::Io, text).because(error)
+        });
+        pack.map(Some)
+    }
+
+    fn restore(
+        &self,
+        location: &Location,
+        release: &Release,
+        preserved: &[u8],
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        // The folder goes when this ends, and with it what the pack has brought: nothing else reads that.
+        let folder = RunFolder::new(&self.repositories.cache_folder().join(KEPT))?;
+        let repositories = self.repositories.alone_in(folder.path().to_owned());
+        let alone = Self { repositories };
+        let (settled, commit) = alone.settle_release(location, release, progress)?;
+        settled.repository.take_pack(commit, &mut { preserved }, progress)?;
+        alone.fetch(location, release, tree, progress)
     }
 
     fn log(

@@ -2,7 +2,7 @@
 //! inside it begins. The text often says so; else the places are asked.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use git2::Oid;
@@ -10,6 +10,7 @@ use mu_provider::{ErrorKind, FileDigest, Location, NamedBy, Progress, ProviderEr
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
+use crate::preserved::ReadObjects;
 use crate::programs::GitPrograms;
 use crate::provider::{CheckFolder, GitOptions};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl, Scheme};
@@ -49,6 +50,10 @@ pub(crate) struct Repositories {
     transports: Arc<Transports>,
     opened: Mutex<HashMap<String, Arc<Repository>>>,
     settled: Mutex<HashMap<Location, Settled>>,
+    /// Whether there is one database for all of them.
+    is_one: bool,
+    /// Notes what is read of them.
+    read: Option<Arc<ReadObjects>>,
 }
 
 impl Repositories {
@@ -62,7 +67,38 @@ impl Repositories {
             offline: options.offline,
             opened: Mutex::default(),
             settled: Mutex::default(),
+            is_one: false,
+            read: None,
         }
+    }
+
+    /// The same repositories, which note in `read` what is read of them.
+    pub(crate) fn noting_reads(&self, read: &Arc<ReadObjects>) -> Self {
+        Self { read: Some(Arc::clone(read)), ..self.at_cache(self.cache.clone(), self.offline) }
+    }
+
+    /// Repositories of which all that there is lies in one database in `folder`. Nothing is fetched.
+    pub(crate) fn alone_in(&self, folder: PathBuf) -> Self {
+        Self { is_one: true, ..self.at_cache(folder, true) }
+    }
+
+    fn at_cache(&self, cache: PathBuf, offline: bool) -> Self {
+        Self {
+            check_folder: self.check_folder.clone(),
+            cache,
+            offline,
+            bounds: self.bounds,
+            transports: Arc::clone(&self.transports),
+            opened: Mutex::default(),
+            settled: Mutex::default(),
+            is_one: false,
+            read: None,
+        }
+    }
+
+    /// The folder for bare repositories.
+    pub(crate) fn cache_folder(&self) -> &Path {
+        &self.cache
     }
 
     /// The repository at a URL.
@@ -77,9 +113,11 @@ impl Repositories {
                 "`{remote}` is neither encrypted nor authenticated: its content may have been changed in transit"
             ));
         }
-        let name = folder_name(remote);
-        let database =
-            |ending: &str| Database::new(self.cache.join(format!("{name}{ending}")), self.bounds);
+        let name = if self.is_one { "one".to_owned() } else { folder_name(remote) };
+        let database = |ending: &str| {
+            let folder = self.cache.join(format!("{name}{ending}"));
+            Database::new(folder, self.bounds).with_read_objects(self.read.clone())
+        };
         let repository = Arc::new(Repository::new(
             remote.clone(),
             Arc::clone(&self.transports),

@@ -283,7 +283,9 @@ impl Provider for RepositoryProvider {
                 Err(error) => Some(Err(found.withheld.insert(error).to_string())),
             };
             let archive = Some(name);
-            let piece = |evidence| FoundPiece { place: place.clone(), evidence, archive };
+            let manifests = Vec::new();
+            let place_of = place.clone();
+            let piece = |evidence| FoundPiece { place: place_of, evidence, manifests, archive };
             found.pieces.extend(evidence.map(piece));
             found.looked_at.push(place);
         }
@@ -316,6 +318,22 @@ impl Provider for RepositoryProvider {
             };
             none_if(unpacked, ErrorKind::NotFound)
         })
+    }
+
+    fn restore(
+        &self,
+        _location: &Location,
+        release: &Release,
+        preserved: &[u8],
+        tree: &mut TreeWriter,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        // Repositories of charts have them in a folder, and those of operators at the top.
+        let layout = match self.operators {
+            Some(_) => ArchiveLayout::Files,
+            None => ArchiveLayout::InFolder,
+        };
+        self.archives.restore_archive(preserved, release, layout, tree)
     }
 
     fn search(

@@ -29,8 +29,9 @@ use mu_archive::{Archive, ArchiveError, ArchiveLayout, Archives};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    Account, Copier, ErrorKind, Facts, Found, Lead, LineTrust, Listing, Location, PlaceKind,
-    Progress, Provider, ProviderError, Release, SafeUrl, Silent, Soon, TreeWriter, none_if,
+    Account, Copier, ErrorKind, Facts, Found, FoundEvidence, Lead, LineTrust, Listing, Location,
+    PlaceKind, Progress, Provider, ProviderError, Release, SafeUrl, Silent, Soon, TreeWriter,
+    none_if,
 };
 
 pub use crate::catalog::CATALOG;
@@ -358,6 +359,18 @@ impl Provider for HubProvider {
         self.fetch_release(location, release, take, progress)
     }
 
+    fn restore(
+        &self,
+        _location: &Location,
+        release: &Release,
+        preserved: &[u8],
+        tree: &mut TreeWriter,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let layout = ArchiveLayout::for_locator(release.locator.as_deref());
+        self.archives.restore_archive(preserved, release, layout, tree)
+    }
+
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
         let url = location.root.with_trailing_slash();
         if url.scheme() == "file" {
@@ -378,6 +391,19 @@ impl Provider for HubProvider {
             self.root(&location.root.with_trailing_slash(), &self.asking(location, progress))?;
         let places = root.archives(&location.path, release)?;
         statement_beside(&places, &self.archives.http, location, true, progress)
+    }
+
+    fn evidence(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let asking = self.asking(location, progress);
+        let root = self.root(&location.root.with_trailing_slash(), &asking)?;
+        // A refusal may hide evidence, unless everybody may read the hub.
+        let asking = Asking { hides: self.is_open(&root), ..asking };
+        root.evidence_about(location, release, &asking, &self.archives.http, progress)
     }
 
     fn capabilities(

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use mu_archive::below;
-use mu_archive::document::{Asking, Document, DocumentAnswer, Validator};
-use mu_provider::http::because_of_web_page;
-use mu_provider::{ErrorKind, FileDigest, ProviderError, Release, SafeUrl, fs};
+use mu_archive::document::{Asking, Document, DocumentAnswer, Validator, statement_beside};
+use mu_provider::http::{Http, because_of_web_page};
+use mu_provider::{
+    ErrorKind, EvidenceAbout, FileDigest, FoundEvidence, FoundPiece, LARGEST_EVIDENCE, Location,
+    Progress, ProviderError, Release, SafeUrl, evidence_lines, evidence_path, fs,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::index::not_json;
@@ -128,6 +131,38 @@ impl Root {
     /// The file that lists the providers of a capability.
     pub(crate) fn providers(&self, capability: &str) -> Result<SafeUrl, ProviderError> {
         below(&self.url, &wire::providers_path(capability))
+    }
+
+    /// What vouches for a version here: the lines of its file, and the statement that lies beside the archive of a chart.
+    pub(crate) fn evidence_about(
+        &self,
+        location: &Location,
+        release: &Release,
+        asking: &Asking<'_>,
+        http: &Http,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, ProviderError> {
+        let name = &*location.path;
+        let path = evidence_path(name, &release.full_version());
+        let url = below(&self.url, &path.replace('+', "%2B"))?;
+        let asking = Asking { limit: LARGEST_EVIDENCE, ..*asking };
+        let text = match asking.read(&url, None)? {
+            DocumentAnswer::Read(document) => String::from_utf8_lossy(&document.bytes).into_owned(),
+            _ => String::new(),
+        };
+        let about = EvidenceAbout { name, release };
+        let mut found = FoundEvidence::from_lines(&url, evidence_lines(&text), about);
+        if release.locator.is_some() {
+            let places = self.archives(name, release)?;
+            let statement = statement_beside(&places, http, location, asking.hides, progress)?;
+            found.add_statement(statement, about);
+        }
+        if let Some(commit) = &release.commit {
+            let why = "signatures in Git do not speak of copies";
+            let why = format!("it is a copy of the commit {commit}, and {why}");
+            found.pieces.push(FoundPiece::unreadable_piece(url.to_string(), why));
+        }
+        Ok(found)
     }
 
     /// The possible places of a release's archive, in the order in which to try them.

@@ -7,8 +7,11 @@
 use std::collections::BTreeSet;
 
 use mu_provider::threads::all_at_once;
-use mu_provider::{ErrorKind, FoundEvidence, FoundPiece, ProviderError, Release};
-use mu_trust::{Cosign, Evidence, MOST_BYTES, MOST_PIECES, read_lines};
+use mu_provider::{
+    EVIDENCE_TYPE, ErrorKind, EvidenceAbout, FoundEvidence, FoundPiece, ProviderError, Release,
+    evidence_lines, none_if,
+};
+use mu_trust::{Cosign, Evidence, MOST_BYTES, MOST_PIECES};
 
 use crate::OciProvider;
 use crate::foreign::provenance_layer;
@@ -20,7 +23,7 @@ use crate::wire::{self, Descriptor, ImageManifest, Index};
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
 /// Those of a file of evidence.
-const LINES: &str = "application/vnd.mu.evidence.v1+jsonl";
+const LINES: &str = EVIDENCE_TYPE;
 
 /// An answer to one of the questions that are asked at once.
 enum Answer {
@@ -50,6 +53,30 @@ impl OciProvider {
             // An entry of a lock that an older mu wrote: its tag is asked.
             _ => self.manifest_content(repository, release)?.0.digest.clone(),
         };
+        let found = self.evidence_about(repository, release, subject)?;
+        if !found.manifests.is_empty() {
+            return Ok(found);
+        }
+        // It is not here. What came by way of a hub was pushed anew, and brings lines about what it was before.
+        let copy = none_if(self.manifest_content(repository, release), ErrorKind::NotFound)?;
+        let copy = copy.map(|(said, _)| said.digest.clone());
+        match copy.filter(|digest| *digest != found.subject) {
+            Some(digest) => {
+                let copy = self.evidence_about(repository, release, digest)?;
+                let looked_at = [found.looked_at, copy.looked_at].concat();
+                Ok(FoundEvidence { looked_at, ..copy })
+            }
+            None => Ok(found),
+        }
+    }
+
+    /// What vouches for the manifest, or index, with this digest.
+    fn evidence_about(
+        &self,
+        repository: &RegistryRepository<'_>,
+        release: &Release,
+        subject: String,
+    ) -> Result<FoundEvidence, ProviderError> {
         let tag = subject.replace(':', "-");
         let signatures = format!("{tag}.sig");
         // The subject itself is no piece of evidence, but what leads from it to the archive.
@@ -102,7 +129,8 @@ impl OciProvider {
             named.insert(0, Named::Statement(layer.clone(), name));
         }
         named.truncate(MOST_PIECES);
-        let pieces = all_at_once(named, |named| repository.pieces(named, &signatures));
+        let about = EvidenceAbout { name: &repository.name, release };
+        let pieces = all_at_once(named, |named| repository.pieces(named, &signatures, about));
         let mut all = Vec::new();
         for found in pieces {
             all.extend(found?);
@@ -136,9 +164,18 @@ impl RegistryRepository<'_> {
     }
 
     /// The pieces of evidence that are at a place. What cannot be read there is said, and hides no other piece.
-    fn pieces(&self, named: Named, signatures: &str) -> Result<Vec<FoundPiece>, ProviderError> {
-        let piece =
-            |place: &str, evidence| FoundPiece { place: place.to_owned(), evidence, archive: None };
+    fn pieces(
+        &self,
+        named: Named,
+        signatures: &str,
+        about: EvidenceAbout<'_>,
+    ) -> Result<Vec<FoundPiece>, ProviderError> {
+        let piece = |place: &str, evidence| FoundPiece {
+            place: place.to_owned(),
+            evidence,
+            manifests: Vec::new(),
+            archive: None,
+        };
         match named {
             Named::Statement(layer, name) => {
                 let bytes = self.small_blob(&layer)?;
@@ -181,11 +218,9 @@ impl RegistryRepository<'_> {
                         LINES => match self.small_blob(layer)? {
                             Ok(bytes) => {
                                 let text = String::from_utf8_lossy(&bytes);
-                                let lines = read_lines(&text).take(MOST_PIECES).map(|line| {
-                                    let evidence = line.map(|line| line.evidence);
-                                    piece(&place, evidence.map_err(|why| why.to_string()))
-                                });
-                                found.extend(lines);
+                                let lines = evidence_lines(&text);
+                                found
+                                    .extend(FoundEvidence::from_lines(&place, lines, about).pieces);
                             }
                             Err(why) => found.push(piece(&place, Err(why))),
                         },

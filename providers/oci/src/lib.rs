@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use mu_archive::Archives;
-use mu_archive::{ArchiveLayout, Scratch, unpack_with};
+use mu_archive::{Scratch, unpack_with};
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::publishable::LONGEST_PROVENANCE;
@@ -159,7 +159,7 @@ impl OciProvider {
         let layout = foreign::layout_for_format(release.locator.as_deref());
         if let Some(layer) = lock(&self.layers).get(archive) {
             let unpacked = unpack_with(&Scratch::default(), &layer, layout, tree);
-            if tree.keeps_archive && layout != ArchiveLayout::Files {
+            if layout.is_kept(tree) {
                 tree.archive = Some(layer.to_vec());
             }
             return unpacked
@@ -379,6 +379,18 @@ impl Provider for OciProvider {
         progress: &dyn Progress,
     ) -> Result<FoundEvidence, ProviderError> {
         self.evidence_of(&self.existing(location, progress)?, release)
+    }
+
+    fn restore(
+        &self,
+        _location: &Location,
+        release: &Release,
+        preserved: &[u8],
+        tree: &mut TreeWriter,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let layout = foreign::layout_for_format(release.locator.as_deref());
+        self.archives.restore_archive(preserved, release, layout, tree)
     }
 
     fn fetch(

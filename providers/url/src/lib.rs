@@ -379,7 +379,7 @@ impl Provider for UrlProvider {
             }
             Err(error) => Err(found.withheld.insert(error).to_string()),
         };
-        found.pieces.push(FoundPiece { place, evidence, archive: None });
+        found.pieces.push(FoundPiece { place, evidence, manifests: Vec::new(), archive: None });
         Ok(found)
     }
 

@@ -9,7 +9,7 @@ mod repair;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mu_archive::document::PROV_ENDING;
-use mu_provider::{fs, with_causes};
+use mu_provider::{evidence_lines, evidence_path, fs, with_causes};
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 
 use crate::HubError;
@@ -25,6 +25,9 @@ use crate::root::{HUB_FILE, Root};
 use crate::snapshot;
 use crate::tokens::Tokens;
 use crate::writer::Writer;
+
+/// The folder with evidence about versions.
+const SIGNATURES: &str = "signatures/";
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,6 +82,7 @@ pub(crate) async fn check(
         lines: BTreeMap::new(),
         dependencies: BTreeMap::new(),
         used: BTreeSet::new(),
+        vouched: BTreeSet::new(),
         broken: BTreeSet::new(),
         behind: pending.names.iter().cloned().collect(),
         wrong: BTreeSet::new(),
@@ -135,6 +139,8 @@ struct Check<'hub> {
     dependencies: BTreeMap<String, BTreeSet<Meaning>>,
     /// Archives that a line leads to.
     used: BTreeSet<String>,
+    /// Where the evidence about each version is, if there is some.
+    vouched: BTreeSet<String>,
     /// Packages whose index cannot be read completely.
     broken: BTreeSet<String>,
     /// Packages whose derived files may be out of date, according to a marker or the log.
@@ -221,6 +227,7 @@ impl Check<'_> {
             let by_version = format!("{}{}", self.root.packs_folder(), line.archive_by_version());
             places.extend(Some(by_version).filter(|other| *other != places[0]));
         }
+        self.vouched.insert(evidence_path(line.name(), &line.full_version()));
         let mut is_elsewhere = false;
         for place in places {
             if place.contains("://") {
@@ -391,7 +398,7 @@ impl Check<'_> {
         self.problem(path, what);
     }
 
-    /// Archives that no line leads to, and statements about such archives. If a package's index is broken, its archives may still belong to a
+    /// Archives that no line leads to, and statements about such archives; evidence about what is not there. If a package's index is broken, its archives may still belong to a
     /// line.
     async fn orphans(&mut self) -> Result<Vec<FileMeta>, HubError> {
         let packs = self.root.packs_folder();
@@ -404,6 +411,24 @@ impl Check<'_> {
             // Somebody put other files there by hand; no write leaves one.
             if archive.ends_with(".tgz") && !self.used.contains(archive) && !is_broken {
                 self.leftover(path, "no version uses it");
+                orphans.push(meta);
+            }
+        }
+        for meta in self.writer.files.list(SIGNATURES).await? {
+            let path = meta.path.as_str();
+            let package = path.strip_prefix(SIGNATURES).and_then(|path| path.rsplit_once('/'));
+            let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
+            if self.vouched.contains(path) {
+                if let Some(read) = self.read(path).await? {
+                    let text = String::from_utf8_lossy(&read.bytes);
+                    let bad =
+                        evidence_lines(&text).find_map(|one| Some((one.number, one.line.err()?)));
+                    if let Some((number, why)) = bad {
+                        self.lasting(path, format!("line {number} is no evidence: {why}"));
+                    }
+                }
+            } else if !is_broken {
+                self.leftover(path, "it speaks of no version");
                 orphans.push(meta);
             }
         }

@@ -12,7 +12,7 @@ pub(crate) use self::folder::needs_a_copy;
 pub use self::folder::{Folder, Kind};
 pub use self::inner::{InnerPath, OwnPath};
 pub use self::path::shown_path;
-pub use self::writer::{Limits, TreeWriter};
+pub use self::writer::{KeptArchives, Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 
 /// The kind of an entry, as far as the digest distinguishes it.

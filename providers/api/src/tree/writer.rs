@@ -68,10 +68,22 @@ pub struct TreeWriter {
     buffer: Vec<u8>,
     /// The file whose content is kept, and its content once it is there.
     kept: Option<(&'static str, Option<Vec<u8>>)>,
-    /// Whether whoever unpacks an archive of another ecosystem should hand it over, so that the tools there can read it.
-    pub keeps_archive: bool,
-    /// The archive of another ecosystem, byte for byte; `None` if the tree does not come from one.
+    /// Which archives whoever unpacks one should hand over.
+    pub keeps_archive: KeptArchives,
+    /// The archive, byte for byte; `None` if the tree does not come from one, or it was not wanted.
     pub archive: Option<Vec<u8>>,
+}
+
+/// Which archives are handed over beside a tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeptArchives {
+    /// None.
+    #[default]
+    None,
+    /// Those of other ecosystems, so that the tools there can read them.
+    OfOtherTools,
+    /// All of them.
+    All,
 }
 
 impl fmt::Debug for TreeWriter {
@@ -99,7 +111,7 @@ impl TreeWriter {
             archive_bytes: None,
             buffer: Vec::new(),
             kept: None,
-            keeps_archive: false,
+            keeps_archive: KeptArchives::None,
             archive: None,
         }
     }

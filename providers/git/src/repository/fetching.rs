@@ -11,7 +11,8 @@ use mu_provider::{ErrorKind, LoggedCommit, Progress, ProviderError};
 use super::{Repository, Talk};
 use crate::database::Database;
 use crate::remote_url::Scheme;
-use crate::wire::{Depth, FetchRequest};
+use crate::transport::ReceiveError;
+use crate::wire::{Boundary, Depth, FetchRequest};
 
 /// How many commits of the database mu names to the remote: enough for it to send only differences.
 const MOST_HAVES: usize = 64;
@@ -96,6 +97,26 @@ impl Repository {
         read().map_err(|error| {
             let text = format!("the tag {tag} of `{}` cannot be read", self.remote);
             ProviderError::new(ErrorKind::Integrity, text).because(error)
+        })
+    }
+
+    /// Takes a pack that has a commit, and all that belongs to it.
+    pub(crate) fn take_pack(
+        &self,
+        commit: Oid,
+        pack: &mut dyn std::io::Read,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let lock = self.lock(&self.database, progress)?;
+        self.database.prepare(&lock, &self.remote.to_string())?;
+        let boundary = Boundary { shallow: vec![commit], unshallow: Vec::new() };
+        let taken = self.database.receive(&lock, &[commit], &boundary, pack, progress);
+        taken.map_err(|error| match error {
+            ReceiveError::Refused(error) => error,
+            ReceiveError::Source(error) => {
+                let text = format!("the objects of `{}` cannot be read", self.remote);
+                ProviderError::new(ErrorKind::Io, text).because(error)
+            }
         })
     }
 

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mu_provider::{ErrorKind, Location, ProviderError, Release, Silent};
+use mu_provider::{EVIDENCE_TYPE, ErrorKind, Location, ProviderError, Release, Silent};
 use serde_json::{Map, Value};
 
 use super::{PushOutcome, Writer, annotations};
 use crate::OciProvider;
 use crate::repository::RegistryRepository;
-use crate::wire::{self, Descriptor, ImageManifest, Index};
+use crate::wire::{self, Descriptor, EMPTY_BYTES, ImageManifest, Index};
 
 /// An artifact of another ecosystem, as its own tool would push it.
 #[derive(Debug, Clone)]
@@ -173,6 +173,34 @@ impl Writer {
             Some(_) if lacks => PushOutcome::Without,
             Some(_) => PushOutcome::Same,
         })
+    }
+
+    /// Attaches a file of evidence to a version that is there; what has been attached before stays.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, or the registry takes no such thing.
+    pub fn attach_evidence(&self, version: &str, lines: &str) -> Result<(), ProviderError> {
+        let release = Release { version: version.to_owned(), ..Release::default() };
+        let mut tags = wire::tags_of(&release).into_iter();
+        let found = tags.find_map(|tag| self.repository.manifest(&tag).transpose()).transpose()?;
+        let bytes = found.ok_or_else(|| {
+            let text = format!("there is no {version} in `{}` to attach evidence to", self.place);
+            ProviderError::new(ErrorKind::NotFound, text)
+        })?;
+        let layer = Descriptor::of(EVIDENCE_TYPE, lines.as_bytes());
+        let manifest = ImageManifest {
+            subject: Some(Descriptor::of(&media_type(&bytes), &bytes)),
+            ..ImageManifest::new(EVIDENCE_TYPE, layer.clone(), BTreeMap::new())
+        };
+        self.blob(&layer, lines.as_bytes(), false)?;
+        self.blob(&Descriptor::empty(), EMPTY_BYTES, false)?;
+        let own = manifest.to_bytes();
+        let answer = self.put(wire::MANIFEST, &wire::digest(&own), own.clone())?;
+        if answer.keeps_subject {
+            return Ok(());
+        }
+        list_beside(self, &wire::digest(&bytes), vec![manifest.index_entry(&own)])
     }
 
     /// The tag of a version, and the manifest that it leads to.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mu_provider::threads::lock;
-use mu_provider::{Lead, LineTrust, Location, PlaceKind, Release, SafeUrl};
+use mu_provider::{KeptArchives, Lead, LineTrust, Location, PlaceKind, Release, SafeUrl};
 use url::Url;
 
 use crate::index::{Candidate, Route};
@@ -407,10 +407,11 @@ pub(crate) fn source_now(
 }
 
 /// Fetches the archive of a locked package from where the settings lead it, and checks that it has the locked
-/// content. `None` if it is not an archive of another ecosystem.
+/// content. `None` if it is none of those that are wanted.
 pub(crate) fn fetch_archive(
     session: &Session,
     package: &LockedPackage,
+    wanted: KeptArchives,
 ) -> Result<Option<Vec<u8>>, CommandError> {
     let way = way_of(session, package, &LockedRoots::default())?;
     let release = locked_release(session, package, &way)?;
@@ -420,7 +421,7 @@ pub(crate) fn fetch_archive(
     let _store = session.use_store()?;
     let mut archive = None;
     let tree = session.store.inspect(|tree| {
-        tree.keeps_archive = true;
+        tree.keeps_archive = wanted;
         way.route.provider.fetch(location, &release, tree, &progress)?;
         archive = tree.archive.take();
         Ok(())

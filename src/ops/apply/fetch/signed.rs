@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use mu_archive::ArchiveLayout;
+use mu_formats::FORMATS;
 use mu_provider::threads::{at_once, into_inner, lock};
-use mu_provider::{Digest, Release, TreeWriter};
+use mu_provider::{Digest, ProviderError, Release, TreeWriter};
 
 use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
@@ -35,6 +37,8 @@ struct Ruled<'l> {
     way: LockedRoute,
     /// What is known of it; only its archive says what is in it.
     release: Release,
+    /// The rule that speaks of it, as messages name it.
+    rule: String,
 }
 
 /// Checks that the rules accept the packages that `resolved` names.
@@ -130,7 +134,8 @@ fn rule<'l>(
         Judgement::Refused(refused) => Err(untrusted::locked(session, package, &refused)),
         Judgement::Accepted(_) => {
             let release = Release { digest: None, ..release };
-            Ok(Some(Ruled { at, package, source, way, release }))
+            let rule = trust::rule_in_words(rule);
+            Ok(Some(Ruled { at, package, source, way, release, rule }))
         }
     }
 }
@@ -181,12 +186,12 @@ pub(crate) fn signers_here(
     let roots = LockedRoots::default();
     for package in lock.packages.iter().filter(|package| is_meant(package)) {
         let Some((source, stood_for)) = ids_under_rules(session, lock, package) else { continue };
-        // Where the settings lead elsewhere than the lock says, what was found out is about another place.
-        let way = known_way(session, package, &roots).filter(|way| !way.is_moved);
-        let Some(way) = way else {
+        let Some(way) = known_way(session, package, &roots) else {
             here.unknown.push(package.id.clone());
             continue;
         };
+        // By the digests of the lock, wherever the settings lead it now: evidence speaks of these, and not of places.
+        let way = LockedRoute { is_moved: false, ..way };
         let release = as_locked(package, &*locked_release(session, package, &way)?);
         let candidate = trust::RuledVersion {
             source: &source,
@@ -209,8 +214,8 @@ pub(crate) fn signers_here(
             Some(Judgement::Accepted(accepted)) => accepted.signed_by,
         };
         // The archive is signed; that it has this content, only this machine can say.
-        let ruled = Ruled { at: 0, package, source, way, release };
-        match ruled.known(session) {
+        let ruled = Ruled { at: 0, package, source, way, release, rule: String::new() };
+        match ruled.known_anyhow(session) {
             Some(digest) if package.digest != Some(digest) => {
                 return Err(other_content(package, &digest));
             }
@@ -241,9 +246,14 @@ fn other_content(package: &LockedPackage, digest: &Digest) -> CommandError {
 impl Ruled<'_> {
     /// The name under which it is noted that its archive was unpacked and is this package.
     fn note(&self) -> Option<String> {
-        let Release { archive, commit, locator, .. } = &self.release;
+        self.note_of(self.release.locator.as_deref())
+    }
+
+    /// As [`Ruled::note`], for an archive that is laid out like this.
+    fn note_of(&self, locator: Option<&str>) -> Option<String> {
+        let Release { archive, commit, .. } = &self.release;
         let folder = self.package.folder.as_deref();
-        let inside = locator.as_deref().or(folder).unwrap_or_default();
+        let inside = locator.or(folder).unwrap_or_default();
         let content = archive.as_deref().or(commit.as_deref())?;
         let name = self.source.name();
         let name = if self.package.source.is_url_archive() { name.as_str() } else { name.leaf() };
@@ -253,6 +263,16 @@ impl Ruled<'_> {
     /// The content that this machine has unpacked from its archive.
     fn known(&self, session: &Session) -> Option<Digest> {
         session.trust.unpacked_from(&self.note()?)
+    }
+
+    /// As [`Ruled::known`], however the place that it came from lays archives out: a mirror may do that otherwise.
+    fn known_anyhow(&self, session: &Session) -> Option<Digest> {
+        let layouts = [ArchiveLayout::InFolder, ArchiveLayout::Layer, ArchiveLayout::Files];
+        let mut locators: Vec<Option<&str>> = vec![self.release.locator.as_deref()];
+        locators.extend(layouts.map(ArchiveLayout::as_locator));
+        locators.extend(FORMATS.iter().map(|format| Some(format.name)));
+        let mut notes = locators.into_iter().filter_map(|locator| self.note_of(locator));
+        notes.find_map(|note| session.trust.unpacked_from(&note))
     }
 
     /// Fetches its archive, and returns the digest of the content.
@@ -268,33 +288,51 @@ impl Ruled<'_> {
                 .hint(format!("`mu update {}` locks it anew", session.short_name(&package.id))));
         };
         let progress = Work::begin(&session.events, what.as_str());
-        let fetch = |tree: &mut TreeWriter| {
-            way.route.provider.fetch(&way.route.location, release, tree, &progress)
-        };
-        // Other bytes under a signed digest are no mistake of a registry.
-        let failed = |error: TreeStoreError| {
-            let error = not_fetched(error, &what);
-            match error.code {
-                Code::Integrity => CommandError { code: Code::Untrusted, ..error },
-                _ => error,
-            }
-        };
-        let digest = if session.store.is_read_only() {
-            session.store.inspect(fetch).map_err(failed)?.digest()
-        } else {
-            let stored = session.store.add(None, |tree| fetch(tree).map(|()| String::new()));
-            let stored = stored.map_err(failed)?;
-            if let Err(error) = self.check_name(&stored.folder) {
-                // Other processes may use what was there before.
-                if stored.checked.is_none() {
-                    session.store.remove(&stored.digest)?;
-                }
-                return Err(error);
-            }
-            stored.digest
-        };
+        let (provider, location) = (&way.route.provider, &way.route.location);
+        let fetch = |tree: &mut TreeWriter| provider.fetch(location, release, tree, &progress);
+        let digest = self.take(session, fetch);
+        let digest = digest.map_err(|error| self.not_taken(session, error))?;
         session.trust.note_unpacked_from(&note, &digest);
         Ok(digest)
+    }
+
+    /// The error of an archive that is signed, and cannot be had.
+    fn not_taken(&self, session: &Session, error: CommandError) -> CommandError {
+        match error.code {
+            // Other bytes under a signed digest are no mistake of a registry.
+            Code::Integrity => CommandError { code: Code::Untrusted, ..error },
+            Code::Offline | Code::Network => {
+                let name = session.short_name(&self.package.id);
+                error.while_doing(format!(
+                    "cannot compare `{name}` with what is signed, which a {} asks for",
+                    self.rule
+                ))
+            }
+            _ => error,
+        }
+    }
+
+    /// Takes the files that `fill` writes into the store, and returns the digest of the content.
+    fn take(
+        &self,
+        session: &Session,
+        fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
+    ) -> Result<Digest, CommandError> {
+        let what = format!("{} {}", self.package.id, self.package.version);
+        let failed = |error: TreeStoreError| not_fetched(error, &what);
+        if session.store.is_read_only() {
+            return Ok(session.store.inspect(fill).map_err(failed)?.digest());
+        }
+        let stored = session.store.add(None, |tree| fill(tree).map(|()| String::new()));
+        let stored = stored.map_err(failed)?;
+        if let Err(error) = self.check_name(&stored.folder) {
+            // Other processes may use what was there before.
+            if stored.checked.is_none() {
+                session.store.remove(&stored.digest)?;
+            }
+            return Err(error);
+        }
+        Ok(stored.digest)
     }
 
     /// Checks that the manifest in the archive has the name and the version of the package, as far as it has any.

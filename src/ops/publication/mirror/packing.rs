@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, Reading, helm, kudo};
-use mu_provider::{ArchiveDigest, Release};
+use mu_provider::{ArchiveDigest, KeptArchives, Release};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -176,7 +176,7 @@ impl Copying<'_> {
         if package.source.is_url_archive() {
             return Ok(None);
         }
-        let archive = fetch_archive(self.session, package)?;
+        let archive = fetch_archive(self.session, package, KeptArchives::OfOtherTools)?;
         if let (Some(_), Some(locator)) = (&archive, layout.as_locator()) {
             line.insert("locator".to_owned(), locator.into());
         }

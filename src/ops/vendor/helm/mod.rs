@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use mu_formats::helm::{self, Need, Needs};
-use mu_provider::{ArchiveDigest, Folder, InnerPath, OwnPath, TreeError};
+use mu_provider::{ArchiveDigest, Folder, InnerPath, KeptArchives, OwnPath, TreeError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -267,7 +267,7 @@ impl<'run> Vendoring<'run> {
         }
         // As it was published, byte for byte, where there is such an archive; everything else is packed here.
         let fetched = match as_published && !self.mode.is_dry() {
-            true => fetch_archive(self.session, package)?.map(Rc::from),
+            true => fetch_archive(self.session, package, KeptArchives::OfOtherTools)?.map(Rc::from),
             false => None,
         };
         let bytes = match fetched {

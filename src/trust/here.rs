@@ -1,0 +1,273 @@
+//! The evidence that is on this machine: in the file that `mu vendor` has written into the packs of a workspace, and what places have
+//! said before, in the cache.
+//!
+//! A checkout may bring the first one, so it is no more than what somebody says: it is weighed like what a registry hands out, and
+//! hides nothing. The packs folder itself belongs to `packs`.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use mu_provider::{
+    ErrorKind, EvidenceAbout, Folder, FoundEvidence, InnerPath, LARGEST_EVIDENCE, NumberedLine,
+    Progress, Silent, evidence_lines,
+};
+use mu_trust::EvidenceLine;
+
+use super::weigh::{Needs, RuleDemand, weigh};
+use super::{Judgement, KeptVerdict, Refused, RuledVersion, TrustError, TrustInForce, hash, key};
+use crate::fs;
+
+/// The file beside vendored packs, as seen from the root of the workspace.
+pub const VENDORED_FILE: &str = ".mu/packs/evidence.jsonl";
+
+/// The folder in the cache.
+const FOLDER: &str = "evidence";
+
+/// Where evidence is on this machine.
+#[derive(Debug)]
+pub(super) struct EvidenceHere {
+    root: PathBuf,
+    folder: PathBuf,
+    vendored: OnceLock<Vec<NumberedLine>>,
+}
+
+impl EvidenceHere {
+    pub(super) fn new(root: PathBuf, cache: &std::path::Path) -> Self {
+        Self { root, folder: cache.join(FOLDER), vendored: OnceLock::new() }
+    }
+
+    /// What vouches for a version here, the vendored packs first; each only if there is something.
+    pub(super) fn evidence_here(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> impl Iterator<Item = FoundEvidence> {
+        let vendored = self.vendored_evidence(candidate, progress);
+        let all = [Some(vendored), self.kept_evidence(candidate)].into_iter().flatten();
+        all.filter(|found| !found.pieces.is_empty())
+    }
+
+    /// What its place has said of a version before.
+    pub(super) fn kept_evidence(&self, candidate: &RuledVersion<'_>) -> Option<FoundEvidence> {
+        let text = fs::read_text_if_there(&self.file(candidate)).ok()??;
+        Some(FoundEvidence::from_lines(&"the cache", evidence_lines(&text), about(candidate)))
+    }
+
+    /// All lines of the vendored packs that can be read.
+    pub(super) fn readable_lines(&self) -> Vec<EvidenceLine> {
+        let lines = self.vendored.get_or_init(|| self.read(&Silent)).iter();
+        lines.filter_map(|one| one.line.clone().ok()).collect()
+    }
+
+    /// What the vendored packs of the workspace bring about a version.
+    pub(super) fn vendored_evidence(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> FoundEvidence {
+        let lines = self.vendored.get_or_init(|| self.read(progress)).iter();
+        let is_about = |one: &&NumberedLine| {
+            let package = one.line.as_ref().ok().and_then(|line| line.package.as_ref());
+            package.is_some_and(|(id, version)| {
+                let own = &candidate.release.version;
+                let is_version = candidate.version.as_ref().map(ToString::to_string);
+                id == candidate.source.as_str()
+                    && (version == own || is_version.as_ref() == Some(version))
+            })
+        };
+        FoundEvidence::from_lines(&VENDORED_FILE, lines.filter(is_about).cloned(), about(candidate))
+    }
+
+    /// Keeps what a place has said about a version. What cannot be kept is asked again.
+    pub(super) fn keep_found(&self, candidate: &RuledVersion<'_>, found: &FoundEvidence) {
+        let text = found.to_evidence_text();
+        if !text.is_empty() && fs::create_private_folder(&self.folder, &[]).is_ok() {
+            let _ = fs::write_atomic(&self.file(candidate), text.as_bytes());
+        }
+    }
+
+    /// The file of a version in the cache: under all that says what it is, wherever it comes from.
+    fn file(&self, candidate: &RuledVersion<'_>) -> PathBuf {
+        let release = candidate.release;
+        let or_none = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let lines = [
+            or_none(release.manifest.as_deref()),
+            or_none(release.archive.as_deref()),
+            or_none(release.commit.as_deref()),
+            or_none(release.reference.as_deref().filter(|_| release.commit.is_some())),
+            release.version.clone(),
+        ];
+        self.folder.join(format!("{}.jsonl", hash(&format!("evidence\n{}", lines.join("\n")))))
+    }
+
+    /// The lines of the vendored file. Those that cannot be read are told once.
+    fn read(&self, progress: &dyn Progress) -> Vec<NumberedLine> {
+        let told = |why: &str| {
+            progress.warning(&format!("`{VENDORED_FILE}` is not read: {why}"));
+            Vec::new()
+        };
+        let file = InnerPath::own(VENDORED_FILE).into();
+        let text = match Folder::at(&self.root).and_then(|root| root.read_text(&file)) {
+            Ok(Some(text)) if text.len() as u64 > LARGEST_EVIDENCE => {
+                return told(&format!("it has more than {LARGEST_EVIDENCE} bytes"));
+            }
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => return told(&mu_provider::with_causes(&error)),
+        };
+        let mut lines = Vec::new();
+        for one in evidence_lines(&text) {
+            match &one.line {
+                Ok(EvidenceLine { package: Some(_), .. }) => lines.push(one),
+                Ok(_) => progress.warning(&format!(
+                    "line {} of `{VENDORED_FILE}` names no `id` and `version`, and was skipped",
+                    one.number
+                )),
+                Err(why) => progress.warning(&format!(
+                    "line {} of `{VENDORED_FILE}` was skipped: {why}",
+                    one.number
+                )),
+            }
+        }
+        lines
+    }
+}
+
+impl TrustInForce {
+    /// What vouches for a version: what its place has said before, or says now.
+    pub fn known_evidence_of(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> Result<FoundEvidence, TrustError> {
+        if let Some(kept) = self.here.kept_evidence(candidate) {
+            return Ok(kept);
+        }
+        let RuledVersion { route, release, .. } = candidate;
+        let found = route.provider.evidence(&route.location, release, progress)?;
+        self.here.keep_found(candidate, &found);
+        Ok(found)
+    }
+
+    /// The lines that the vendored packs of the workspace bring, as far as they can be read.
+    pub fn vendored_lines(&self) -> Vec<EvidenceLine> {
+        self.here.readable_lines()
+    }
+
+    /// As [`Self::judge`], by what vouches for the version now: what was found out before does not count, but what the checkout brings.
+    pub fn judge_anew(
+        &self,
+        candidate: &RuledVersion<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Judgement, TrustError> {
+        self.judge_by(candidate, true, progress)
+    }
+
+    /// What the evidence on this machine is worth for what a rule asks, if it is enough.
+    pub(super) fn verdict_here(
+        &self,
+        candidate: &RuledVersion<'_>,
+        demand: &RuleDemand<'_>,
+    ) -> Option<Found> {
+        let here: Vec<FoundEvidence> = self.here.evidence_here(candidate, &Silent).collect();
+        best_of(&here, candidate, demand).filter(is_enough)
+    }
+
+    /// What the evidence about a version is worth for one demand.
+    pub(super) fn answer_question(
+        &self,
+        question: &mut EvidenceQuestion<'_>,
+        demand: &RuleDemand<'_>,
+    ) -> Result<Found, TrustError> {
+        let EvidenceQuestion { candidate, is_anew, progress, .. } = *question;
+        let key = key(candidate.release, demand);
+        let kept = self.kept_verdict(&key, candidate.release);
+        if let Some(known) = kept.filter(|_| !is_anew) {
+            return Ok(known);
+        }
+        let here = question.here.get_or_insert_with(|| match is_anew {
+            true => vec![self.here.vendored_evidence(candidate, progress)],
+            false => self.here.evidence_here(candidate, progress).collect(),
+        });
+        // What is here proves itself, and nobody has to be asked. If it is not enough, its place may have more.
+        let here = best_of(here, candidate, demand);
+        if let Some(verdict) = here.clone().filter(|verdict| !is_anew && is_enough(verdict)) {
+            self.keep_verdict(key, &verdict);
+            return Ok(verdict);
+        }
+        // Its place is asked once, whatever rules there are.
+        let RuledVersion { route, release, .. } = candidate;
+        let found = match &question.place {
+            Some(found) => found,
+            None => {
+                match (route.provider.evidence(&route.location, release, progress), here.clone()) {
+                    (Ok(found), _) => {
+                        self.here.keep_found(candidate, &found);
+                        question.place.insert(found)
+                    }
+                    (Err(error), Some(here)) if error.kind() == ErrorKind::Offline => {
+                        return Ok(here);
+                    }
+                    (Err(error), _) => return Err(error.into()),
+                }
+            }
+        };
+        let verdict = weigh(found, release, demand);
+        let verdict = match here.filter(|here| is_enough(here) && !is_enough(&verdict)) {
+            Some(here) => here,
+            None => verdict,
+        };
+        // Who refuses to say may have what the rule asks for.
+        if let (Err(_), Needs::Signatures(_), Some(error)) =
+            (&verdict, demand.needs, &found.withheld)
+        {
+            return Err(error.clone().into());
+        }
+        self.keep_verdict(key, &verdict);
+        Ok(verdict)
+    }
+}
+
+/// What evidence is worth for what a rule asks.
+type Found = Result<KeptVerdict, Refused>;
+
+/// Whether nothing more is needed.
+fn is_enough(verdict: &Found) -> bool {
+    verdict.as_ref().is_ok_and(|verdict| verdict.unsigned.is_none())
+}
+
+/// What all of it is worth: the first that is enough, or else the first; `None` if there is nothing.
+fn best_of(
+    all: &[FoundEvidence],
+    candidate: &RuledVersion<'_>,
+    demand: &RuleDemand<'_>,
+) -> Option<Found> {
+    let all = all.iter().filter(|found| !found.pieces.is_empty());
+    let mut verdicts: Vec<Found> =
+        all.map(|found| weigh(found, candidate.release, demand)).collect();
+    let at = verdicts.iter().position(is_enough).unwrap_or(0);
+    (!verdicts.is_empty()).then(|| verdicts.swap_remove(at))
+}
+
+/// What is asked about a version: what is here, and what its place says, each found out at most once.
+pub(super) struct EvidenceQuestion<'q> {
+    candidate: &'q RuledVersion<'q>,
+    is_anew: bool,
+    progress: &'q dyn Progress,
+    here: Option<Vec<FoundEvidence>>,
+    place: Option<FoundEvidence>,
+}
+
+impl<'q> EvidenceQuestion<'q> {
+    /// About a version; if `is_anew`, of what is here only what the checkout brings counts.
+    pub(super) fn new(
+        candidate: &'q RuledVersion<'q>,
+        is_anew: bool,
+        progress: &'q dyn Progress,
+    ) -> Self {
+        Self { candidate, is_anew, progress, here: None, place: None }
+    }
+}
+
+fn about<'c>(candidate: &'c RuledVersion<'_>) -> EvidenceAbout<'c> {
+    EvidenceAbout { name: candidate.source.name_str(), release: candidate.release }
+}
