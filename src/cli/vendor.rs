@@ -39,6 +39,7 @@ Examples:
   mu vendor --for helm -p shop         only those of the chart `shop`
   mu vendor --for helm --unify         also of charts inside of charts, only the versions in Mu.lock
   mu vendor --for helm --check         in CI: do charts/ and Chart.lock follow from Mu.lock?
+  mu vendor --archives                 keep signed archives, too, for machines without a network
   mu vendor --undo                     stop committing packs")]
 pub(crate) struct VendorArguments {
     /// Show what would be in use, and write nothing
@@ -56,6 +57,9 @@ pub(crate) struct VendorArguments {
     /// Write only the files of this chart or KCL module of the workspace
     #[arg(short, long = "package", value_name = "PACKAGE", requires = "tool")]
     packages: Vec<String>,
+    /// Keep the archives of packages under rules, too, so that a checkout can verify them without a network
+    #[arg(long, conflicts_with_all = ["tool", "undo", "dry_run"])]
+    archives: bool,
     /// Stop vendoring
     #[arg(long)]
     undo: bool,
@@ -153,7 +157,7 @@ pub(crate) fn run(context: &Context, arguments: &VendorArguments) -> CommandExit
             Ok(())
         }),
         Some(Tool::Kudo) => Err(nothing_for_kudo().into()),
-        None => vendor_packs(context, &session, dry_run),
+        None => vendor_packs(context, &session, dry_run, arguments.archives),
     }
 }
 
@@ -164,8 +168,13 @@ fn nothing_for_kudo() -> CommandError {
     )
 }
 
-fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> CommandExit {
-    let outcome = vendor(session, dry_run)?;
+fn vendor_packs(
+    context: &Context,
+    session: &Session,
+    dry_run: bool,
+    archives: bool,
+) -> CommandExit {
+    let outcome = vendor(session, dry_run, archives)?;
     let ending = change::print_outcome(context, &outcome)?;
     if !dry_run {
         context.shell.status("vendored in .mu/packs; next: `git add .mu/packs Mu.lock`");

@@ -14,6 +14,7 @@
 //! packs/vendored.json    packs are committed; there only if they are
 //! packs/.mu/lock         held by the run that changes packs
 //! packs/.mu/partial.json what packs leave out that make room for others
+//! packs/.mu/archives/    archives that are kept beside vendored packs; not this module's
 //! packs/.mu/staging/     packs on their way
 //! CACHE/packs/HEX.json   what mu installed in one packs folder
 //! ```

@@ -27,8 +27,9 @@ const FORMAT: u32 = 2;
 /// Packs are installed from the lock.
 const NOT_COMMITTED: &str = "# Packs are installed from Mu.lock by `mu get`.\n*\n";
 
-/// Packs are committed, whatever the workspace and its user ignore elsewhere; mu's own data is not.
-const COMMITTED: &str = "# Packs are vendored by `mu vendor`: commit them. What mu keeps for itself is left out.\n!*\n/.mu/\n";
+/// Packs are committed, whatever the workspace and its user ignore elsewhere; mu's own data is not, but the archives that are kept
+/// beside packs.
+const COMMITTED: &str = "# Packs are vendored by `mu vendor`: commit them. What mu keeps for itself is left out.\n!*\n/.mu/*\n!/.mu/archives/\n";
 
 /// Git must not change or leave out anything, or digests would differ from one checkout to the next. This takes precedence over the
 /// attributes of the folders around it.

@@ -180,6 +180,8 @@ mod team;
 mod team_story;
 #[cfg(feature = "oci")]
 mod trust;
+#[cfg(feature = "oci")]
+mod trust_away;
 mod update;
 mod upgrades;
 mod vendor;

@@ -70,6 +70,10 @@ pub fn install(
     }
     record(session, requirements, &mut resolved)?;
     let edited = write(&of_view(session, edits))?;
+    // What is vendored is verified elsewhere by what is vendored beside it.
+    if made.made + made.removed > 0 && session.packs().is_vendored() {
+        fetch::keep_vouchers(session, &resolved.lock, false)?;
+    }
     session.save_index();
     // The last edit has ended: nothing reads `.mu/edits.lock` any more, and the next edit must not begin at it.
     if session.scope == OperationScope::Workspace && session.edited.is_empty() {

@@ -19,7 +19,7 @@ use crate::contents::rules::{OF_GIT, Rules};
 use crate::fs::FileError;
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::fetch::{fetch, folder_here, used_instead};
+use crate::ops::apply::fetch::{drop_vouchers, fetch, folder_here, keep_vouchers, used_instead};
 use crate::ops::apply::install::install;
 use crate::ops::apply::patched;
 use crate::ops::explain::failure::unavailable_error;
@@ -35,7 +35,8 @@ use crate::workspace::Member;
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
 
 /// Installs what the workspace needs, as files to commit.
-pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
+/// With `archives`, those of packages under rules are kept beside them.
+pub fn vendor(session: &Session, dry_run: bool, archives: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = Rc::new(names::collect_looked_up(session, extra)?);
     let resolved = resolve(session, &Question::without_moves(Rc::clone(&requirements)))?;
@@ -56,6 +57,9 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
         }
         result => result?,
     };
+    if !dry_run {
+        keep_vouchers(session, &outcome.lock, archives)?;
+    }
     if !dry_run && let Some(file) = left_out(session, packs.path())? {
         session.events.warning(&format!(
             "`{}` would not be committed, because a .gitignore excludes it; `git add --force` adds it",
@@ -67,7 +71,8 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
 
 /// Installs packs from the store again, as files that are not committed.
 pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
-    Ok(session.packs().unmark_vendored()?)
+    session.packs().unmark_vendored()?;
+    Ok(drop_vouchers(&session.workspace.opened()?)?)
 }
 
 /// The folder of the packs, or the one around it, if Git ignores it; what is in the packs has rules of its own.

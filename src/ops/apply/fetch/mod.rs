@@ -7,6 +7,7 @@ mod now;
 mod one;
 mod route;
 mod signed;
+mod vendored;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,6 +55,7 @@ pub(crate) use crate::ops::apply::fetch::route::{
     archive_urls, fetch_archive, source_now, used_instead,
 };
 pub(crate) use crate::ops::apply::fetch::signed::{bring_signed, check_signed, signers_here};
+pub(crate) use crate::ops::apply::fetch::vendored::{drop_vouchers, keep_vouchers};
 
 /// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next request is then
 /// sent as soon as an answer arrives, without waking a thread here.

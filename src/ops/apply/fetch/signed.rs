@@ -18,6 +18,7 @@ use crate::ops::apply::fetch::error::not_fetched;
 use crate::ops::apply::fetch::route::{
     LockedRoots, LockedRoute, known_way, locked_by_digest, locked_release, used_instead, way_of,
 };
+use crate::ops::apply::fetch::vendored::kept_archive;
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
 use crate::ops::solve::record::Resolved;
@@ -215,7 +216,14 @@ pub(crate) fn signers_here(
         };
         // The archive is signed; that it has this content, only this machine can say.
         let ruled = Ruled { at: 0, package, source, way, release, rule: String::new() };
-        match ruled.known_anyhow(session) {
+        let known = match ruled.known_anyhow(session) {
+            None if kept_archive(session, package).is_some() => {
+                let _store = session.use_store()?;
+                Some(ruled.unpack(session)?)
+            }
+            known => known,
+        };
+        match known {
             Some(digest) if package.digest != Some(digest) => {
                 return Err(other_content(package, &digest));
             }
@@ -289,8 +297,23 @@ impl Ruled<'_> {
         };
         let progress = Work::begin(&session.events, what.as_str());
         let (provider, location) = (&way.route.provider, &way.route.location);
-        let fetch = |tree: &mut TreeWriter| provider.fetch(location, release, tree, &progress);
-        let digest = self.take(session, fetch);
+        // A vendored archive needs no place. One that is something else is told, and does not hide the right one.
+        let kept = kept_archive(session, package);
+        let restored = kept.map(|kept| {
+            self.take(session, |tree| provider.restore(location, release, &kept, tree, &progress))
+        });
+        let digest = match restored {
+            Some(Ok(digest)) => Ok(digest),
+            Some(Err(error)) if error.code == Code::Untrusted => return Err(error),
+            restored => {
+                if let Some(Err(error)) = restored {
+                    let why = mu_provider::with_causes(&*error.error);
+                    let text = format!("the vendored archive of {what} is not used: {why}");
+                    session.events.warning(&text);
+                }
+                self.take(session, |tree| provider.fetch(location, release, tree, &progress))
+            }
+        };
         let digest = digest.map_err(|error| self.not_taken(session, error))?;
         session.trust.note_unpacked_from(&note, &digest);
         Ok(digest)
@@ -303,10 +326,16 @@ impl Ruled<'_> {
             Code::Integrity => CommandError { code: Code::Untrusted, ..error },
             Code::Offline | Code::Network => {
                 let name = session.short_name(&self.package.id);
-                error.while_doing(format!(
+                let error = error.while_doing(format!(
                     "cannot compare `{name}` with what is signed, which a {} asks for",
                     self.rule
-                ))
+                ));
+                match session.packs().is_vendored() {
+                    true => error.hint(
+                        "`mu vendor --archives`, where there is a network, keeps the archives: only these tie vendored files to what is signed",
+                    ),
+                    false => error,
+                }
             }
             _ => error,
         }
