@@ -10,8 +10,12 @@ use mu_archive::{ArchiveError, ArchiveLayout, digest_of_tar};
 use mu_formats::{Archived, Artifact, FORMATS, Format};
 use mu_hub::{HubError, Notice, Published};
 use mu_provider::publishable::check_line;
-use mu_provider::{Lead, Location, PlaceKind, Release, SafeUrl, place_without_secrets};
+use mu_provider::{
+    Lead, Location, PlaceKind, Release, SafeUrl, evidence_lines, lines_to_text,
+    place_without_secrets,
+};
 use mu_provider_oci::{ForeignArtifact, OciProvider, PushOutcome, Writer, wire};
+use mu_trust::Evidence;
 use serde_json::{Map, Value};
 
 use crate::index::Route;
@@ -164,6 +168,22 @@ impl OciRegistry {
             ));
         }
         published(pushed_as, package, digest)
+    }
+
+    /// Attaches what vouches for a version, as a file of lines. The statement about a chart is a layer already.
+    pub(super) fn attach_lines(
+        &self,
+        name: &str,
+        version: &str,
+        lines: &str,
+    ) -> Result<(), CommandError> {
+        let is_layer = |evidence: &Evidence| matches!(evidence, Evidence::Prov(_));
+        let lines = evidence_lines(lines).filter_map(|one| one.line.ok());
+        let text = lines_to_text(lines.filter(|line| !is_layer(&line.evidence)));
+        match text.is_empty() {
+            true => Ok(()),
+            false => Ok(self.writer(name)?.attach_evidence(version, &text)?),
+        }
     }
 
     pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {

@@ -189,6 +189,7 @@ fn one(
         archive: packed.archive.bytes()?,
         renamed: None,
         provenance: None,
+        evidence: String::new(),
         name: name.clone(),
         version: version.clone(),
     };

@@ -9,7 +9,7 @@ use mu_formats::helm;
 use mu_hub::Published;
 use mu_provider::http::{AskedServer, Http, Method, Request, Response, check_lead};
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
-use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent, read_json_lines};
+use mu_provider::{EVIDENCE_TYPE, ErrorKind, ProviderError, SafeUrl, Silent, read_json_lines};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Value, json};
 
@@ -130,6 +130,22 @@ impl Server {
         match response.status() {
             200..300 => Ok(()),
             _ => Err(self.refused(&format!("the provenance of {name} {version}"), response)?),
+        }
+    }
+
+    /// Adds what vouches for a version, as the lines of a file.
+    pub(super) fn upload_evidence(
+        &self,
+        name: &str,
+        version: &str,
+        lines: &str,
+    ) -> Result<(), CommandError> {
+        let url = self.version(name, version)?;
+        let request = self.request(Method::PUT, &url).header("content-type", EVIDENCE_TYPE);
+        let response = request.body(lines.to_owned().into_bytes()).send()?;
+        match response.status() {
+            200..300 => Ok(()),
+            _ => Err(self.refused(&format!("the evidence about {name} {version}"), response)?),
         }
     }
 

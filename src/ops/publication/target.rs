@@ -53,6 +53,8 @@ pub(crate) struct Upload {
     pub(crate) renamed: Option<Rename>,
     /// The signed statement about its archive, if there is one.
     pub(crate) provenance: Option<Vec<u8>>,
+    /// What else vouches for it, as the lines of a file; empty if nothing does.
+    pub(crate) evidence: String,
 }
 
 /// Whether a release was found by the digest that it is pinned to.
@@ -177,6 +179,8 @@ impl PublicationTarget {
                 .take()
                 .map(|one| (upload.name.clone(), upload.version.clone(), one)),
         };
+        let evidence = std::mem::take(&mut upload.evidence);
+        let (name, version) = (upload.name.clone(), upload.version.clone());
         let published = match &self.kind {
             Kind::Files(hub) => {
                 let Upload { line, archive, .. } = upload;
@@ -189,11 +193,12 @@ impl PublicationTarget {
         if let Some((name, version, provenance)) = provenance {
             self.keep_provenance(&name, &version, provenance);
         }
+        self.keep_evidence(&name, &version, &evidence);
         Ok(published)
     }
 
-    /// Copies an artifact of another ecosystem, or one that is pinned to its digest, from one OCI registry into another, as it is;
-    /// `None` if this is not possible here.
+    /// Copies an artifact from one OCI registry into another, as it is: of another ecosystem, pinned to its digest, or under the name that
+    /// it has there. `None` if this is not possible here.
     #[cfg_attr(not(feature = "oci"), allow(unused_variables))]
     pub(crate) fn copy(
         &self,
@@ -204,7 +209,11 @@ impl PublicationTarget {
     ) -> Result<Option<Published>, CommandError> {
         match &self.kind {
             #[cfg(feature = "oci")]
-            Kind::Oci(registry) if line.contains_key("format") || is_pinned(release) => {
+            Kind::Oci(registry)
+                if line.contains_key("format")
+                    || is_pinned(release)
+                    || route.location.path == name =>
+            {
                 match artifact_of(route, release, line) {
                     Some((from, release)) => registry.copy(&from, &release, line, name).map(Some),
                     None => Ok(None),
@@ -237,6 +246,27 @@ impl PublicationTarget {
         if let Err(error) = kept {
             let why = mu_provider::with_causes(&*error.error);
             let text = format!("the provenance of {name} {version} is not copied: {why}");
+            self.events.warning(&text);
+        }
+    }
+
+    /// Keeps what vouches for a version that is there, as the lines of a file. What cannot be kept is told.
+    pub(crate) fn keep_evidence(&self, name: &str, version: &str, lines: &str) {
+        if lines.is_empty() {
+            return;
+        }
+        let kept = match &self.kind {
+            Kind::Files(hub) => {
+                let kept = hub.add_evidence(name, version, lines.to_owned().into());
+                kept.map(drop).map_err(CommandError::from)
+            }
+            Kind::Server(server) => server.upload_evidence(name, version, lines),
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.attach_lines(name, version, lines),
+        };
+        if let Err(error) = kept {
+            let why = mu_provider::with_causes(&*error.error);
+            let text = format!("what vouches for {name} {version} is not copied: {why}");
             self.events.warning(&text);
         }
     }

@@ -47,13 +47,13 @@ pub(crate) use crate::ops::apply::fetch::now::problems_now;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};
-#[cfg(feature = "publish")]
-pub(crate) use crate::ops::apply::fetch::route::fetch_provenance;
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::route::location_in_settings;
 pub(crate) use crate::ops::apply::fetch::route::{
     archive_urls, fetch_archive, source_now, used_instead,
 };
+#[cfg(feature = "publish")]
+pub(crate) use crate::ops::apply::fetch::route::{fetch_evidence, fetch_provenance};
 pub(crate) use crate::ops::apply::fetch::signed::{bring_signed, check_signed, signers_here};
 pub(crate) use crate::ops::apply::fetch::vendored::{drop_vouchers, keep_vouchers};
 

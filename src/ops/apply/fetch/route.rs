@@ -454,6 +454,19 @@ pub(crate) fn fetch_provenance(
     })
 }
 
+/// What vouches for a locked package where the settings lead it, as the lines of a file of evidence; empty if nothing does.
+#[cfg(feature = "publish")]
+pub(crate) fn fetch_evidence(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<String, CommandError> {
+    let way = way_of(session, package, &LockedRoots::default())?;
+    let release = locked_by_digest(session, package, &way)?;
+    let what = format!("{} {}", package.id, package.version);
+    let progress = Work::begin(&session.events, what.as_str());
+    Ok(way.route.provider.evidence(&way.route.location, &release, &progress)?.to_evidence_text())
+}
+
 /// As [`as_locked`], for a package whose archive is fetched: where another place lays it out otherwise, that is asked how.
 pub(super) fn locked_by_digest(
     session: &Session,

@@ -181,8 +181,15 @@ impl<'a> Copying<'a> {
                     true => route.provider.provenance(&route.location, &release, work),
                     false => Ok(None),
                 };
+                let evidence = || {
+                    let found = route.provider.evidence(&route.location, &release, work);
+                    Ok(found?.to_evidence_text())
+                };
                 if is_there {
                     self.catch_up(&name, line, || Ok(provenance()?));
+                    if is_foreign {
+                        self.catch_up_evidence(&name, &version, evidence);
+                    }
                     continue;
                 }
                 work.doing(&format!("fetching {id} {version}"));
@@ -190,6 +197,7 @@ impl<'a> Copying<'a> {
                 copier.copy_archive(&route.location, &release, &mut archive, work)?;
                 let mut upload = upload(&route, archive, line, &name, renamed.as_ref());
                 upload.provenance = provenance()?;
+                upload.evidence = self.known_evidence(&name, &version, evidence());
                 // Before it is sent: a line that does not match its archive would be refused by whoever installs it,
                 // and could not be taken back.
                 self.target.compare(session, &upload)?;
@@ -230,6 +238,35 @@ impl<'a> Copying<'a> {
                 with_causes(&*error.error)
             )),
         }
+    }
+
+    /// As [`Self::catch_up`], for what vouches for a version; an artifact that was copied as it is has it beside it.
+    pub(super) fn catch_up_evidence(
+        &self,
+        name: &str,
+        version: &str,
+        evidence: impl FnOnce() -> Result<String, CommandError>,
+    ) {
+        if !self.target.takes_artifacts() {
+            let evidence = self.known_evidence(name, version, evidence());
+            self.target.keep_evidence(name, version, &evidence);
+        }
+    }
+
+    /// What vouches for a version, as lines of a file. What cannot be found out is told: the next run copies it.
+    pub(super) fn known_evidence(
+        &self,
+        name: &str,
+        version: &str,
+        evidence: Result<String, CommandError>,
+    ) -> String {
+        evidence.unwrap_or_else(|error| {
+            self.session.events.warning(&format!(
+                "it is not known what vouches for {name} {version}: {}",
+                with_causes(&*error.error)
+            ));
+            String::new()
+        })
     }
 
     /// The name of a package in the mirror: as in the hub that it comes from, unless its namespace is
@@ -374,7 +411,8 @@ fn upload(
         renamed.apply(&mut line);
     }
     let (name, version) = (name.to_owned(), line_version(&line));
-    Upload { name, version, line, archive, renamed: renamed.cloned(), provenance: None }
+    let (renamed, evidence) = (renamed.cloned(), String::new());
+    Upload { name, version, line, archive, renamed, provenance: None, evidence }
 }
 
 /// Refuses a line with another digest than the lock.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, Reading, helm, kudo};
-use mu_provider::{ArchiveDigest, KeptArchives, Release};
+use mu_provider::{ArchiveDigest, KeptArchives, PlaceKind, Release};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -18,13 +18,14 @@ use crate::formats;
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
-use crate::ops::apply::fetch::{fetch_archive, fetch_locked, fetch_provenance};
+use crate::ops::apply::fetch::{fetch_archive, fetch_evidence, fetch_locked, fetch_provenance};
 use crate::ops::publication::lines::{IndexLine, Mark, line_version};
 use crate::ops::publication::packing::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
 use crate::reference::{Name, PackageId, Reference, Version, VersionSpec};
 use crate::store::Stored;
+use crate::trust::rule_in_words;
 
 /// Why a package cannot be packed for a hub.
 type Refusal = String;
@@ -44,6 +45,7 @@ impl Copying<'_> {
             return Ok(());
         };
         let (name, renamed) = self.name_in_mirror(id, route)?;
+        self.tell_repacked(id, chosen);
         for package in chosen.values() {
             let called = version_in_hub(self.session, id, package);
             let there = match self.target.lines(&name) {
@@ -65,14 +67,14 @@ impl Copying<'_> {
             // Whoever pins a digest needs the manifest itself.
             let is_pinned = pinned(package).is_some();
             if let Some(line) = locked.and_then(|digest| is_there(&digest)).filter(|_| !is_pinned) {
-                self.catch_up_locked(&name, line, package);
+                self.catch_up_locked((id, &name), route, line, package);
                 continue;
             }
             if !self.request.dry_run {
                 let stored = fetch_locked(self.session, package)?;
                 let same = is_there(&stored.digest.to_string()).filter(|_| !is_pinned);
                 if let Some(line) = same {
-                    self.catch_up_locked(&name, line, package);
+                    self.catch_up_locked((id, &name), route, line, package);
                     continue;
                 }
                 // From here on, it is new there: its line first, because that may show that no hub can take it, and
@@ -110,18 +112,23 @@ impl Copying<'_> {
                     self.mirrored.copied.push(Copied { name: name.clone(), version: called });
                     continue;
                 }
-                let made = self.of_other_tool(package, &mut line)?;
+                let made = self.as_it_is(package, route, &mut line)?;
                 // What becomes an artifact says itself what it depends on.
                 let is_artifact = line.contains_key("locator") && self.target.takes_artifacts();
                 if let Some(renamed) = renamed.as_ref().filter(|_| !is_artifact) {
                     renamed.apply(&mut line);
                 }
-                // With the archive of its own tool goes what this tool has signed.
-                let (archive, provenance) = match made {
-                    Some(archive) => (archive, fetch_provenance(self.session, package)?),
+                // With the archive as it was published goes what somebody has signed of it.
+                let (archive, provenance, evidence) = match made {
+                    Some(archive) => {
+                        let evidence = fetch_evidence(self.session, package);
+                        let evidence = self.known_evidence(&name, &called, evidence);
+                        (archive, fetch_provenance(self.session, package)?, evidence)
+                    }
                     None => {
                         let what = format!("{id} {called}");
-                        (archive_of(self.session, &what, &stored)?.bytes()?, None)
+                        let archive = archive_of(self.session, &what, &stored)?.bytes()?;
+                        (archive, None, String::new())
                     }
                 };
                 let digest = ArchiveDigest::from_bytes(Sha256::digest(&archive).into());
@@ -135,6 +142,7 @@ impl Copying<'_> {
                     archive,
                     renamed: renamed.clone(),
                     provenance,
+                    evidence,
                 };
                 self.target.compare(self.session, &upload)?;
                 self.target.publish(upload)?;
@@ -149,21 +157,69 @@ impl Copying<'_> {
     }
 
     /// Counts a version that is there, and copies what it may lack.
-    fn catch_up_locked(&mut self, name: &str, line: &IndexLine, package: &LockedPackage) {
+    fn catch_up_locked(
+        &mut self,
+        (id, name): (&PackageId, &str),
+        route: &Route,
+        line: &IndexLine,
+        package: &LockedPackage,
+    ) {
         self.mirrored.present += 1;
-        if !self.request.dry_run {
-            self.catch_up(name, line, || fetch_provenance(self.session, package));
+        if self.request.dry_run {
+            return;
+        }
+        // Of an artifact that was copied as it is, copying once more brings what others have attached to it since.
+        if self.target.takes_artifacts() && package.commit.is_none() {
+            let release = release_of(self.session, id, package).map(Arc::unwrap_or_clone);
+            let copied = release.map(|release| {
+                let release = Release { tags: Vec::new(), ..release };
+                self.target.copy(route, &release, line, name)
+            });
+            if let Ok(Err(error)) = copied {
+                let version = line_version(line);
+                self.known_evidence(name, &version, Err(error));
+            }
+            return;
+        }
+        self.catch_up(name, line, || fetch_provenance(self.session, package));
+        // What was packed anew is another archive, of which nobody has signed anything.
+        let archive = package.archive.map(|archive| archive.to_string());
+        if archive.is_some() && line.get("archive").and_then(Value::as_str) == archive.as_deref() {
+            let version = line_version(line);
+            self.catch_up_evidence(name, &version, || fetch_evidence(self.session, package));
         }
     }
 
-    /// The archive that a tool of another ecosystem has made of a package, which is copied byte for byte: the line says how it is
-    /// laid out. `None` if mu packs the package.
-    fn of_other_tool(
+    /// Tells that rules will not accept the copy of a commit: nothing that is signed in Git speaks of it.
+    fn tell_repacked(&self, id: &PackageId, chosen: &VersionsToCopy) {
+        // A tag or a commit is signed as an object of Git. The archive that a mirror gets is none, and mu makes it.
+        let rules = self.session.trust.rules().in_force(id, &[]);
+        let Some(rule) = rules.first().map(rule_in_words) else { return };
+        for package in chosen.values().filter(|package| package.commit.is_some()) {
+            let name = format!("{id} {}", package.version);
+            self.session.events.warning(&format!(
+                "{name} is packed anew, and signatures in Git do not speak of the copy: behind the mirror, no version satisfies the {rule}; leave the repository where it is, or accept exactly this content with `mu trust allow '{id}#{}'`",
+                package.version
+            ));
+        }
+    }
+
+    /// The archive that a package was published as, which is copied byte for byte: the line says how it is laid out. `None` if mu packs
+    /// the package.
+    fn as_it_is(
         &self,
         package: &LockedPackage,
+        route: &Route,
         line: &mut IndexLine,
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let name = line.get("format").and_then(Value::as_str);
+        // A package of mu in an OCI registry has the archive that a hub would have.
+        if name.is_none()
+            && package.commit.is_none()
+            && route.provider.facts().kind == PlaceKind::OciRegistry
+        {
+            return fetch_archive(self.session, package, KeptArchives::All);
+        }
         let mut of_name = FORMATS.iter().filter(|format| Some(format.name) == name);
         let layout = match of_name.find_map(|format| format.artifact.as_ref()) {
             Some(artifact) if artifact.in_folder => ArchiveLayout::InFolder,
