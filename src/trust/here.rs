@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use mu_provider::{
     ErrorKind, EvidenceAbout, Folder, FoundEvidence, InnerPath, LARGEST_EVIDENCE, NumberedLine,
-    Progress, Silent, evidence_lines,
+    Progress, Release, Silent, evidence_lines,
 };
 use mu_trust::EvidenceLine;
 
@@ -172,6 +172,26 @@ impl TrustInForce {
         best_of(&here, candidate, demand).filter(is_enough)
     }
 
+    /// As [`weigh`]. A rule of keys alone needs no root to accept a signature; to say whose the others are, it does.
+    fn weigh_in_words(
+        &self,
+        found: &FoundEvidence,
+        release: &Release,
+        demand: &RuleDemand<'_>,
+    ) -> Found {
+        let verdict = weigh(found, release, demand);
+        if verdict.is_ok() || demand.roots.iter().next().is_some() {
+            return verdict;
+        }
+        match self.roots(&demand.rule.visible_roots()) {
+            Ok(roots) => {
+                let RuleDemand { rule, needs, ref signers, .. } = *demand;
+                weigh(found, release, &RuleDemand { rule, needs, signers: signers.clone(), roots })
+            }
+            Err(_) => verdict,
+        }
+    }
+
     /// What the evidence about a version is worth for one demand.
     pub(super) fn answer_question(
         &self,
@@ -211,7 +231,7 @@ impl TrustInForce {
                 }
             }
         };
-        let verdict = weigh(found, release, demand);
+        let verdict = self.weigh_in_words(found, release, demand);
         let verdict = match here.filter(|here| is_enough(here) && !is_enough(&verdict)) {
             Some(here) => here,
             None => verdict,
