@@ -182,6 +182,7 @@ mod team_story;
 mod trust;
 #[cfg(feature = "oci")]
 mod trust_away;
+mod trust_story;
 mod update;
 mod upgrades;
 mod vendor;
