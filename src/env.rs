@@ -31,6 +31,7 @@ pub struct Environment {
 
 /// What mu keeps in its cache.
 pub const IN_CACHE: &[&str] = &[
+    "advisories",
     "builds",
     "catalogs",
     "charts",

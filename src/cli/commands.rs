@@ -16,11 +16,12 @@ use crate::cli::schema::Shape;
 #[cfg(feature = "git")]
 use crate::cli::{affected, edit};
 use crate::cli::{
-    change, complete, config, diff, get, graph, import, info, inventory, login, machine, manifest,
-    schema, search, status, trust, update, vendor,
+    audit, change, complete, config, diff, get, graph, import, info, inventory, login, machine,
+    manifest, schema, search, status, trust, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish};
+use crate::ops::audit::Audit;
 use crate::ops::build::BuildReport;
 use crate::ops::cache::Filled;
 use crate::ops::diff::Difference;
@@ -214,6 +215,10 @@ commands! { |context, arguments, program|
     /// Write a bill of materials (CycloneDX or SPDX)
     Sbom(inventory::SbomArguments) "sbom" in Inspect
         => inventory::run_sbom(context, &arguments);
+    /// Look for withdrawn versions and for advisories
+    Audit(audit::AuditArguments) "audit" in Inspect asks (true)
+        => audit::run(context, &arguments),
+        answers [Audit];
     /// Hash the installed packages again, and compare them with Mu.lock
     Verify(status::VerifyArguments) "verify" in Inspect
         => status::run_verify(context, &arguments),

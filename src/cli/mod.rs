@@ -2,6 +2,7 @@
 
 #[cfg(feature = "git")]
 mod affected;
+mod audit;
 mod change;
 mod commands;
 mod complete;

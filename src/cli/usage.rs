@@ -86,10 +86,6 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["lock"], "`mu get` writes Mu.lock, and `mu update` moves it to newer versions"),
     (&["show", "view"], "`mu info REF` shows a package"),
     (&["uninstall", "un", "delete"], "`mu remove REF` removes a dependency"),
-    (
-        &["audit"],
-        "`mu outdated` shows which packages have newer versions, and which were withdrawn",
-    ),
     (&["repo", "remote"], "`mu registry add PREFIX URL` says where packages come from"),
     (&["pull"], "`mu get REF` installs a package, and `mu fetch` downloads what Mu.lock names"),
     (&["push", "upload"], "`mu publish` publishes a package, also in OCI registries"),

@@ -50,7 +50,7 @@ pub use self::apply::outcome::{AppMove, Change, EditInUse, Outcome};
 pub use self::apply::written::Written;
 #[cfg(feature = "git")]
 pub use self::graph::affected;
-pub use self::graph::{images, licenses, sbom, tree, why};
+pub use self::graph::{audit, images, licenses, sbom, tree, why};
 pub use self::init::import;
 pub use self::lookup::{diff, filter, info, search, trust};
 #[cfg(feature = "hub")]

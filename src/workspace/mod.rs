@@ -2,6 +2,7 @@
 //!
 //! Everything is read once, in [`Workspace::open`]. Nothing here contacts a registry or reads packs.
 
+pub mod advisories;
 pub mod edit;
 pub mod edits;
 mod members;

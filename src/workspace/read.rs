@@ -1,7 +1,7 @@
 //! From the two files of settings to [`Settings`]: each is read into a layer, the workspace's on top.
 //!
 //! Lists and single values of the workspace replace those of the home folder; maps are merged entry by entry. What keeps versions or
-//! programs away (`exclude`, `minimumReleaseAge`, `trust`) is joined: a workspace adds to what its user asks for, and takes nothing from it.
+//! programs away (`exclude`, `minimumReleaseAge`, `trust`, `advisories`) is joined: a workspace adds to what its user asks for, and takes nothing from it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use mu_formats::FORMATS;
 use mu_provider::http::TokenHosts;
 use mu_provider::{InnerPath, NamedBy};
 
+use super::advisories::AdvisorySettings;
 use super::members::Patterns;
 use super::registry::{OfUser, TrustedBuilds};
 use super::rules::TrustLayer;
@@ -19,7 +20,7 @@ use super::settings::{
     StatedPackage, packages, runtime, runtime_provides,
 };
 use super::trust::TrustSettings;
-use super::{ConfiguredRegistry, Cutoff, registry, rules};
+use super::{ConfiguredRegistry, Cutoff, advisories, registry, rules};
 use crate::manifest::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
@@ -43,6 +44,7 @@ pub(super) struct SettingsLayer {
     overrides: Vec<(Reference, Reference)>,
     aliases: Vec<Alias>,
     licenses: Option<settings::StatedLicenses>,
+    advisories: AdvisorySettings,
     exclude: Option<Vec<Reference>>,
     pub(super) patches: Vec<(String, Reference, InnerPath)>,
     bundled: Option<Vec<BundledReferences>>,
@@ -103,6 +105,7 @@ pub(super) fn layer(
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
         licenses: table.get(File::licenses).map(settings::licenses).transpose()?,
+        advisories: advisories::read(table, named_by(kind), folder)?,
         exclude: list(table, File::exclude, |text| text.parse(Reference::parse))?,
         patches: workspace_only(File::patches).map(patches).transpose()?.unwrap_or_default(),
         bundled: list(table, File::bundled, |text| text.parse(bundled))?,
@@ -220,6 +223,7 @@ impl SettingsLayer {
             overrides: overrides_of_user.into_iter().chain(overrides).collect(),
             overridden_here,
             licenses,
+            advisories: self.advisories.over(below.advisories),
             exclude: excluded,
             patches: (self.patches.into_iter())
                 .map(|(key, reference, file)| PatchFile {

@@ -72,6 +72,10 @@ keys! {
         "link" link: Option<Link>,
         /// Which licences packages may have: `mu licenses` fails for others.
         "licenses" licenses: Option<LicensesTable>,
+        /// Where advisories come from: `hub`, a folder with files of OSV, or the URL of a file with them.
+        "advisories" advisories: Option<Vec<String>>,
+        /// What `mu audit` does not count.
+        "audit" audit: Option<AuditTable>,
         /// Packages and workspaces that are trusted.
         "trust" trust: Option<Trust>,
         /// In `~/.mu/config.yaml` alone: programs of provider plugins, by the plugin's name.
@@ -102,6 +106,13 @@ keys! {
         "allow" allow: Option<Vec<String>>,
         /// Packages that are allowed all the same, and why.
         "except" except: Option<BTreeMap<String, String>>,
+    }
+}
+
+keys! {
+    pub(super) struct AuditTable {
+        /// Findings that do not count, by their ids: `until DATE, why`. On that day, they do not count for the last time.
+        "ignore" ignore: Option<BTreeMap<String, String>>,
     }
 }
 

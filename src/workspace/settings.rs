@@ -15,6 +15,7 @@ use mu_provider::http::TokenHosts;
 use mu_provider::{InnerPath, NamedBy};
 
 use super::ConfiguredRegistry;
+use super::advisories::AdvisorySettings;
 use super::registry::{OfUser, TrustedBuilds};
 use super::schema::{File, LicensesTable, PackageTable};
 use super::trust::TrustSettings;
@@ -69,6 +70,8 @@ pub struct Settings {
     pub aliases: Aliases,
     /// Which licences packages may have, if anything says so.
     pub licenses: Option<LicenseRules>,
+    /// Where advisories come from, and which do not count.
+    pub advisories: AdvisorySettings,
     /// Versions that are never chosen.
     pub exclude: Vec<ExclusionSetting>,
     /// What is changed in packages before they are installed.

@@ -242,7 +242,6 @@ fn words_of_other_tools_are_known() {
         ("ci", "mu get --locked"),
         ("show", "mu info"),
         ("uninstall", "mu remove"),
-        ("audit", "mu outdated"),
         ("repo", "mu registry add PREFIX"),
         ("pull", "mu get REF"),
         ("push", "mu publish"),

@@ -59,6 +59,7 @@ const COMMANDS: &[Lines] = &[
     ("images", &["images"]),
     ("licenses", &["licenses"]),
     ("sbom", &["sbom"]),
+    ("audit", &["audit", "audit --fix"]),
     ("outdated", &["outdated"]),
     ("diff", &["diff aws/ec2#1.0.0 #1.1.0"]),
     ("status", &["status"]),

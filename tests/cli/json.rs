@@ -62,6 +62,8 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["images"],
     &["licenses"],
     &["sbom"],
+    &["audit"],
+    &["audit", "--fix"],
     &["import"],
     &["status"],
     &["info", "aws/app"],

@@ -13,6 +13,8 @@ mod affected;
 mod archive_signatures;
 #[cfg(feature = "url")]
 mod archives;
+#[cfg(feature = "oci")]
+mod audit;
 mod bare_base;
 mod bots;
 mod broken_manifests;

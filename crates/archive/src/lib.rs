@@ -35,7 +35,7 @@ pub use crate::archives::{Archives, Held, Looked, Place, below};
 pub use crate::download::{Archive, ExpectedArchive};
 pub use crate::inflate::Scratch;
 pub use crate::layers::Layers;
-pub use crate::pick::{EARLY, lacks_early, pick, pick_from};
+pub use crate::pick::{EARLY, lacks_early, pick, pick_from, pick_zip};
 pub use crate::remembered::Catalog;
 pub use crate::survey::{Packing, unpack_anyones};
 pub use crate::tar::Sink;

@@ -12,6 +12,7 @@ use mu_provider::{Limits, TreeError};
 
 use crate::tar::{self, Sink};
 use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip};
+use crate::zip;
 
 /// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths; a `/` before these means the root of an
 /// image, as nothing is written. At most `most` bytes
@@ -47,6 +48,21 @@ pub fn pick_from(
         }
         false => tar::unpack(archive, layout, &mut picked)?,
     }
+    Ok(picked.files)
+}
+
+/// As [`pick`], from a zip.
+///
+/// # Errors
+///
+/// As [`pick`].
+pub fn pick_zip(
+    archive: &[u8],
+    wanted: &dyn Fn(&str) -> bool,
+    most: u64,
+) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
+    let mut picked = Picked { wanted, files: BTreeMap::new(), most, left: most };
+    zip::unpack(&mut io::Cursor::new(archive), archive.len() as u64, None, &mut picked)?;
     Ok(picked.files)
 }
 

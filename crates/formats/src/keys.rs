@@ -16,7 +16,7 @@ use crate::format::{Format, Reading, Texts};
 use crate::shape::Shape;
 use crate::{
     HelmRepositoryAliases, check_passwords, check_repositories, crossplane, helm, kcl, kudo, olm,
-    user_files,
+    osv, user_files,
 };
 
 /// The tables, by their names, with the parts of each: a path before its keys, and their shape.
@@ -38,6 +38,7 @@ fn tables() -> Vec<(&'static str, Vec<(&'static str, &'static Shape)>)> {
         ("kcl.mod.lock", vec![("", locked)]),
         ("crossplane.yaml", vec![("", packed), ("definition:", served)]),
         ("operator.yaml", vec![("", operator)]),
+        ("osv.json", vec![("", &osv::OSV_KEYS)]),
         (
             "olm",
             vec![

@@ -28,6 +28,7 @@ mod made_files;
 mod manifest;
 mod node;
 pub mod olm;
+pub mod osv;
 mod range;
 mod reader;
 mod repeat;

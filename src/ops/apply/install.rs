@@ -26,6 +26,7 @@ use crate::ops::session::installed::{folder_of, named, needed_packs, place, repl
 use crate::ops::solve::copies;
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::record::Resolved;
+use crate::ops::solve::trusted;
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, WantedPack};
 use crate::reference::PackageId;
@@ -96,6 +97,7 @@ pub(super) fn examine(
     let own = places::warnings(session, requirements, &resolved.lock);
     let apart = places::warnings_of_conflicts(session);
     let passed = passed_over(session, requirements, &resolved.previous);
+    trusted::refuse_malicious(session, &resolved.lock)?;
     fetch::check_signed(session, resolved)?;
     let all = resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart);
     for warning in all.chain(&passed) {

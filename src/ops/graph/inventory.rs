@@ -66,16 +66,7 @@ const MOST_NAMED: usize = 5;
 impl Inventory {
     /// The packages that a workspace uses.
     pub(super) fn load(session: &Session) -> Result<Self, CommandError> {
-        // An answer about a lock that does not fit the manifests would be about something that nobody ships.
-        let lock = session.lockfile()?.unwrap_or_default();
-        let requirements = Requirements::collect(session, lock.extra.clone())?;
-        check_chosen(session, &requirements)?;
-        let differences = requirements.differences(session, &lock);
-        if !differences.is_empty() {
-            let message = format!("Mu.lock is out of date:\n{}", lines(&differences, MOST_NAMED));
-            return Err(CommandError::new(Code::LockOutdated, message)
-                .hint("run `mu get`, and commit Mu.lock"));
-        }
+        let (lock, requirements) = lock_in_use(session)?;
         let graph = Graph::new(session, &lock, &requirements);
         let for_development = development_only(&requirements, &lock);
         let members = session.workspace.members.iter().enumerate().map(|(node, member)| {
@@ -154,6 +145,23 @@ impl Inventory {
             false => Ok(images),
         }
     }
+}
+
+/// The lock, and what it is for. An answer about a lock that does not fit the manifests would be about something that nobody ships.
+pub(super) fn lock_in_use(
+    session: &Session,
+) -> Result<(Arc<Lockfile>, Requirements), CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    check_chosen(session, &requirements)?;
+    let differences = requirements.differences(session, &lock);
+    if !differences.is_empty() {
+        let message = format!("Mu.lock is out of date:\n{}", lines(&differences, MOST_NAMED));
+        return Err(
+            CommandError::new(Code::LockOutdated, message).hint("run `mu get`, and commit Mu.lock")
+        );
+    }
+    Ok((lock, requirements))
 }
 
 /// A licence as an expression of SPDX: `Apache 2.0` and `Apache License 2.0` are `Apache-2.0`.

@@ -1,9 +1,10 @@
 //! The graph of what is installed: the workspace's packages, and their dependencies in the lock.
 //!
-//! Built from manifests and lock alone; no registry is contacted.
+//! Built from manifests and lock alone; no registry is contacted, but by `audit`.
 
 #[cfg(feature = "git")]
 pub mod affected;
+pub mod audit;
 pub mod images;
 mod inventory;
 pub mod licenses;

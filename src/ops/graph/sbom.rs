@@ -6,17 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use mu_provider::{ArchiveDigest, PlaceKind};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use mu_provider::ArchiveDigest;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::lock::LockedPackage;
 use crate::ops::graph::inventory::{Inventory, PackageInUse, license_expression};
+use crate::ops::session::purl::{PackagePlace, escaped, purl_of_own};
 use crate::ops::{CommandError, Session};
-
-/// What a purl has in another form: everything but letters, digits and these four.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// In which format a bill of materials is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,58 +318,11 @@ fn relationship(from: &str, kind: &str, to: &str) -> Value {
     json!({ "spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to })
 }
 
-/// The purl of a package, by where it comes from: <https://github.com/package-url/purl-spec>.
+/// The purl of a package in use.
 fn purl(session: &Session, package: &PackageInUse, entry: Option<&LockedPackage>) -> String {
-    let id = &package.named.id;
-    let leaf = escaped(id.name().leaf());
-    let kind = entry.and_then(|entry| {
-        let provider = session.index().providers().get(&entry.source.provider).ok()?;
-        Some(provider.facts().kind)
-    });
-    let at = |version: &str| format!("@{}", escaped(version));
-    let version = package.named.version.as_deref().map(at).unwrap_or_default();
-    // A purl has its version behind `@`, then what else is known of the place, then a folder behind `#`:
-    //
-    //     pkg:oci/web@sha256%3A12…?repository_url=ghcr.io%2Facme%2Fcharts%2Fweb&tag=1.4.0
-    //     pkg:github/acme/infra@1895753…#modules/vpc
-    //     pkg:generic/ec2@1.0.6?repository_url=hub.mu.com%2Faws%2Fec2
-    //
-    match (entry, kind) {
-        (Some(entry), Some(PlaceKind::OciRegistry)) => {
-            // The version of an artifact is its digest there.
-            let digest = entry.manifest.or(entry.artifact);
-            let digest = digest.map(|digest| at(&digest.to_string())).unwrap_or_default();
-            let tag = escaped(entry.reference.as_deref().unwrap_or(&entry.version));
-            let place = escaped(id.as_str());
-            format!("pkg:oci/{}{digest}?repository_url={place}&tag={tag}", leaf.to_lowercase())
-        }
-        (Some(entry), Some(PlaceKind::Repository)) => {
-            // GitHub has a type of its own, by owner and repository; any other repository is named by its URL, and the commit is a
-            // part of that.
-            let commit = entry.commit.as_deref().map(at).unwrap_or_else(|| version.clone());
-            let folder = entry.folder.iter().map(|folder| format!("#{}", escaped(folder)));
-            let folder: String = folder.collect();
-            let place = entry.source.place.strip_prefix("https://github.com/");
-            match place.map(|place| place.trim_end_matches(".git")) {
-                Some(place) => {
-                    let place = escaped(place).replace("%2F", "/").to_lowercase();
-                    format!("pkg:github/{place}{commit}{folder}")
-                }
-                None => {
-                    let url = escaped(&format!("git+{}", entry.source.place));
-                    format!(
-                        "pkg:generic/{leaf}{version}?vcs_url={url}{}{folder}",
-                        commit.replace('@', "%40")
-                    )
-                }
-            }
-        }
-        (Some(_), _) => {
-            // Everything but the last segment says where it is.
-            let place = id.as_str();
-            format!("pkg:generic/{leaf}{version}?repository_url={}", escaped(place))
-        }
-        (None, _) => format!("pkg:generic/{}{version}", escaped(id.as_str())),
+    match entry {
+        Some(entry) => PackagePlace::of_locked(session.index().providers(), entry).purl(),
+        None => purl_of_own(&package.named.id, package.named.version.as_deref()),
     }
 }
 
@@ -390,11 +340,6 @@ fn purl_of_image(image: &str) -> String {
     };
     let leaf = escaped(&place[begin..]).to_lowercase();
     format!("pkg:oci/{leaf}{digest}?repository_url={}{tag}", escaped(place))
-}
-
-/// Text inside of a purl.
-fn escaped(text: &str) -> String {
-    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 /// The hexadecimal digits of a digest, without the name of the algorithm.

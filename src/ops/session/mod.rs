@@ -5,6 +5,7 @@
 //! needed.
 
 pub(crate) mod account;
+pub(crate) mod advisories;
 pub(crate) mod age;
 pub(crate) mod credentials;
 pub(crate) mod disk;
@@ -20,6 +21,7 @@ pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;
 pub(crate) mod providers;
+pub(crate) mod purl;
 pub mod shown;
 pub(crate) mod source;
 
@@ -37,6 +39,7 @@ use crate::env::Environment;
 use crate::fs::{Lock, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
+use crate::ops::session::advisories::AdvisoriesInForce;
 use crate::ops::session::credentials::RunTokens;
 use crate::ops::session::edits::{EditedPackage, View};
 use crate::ops::session::events::{Aside, Work};
@@ -145,6 +148,8 @@ pub struct Session {
     pub(crate) folders: Arc<AllowedFolders>,
     /// The rules about who may vouch for packages.
     pub(crate) trust: TrustInForce,
+    /// Where advisories come from, and which of them do not count.
+    pub(crate) advisories: AdvisoriesInForce,
     http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
@@ -197,6 +202,8 @@ impl Session {
         }
         let places = WorkspacePlaces::new(&workspace, &environment);
         let folders = Arc::new(AllowedFolders::new(&workspace, &environment, options.yes, &events));
+        let settings = &workspace.settings.advisories;
+        let advisories = AdvisoriesInForce::new(settings, &workspace.root, &environment, &events);
         let trust =
             TrustInForce::new(&workspace.settings.trust, &workspace.root, &environment.cache);
         Self {
@@ -210,6 +217,7 @@ impl Session {
             shown,
             events,
             folders,
+            advisories,
             http: OnceLock::new(),
             index: OnceLock::new(),
             lockfile: Mutex::default(),

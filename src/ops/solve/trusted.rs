@@ -1,10 +1,11 @@
-//! Whether the rules of the settings accept the versions that selection chose. One that they do not accept is no candidate from then
-//! on, and versions are chosen again.
+//! Whether the rules of the settings accept the versions that selection chose, and whether an advisory calls them malicious. One that is
+//! not accepted is no candidate from then on, and versions are chosen again.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mu_formats::osv::AdvisedPackage;
 use mu_provider::threads::{at_once, into_inner, lock};
 use mu_provider::{ErrorKind, Release};
 
@@ -12,7 +13,10 @@ use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::explain::untrusted;
+use crate::ops::session::advisories::{Feeds, Ignored, ignored};
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
+use crate::ops::session::purl::PackagePlace;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Chosen, Selection};
@@ -33,7 +37,7 @@ pub(crate) fn accept(
     is_asked_about: &dyn Fn(usize, &Chosen) -> bool,
 ) -> Result<Option<Signers>, CommandError> {
     let mut signers = Signers::new();
-    if session.trust.is_empty() {
+    if accepts_everything(session) {
         return Ok(Some(signers));
     }
     // What is the workspace's own, and what somebody has put on this machine by hand, has no registry that could vouch for it.
@@ -52,6 +56,11 @@ pub(crate) fn accept(
     })?;
     signers.extend(into_inner(found));
     Ok(is_accepted.into_inner().then_some(signers))
+}
+
+/// Whether there is nothing by which a version could be refused.
+fn accepts_everything(session: &Session) -> bool {
+    session.trust.is_empty() && !session.advisories.has_any_feed()
 }
 
 /// Who signed a chosen package, if the rules accept it; `None` if selection has to choose again.
@@ -75,7 +84,7 @@ pub(crate) fn accepts_beginning(
     id: &PackageId,
     spec: Option<&VersionSpec>,
 ) -> Result<bool, CommandError> {
-    let Some(spec) = spec.filter(|_| !session.trust.is_empty()) else { return Ok(true) };
+    let Some(spec) = spec.filter(|_| !accepts_everything(session)) else { return Ok(true) };
     // The version is not yet anybody's requirement, so it is looked up as the lowest one that this spec accepts.
     let releases =
         session.index().published(id).map_err(|error| unavailable_error(session, error))?;
@@ -142,6 +151,10 @@ fn judge_candidate(
 ) -> Result<Option<Accepted>, CommandError> {
     let failed = |error| unavailable_error(session, error);
     let index = session.index();
+    // What a feed on this machine knows costs nothing, so it comes first.
+    if is_malicious(session, source, candidate)? {
+        return Ok(None);
+    }
     let (route, _) = index.release(source, candidate).map_err(failed)?;
     let rules = session.trust.rules_about(&route, source, &stood_for);
     let Some(rule) = rules.first() else { return Ok(Some(Accepted::default())) };
@@ -205,6 +218,85 @@ fn judge_candidate(
             Ok(None)
         }
     }
+}
+
+/// Whether an advisory that is on this machine calls a version malicious. Then all of which that is said are no candidates any more.
+fn is_malicious(
+    session: &Session,
+    source: &PackageId,
+    candidate: Candidate<'_>,
+) -> Result<bool, CommandError> {
+    let failed = |error| unavailable_error(session, error);
+    if !session.advisories.has_any_feed() {
+        return Ok(false);
+    }
+    let (index, feeds) = (session.index(), session.advisories.kept_feeds()?);
+    let (route, release) = index.release(source, candidate).map_err(failed)?;
+    let releases = match candidate {
+        Candidate::Release(_) => Some(index.published(source).map_err(failed)?),
+        Candidate::Revision(_) => None,
+    };
+    let version = match (candidate, &releases) {
+        (Candidate::Release(position), Some(releases)) => Some(releases.version(position)),
+        (Candidate::Revision(untagged), _) => untagged.version.clone(),
+        _ => None,
+    };
+    let place = PackagePlace::of_candidate(source, version.as_ref(), (&route, &release));
+    let package = place.advised();
+    let Some(why) = malicious(session, feeds, &package)? else { return Ok(false) };
+    let (Candidate::Release(position), Some(releases)) = (candidate, releases) else {
+        // What was asked for by its commit or its digest has no other one.
+        let text = format!("`{}` at {} is malicious: {why}", source, release.version);
+        return Err(CommandError::new(Code::Untrusted, text));
+    };
+    let version = releases.version(position).to_string();
+    session.events.warning(&format!("`{source}` {version} is passed over: {why}"));
+    index.refuse(source, position, &why).map_err(failed)?;
+    // There may be many, and each round of selection would find one of them.
+    for position in (0..releases.len()).filter(|other| *other != position) {
+        let version = releases.version(position);
+        let text = version.to_string();
+        let other = package.clone().in_version(Some(version), &[&text]);
+        if let Some(why) = malicious(session, feeds, &other)? {
+            index.refuse(source, position, &why).map_err(failed)?;
+        }
+    }
+    Ok(true)
+}
+
+/// Which advisory calls a package malicious, unless the settings ignore it.
+fn malicious(
+    session: &Session,
+    feeds: &Feeds,
+    package: &AdvisedPackage,
+) -> Result<Option<String>, CommandError> {
+    let Some(found) = feeds.first_malicious(package)? else { return Ok(None) };
+    let is_called = |id: &str| found.advisory.is_called(id);
+    Ok(match ignored(&session.advisories, &is_called, Some(&found)) {
+        Ignored::Until(_) => None,
+        _ => Some(found.as_sentence()),
+    })
+}
+
+/// Refuses a lock with a package that an advisory on this machine calls malicious; nobody is asked.
+pub(crate) fn refuse_malicious(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
+    // A lock is no proof that nobody has found out anything since. It is not moved by itself: what is in it was somebody's decision.
+    if !session.advisories.has_any_feed() {
+        return Ok(());
+    }
+    let feeds = session.advisories.kept_feeds()?;
+    for package in lock.packages.iter().filter(|package| !package.source.is_authored_folder()) {
+        let advised = PackagePlace::of_content(session.index().providers(), package).advised();
+        if let Some(why) = malicious(session, feeds, &advised)? {
+            let (id, version) = (&package.id, &package.version);
+            let text = format!("`{id}` {version}, which Mu.lock names, is malicious: {why}");
+            let name = quoted_for_shell(&session.short_name(id));
+            return Err(CommandError::new(Code::Untrusted, text)
+                .hint(format!("`mu update {name}` moves to a version of which nobody says that"))
+                .with_details(serde_json::json!({ "id": id.to_string(), "versions": [version] })));
+        }
+    }
+    Ok(())
 }
 
 /// The error of a version about which the rules cannot be asked.

@@ -37,6 +37,18 @@ pub struct TrustProblem {
     pub why: String,
 }
 
+impl TrustProblem {
+    /// Whether its place has it no more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.code == NOT_FOUND
+    }
+
+    /// Whether it is something else now, or not signed as it should be.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        self.code == UNTRUSTED
+    }
+}
+
 /// What is wrong with a package, in a word and in a sentence.
 type Problem = (&'static str, String);
 
