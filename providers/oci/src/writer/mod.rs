@@ -12,7 +12,7 @@ mod push;
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{ErrorKind, ProviderError, Release, Yanked};
 use serde_json::{Map, Value};
 
 pub use self::copying::ForeignArtifact;
@@ -92,13 +92,9 @@ impl Writer {
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<bool, ProviderError> {
-        let (entries, line) = self.existing(version)?;
-        if line.yanked.reason().as_deref() == reason {
-            return Ok(false);
-        }
         let yank = Some(version.to_owned());
-        self.event(&entries, Event { yank, ..Event::because(reason, now) })?;
-        Ok(true)
+        let event = Event { yank, ..Event::because(reason, now) };
+        self.say(version, |line| &line.yanked, reason, event)
     }
 
     /// Says that nobody looks after a version any more, or takes that back with `None`; returns whether that changed anything.
@@ -112,12 +108,24 @@ impl Writer {
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<bool, ProviderError> {
+        let deprecate = Some(version.to_owned());
+        let event = Event { deprecate, ..Event::because(reason, now) };
+        self.say(version, |line| &line.deprecated, reason, event)
+    }
+
+    /// Adds an event that gives a version this reason, unless it has it already; returns whether it had not.
+    fn say(
+        &self,
+        version: &str,
+        known: impl Fn(&Release) -> &Yanked,
+        reason: Option<&str>,
+        event: Event,
+    ) -> Result<bool, ProviderError> {
         let (entries, line) = self.existing(version)?;
-        if line.deprecated.reason().as_deref() == reason {
+        if known(&line).reason().as_deref() == reason {
             return Ok(false);
         }
-        let deprecate = Some(version.to_owned());
-        self.event(&entries, Event { deprecate, ..Event::because(reason, now) })?;
+        self.event(&entries, event)?;
         Ok(true)
     }
 
