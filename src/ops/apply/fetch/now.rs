@@ -17,11 +17,11 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::error::not_fetched;
 use crate::ops::apply::fetch::one::unpacked_tree;
 use crate::ops::apply::fetch::route::{LockedRoots, LockedRoute, locked_by_digest, way_of};
-use crate::ops::apply::fetch::signed::{ids_under_rules, signed_itself};
+use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
-use crate::trust::{Judgement, RuledVersion};
+use crate::trust::Judgement;
 
 /// A locked package that is not what its place says now, or about which that cannot be found out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -328,14 +328,7 @@ fn evidence_now(
         return Ok(None);
     };
     let release = locked_by_digest(session, package, way)?;
-    let candidate = RuledVersion {
-        source: &source,
-        stood_for,
-        version: package.parsed_version(),
-        route: &way.route,
-        release: &release,
-        before: signed_itself(package),
-    };
+    let candidate = as_ruled(package, (&source, stood_for), &way.route, &release);
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     // The rules of this user and this workspace count, not those under which somebody else has locked it.
     let signed_by = match session.trust.judge_anew(&candidate, &progress)? {

@@ -13,6 +13,7 @@ use mu_provider::threads::{at_once, into_inner, lock};
 use mu_provider::{Digest, ProviderError, Release, TreeWriter};
 
 use crate::formats;
+use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::error::not_fetched;
 use crate::ops::apply::fetch::route::{
@@ -118,14 +119,7 @@ fn rule<'l>(
     let rules = session.trust.rules_about(&way.route, &source, &stood_for);
     let Some(rule) = rules.first() else { return Ok(None) };
     let release = locked_by_digest(session, package, &way)?;
-    let candidate = trust::RuledVersion {
-        source: &source,
-        stood_for,
-        version: package.parsed_version(),
-        route: &way.route,
-        release: &release,
-        before: signed_itself(package),
-    };
+    let candidate = as_ruled(package, (&source, stood_for), &way.route, &release);
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     let judged = session.trust.judge(&candidate, &progress);
     match judged
@@ -159,10 +153,17 @@ pub(super) fn ids_under_rules(
     (!rules.is_empty()).then_some((source, stood_for))
 }
 
-/// Who signed a locked package, as its entry says.
-pub(super) fn signed_itself(package: &LockedPackage) -> trust::SignedBefore {
-    let signed_by = package.signed_by.clone();
-    trust::SignedBefore { signed_by, is_of_this: true, ..trust::SignedBefore::default() }
+/// A locked package as rules see it: what it comes from and stands for, and the release that its lock entry names. Who signed it, its entry says.
+pub(super) fn as_ruled<'r>(
+    package: &LockedPackage,
+    (source, stood_for): (&'r PackageId, Vec<PackageId>),
+    route: &'r Route,
+    release: &'r Release,
+) -> trust::RuledVersion<'r> {
+    let (signed_by, version) = (package.signed_by.clone(), package.parsed_version());
+    let before =
+        trust::SignedBefore { signed_by, is_of_this: true, ..trust::SignedBefore::default() };
+    trust::RuledVersion { source, stood_for, version, route, release, before }
 }
 
 /// Who signed the locked packages that rules speak of, by what this machine has found out before.
@@ -194,14 +195,7 @@ pub(crate) fn signers_here(
         // By the digests of the lock, wherever the settings lead it now: evidence speaks of these, and not of places.
         let way = LockedRoute { is_moved: false, ..way };
         let release = as_locked(package, &*locked_release(session, package, &way)?);
-        let candidate = trust::RuledVersion {
-            source: &source,
-            stood_for,
-            version: package.parsed_version(),
-            route: &way.route,
-            release: &release,
-            before: signed_itself(package),
-        };
+        let candidate = as_ruled(package, (&source, stood_for), &way.route, &release);
         // Without evidence on this machine, nothing is wrong: `mu get` asks for it.
         let signed_by = match session.trust.known_judgement(&candidate)? {
             None => {

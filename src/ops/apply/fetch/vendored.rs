@@ -15,11 +15,11 @@ use crate::ops::apply::fetch::error::{content_differs, not_fetched};
 use crate::ops::apply::fetch::route::{
     LockedRoots, LockedRoute, locked_by_digest, used_instead, way_of,
 };
-use crate::ops::apply::fetch::signed::{ids_under_rules, signed_itself};
+use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
 use crate::ops::session::events::Work;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
-use crate::trust::{RuledVersion, VENDORED_FILE};
+use crate::trust::VENDORED_FILE;
 
 /// The folder of archives, as seen from the root of the workspace. It is committed, other than what else mu keeps for itself there.
 const ARCHIVES: OwnPath = InnerPath::own(".mu/packs/.mu/archives");
@@ -123,14 +123,7 @@ impl Vouched<'_> {
     fn evidence(&self, session: &Session) -> Result<Vec<EvidenceLine>, CommandError> {
         let Self { package, source, stood_for, way } = self;
         let release = locked_by_digest(session, package, way)?;
-        let candidate = RuledVersion {
-            source,
-            stood_for: stood_for.clone(),
-            version: package.parsed_version(),
-            route: &way.route,
-            release: &release,
-            before: signed_itself(package),
-        };
+        let candidate = as_ruled(package, (source, stood_for.clone()), &way.route, &release);
         let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
         Ok(session.trust.known_evidence_of(&candidate, &progress)?.to_lines())
     }
