@@ -93,6 +93,14 @@ pub struct Finding {
     pub feed: Option<String>,
 }
 
+impl Finding {
+    /// What is wrong at the registry of a package: no advisory says it, and no version is known to mend it.
+    fn at_registry(kind: &str, package: PackageId, version: String, why: String) -> Self {
+        let id = format!("{kind}:{package}");
+        Self { package, version, id, fixed: None, why, feed: None }
+    }
+}
+
 /// A finding that does not count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct IgnoredFinding {
@@ -303,15 +311,10 @@ fn changed(
     let problems = problems.into_iter().filter(|problem| !problem.is_gone());
     let (changed, unasked): (Vec<_>, Vec<_>) = problems.partition(TrustProblem::is_untrusted);
     let findings = |kind: &str, problems: Vec<TrustProblem>| {
-        let finding = |TrustProblem { id, version, why, .. }| Finding {
-            id: format!("{kind}:{id}"),
-            package: id,
-            version,
-            fixed: None,
-            why,
-            feed: None,
-        };
-        problems.into_iter().map(finding).collect()
+        let problems = problems.into_iter();
+        let finding =
+            |TrustProblem { id, version, why, .. }| Finding::at_registry(kind, id, version, why);
+        problems.map(finding).collect()
     };
     Ok((findings("changed", changed), findings("unasked", unasked)))
 }
@@ -321,13 +324,8 @@ fn withdrawn(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<(Vec<Finding>, Vec<Finding>), CommandError> {
-    let finding = |kind: &str, fixed: Option<String>, why: String| Finding {
-        package: package.id.clone(),
-        version: package.version.clone(),
-        id: format!("{kind}:{}", package.id),
-        fixed,
-        why,
-        feed: None,
+    let finding = |kind: &str, why: String| {
+        Finding::at_registry(kind, package.id.clone(), package.version.clone(), why)
     };
     // What somebody has put on this machine by hand has no registry that could say something.
     if package.source.is_pack() || package.source.is_placed_pack() {
@@ -341,8 +339,8 @@ fn withdrawn(
             let error = unavailable_error(session, error);
             let why = in_one_line(&*error.error);
             return match error.code {
-                Code::NotFound => Ok((vec![finding("gone", None, why)], Vec::new())),
-                Code::Offline => Ok((Vec::new(), vec![finding("offline", None, why)])),
+                Code::NotFound => Ok((vec![finding("gone", why)], Vec::new())),
+                Code::Offline => Ok((Vec::new(), vec![finding("offline", why)])),
                 _ => Err(error),
             };
         }
@@ -354,7 +352,7 @@ fn withdrawn(
 fn said(
     package: &LockedPackage,
     releases: &Releases,
-    finding: &dyn Fn(&str, Option<String>, String) -> Finding,
+    finding: &dyn Fn(&str, String) -> Finding,
 ) -> Vec<Finding> {
     let with_words = |what: &str, words: &str| match words {
         "" => what.to_owned(),
@@ -365,7 +363,7 @@ fn said(
     // That it has moved stands in its newest line, whatever version is locked.
     let last = releases.len().checked_sub(1).and_then(|last| releases.details(last));
     if let Some(to) = last.and_then(|details| details.moved_to.as_ref()) {
-        found.push(finding("moved", None, format!("the package has moved to {to}")));
+        found.push(finding("moved", format!("the package has moved to {to}")));
     }
     // Without a version, there is no line that could say something about it.
     let Some(version) = package.parsed_version().filter(|_| package.is_versioned()) else {
@@ -375,17 +373,17 @@ fn said(
         // A commit, a branch and a digest are listed nowhere.
         if package.revision().is_none() {
             let why = "the registry does not list this version any more".to_owned();
-            found.push(finding("gone", None, why));
+            found.push(finding("gone", why));
         }
         return found;
     };
     let details = releases.details(position);
     if let Some(words) = details.and_then(|details| details.yanked.as_deref()) {
-        found.push(finding("yanked", None, with_words("the version was withdrawn", words)));
+        found.push(finding("yanked", with_words("the version was withdrawn", words)));
     }
     if let Some(words) = details.and_then(|details| details.deprecated.as_deref()) {
         let what = "its authors do not look after it any more";
-        found.push(finding("deprecated", None, with_words(what, words)));
+        found.push(finding("deprecated", with_words(what, words)));
     }
     found
 }
