@@ -7,12 +7,11 @@
 //! The line of a change is appended after its index file is written. Then `hub.json` gets the line's number as the generation. So
 //! a reader that reads a generation, and index files after it, has seen every change up to that line of the log.
 
+use mu_provider_hub::wire::LOG_LINES;
+
 use crate::files::Files;
 use crate::root::Root;
 use crate::{HubError, files};
-
-/// Lines of a file of the log.
-const LINES: u64 = 1_000;
 
 /// Appends a line for each name; returns the number of the last.
 pub(crate) async fn append_log_lines(
@@ -20,7 +19,7 @@ pub(crate) async fn append_log_lines(
     root: &Root,
     names: &[String],
 ) -> Result<u64, HubError> {
-    let mut file = root.generation() / LINES;
+    let mut file = root.generation() / LOG_LINES;
     let mut last = root.generation();
     for name in names {
         loop {
@@ -34,10 +33,10 @@ pub(crate) async fn append_log_lines(
                         text.push('\n');
                     }
                     let count = text.lines().count() as u64;
-                    let number = file * LINES + count + 1;
+                    let number = file * LOG_LINES + count + 1;
                     // A log that lost lines must not reuse their numbers for new changes. A gap in the log
                     // makes readers ask for every file again.
-                    if count >= LINES || number <= root.generation() {
+                    if count >= LOG_LINES || number <= root.generation() {
                         return Ok((None, None));
                     }
                     text.push_str(name);
@@ -61,11 +60,11 @@ pub(crate) async fn append_log_lines(
 ///
 /// This leaves a gap, so that readers ask for every index file again, whichever generation they have.
 pub(crate) async fn begin_anew(files: &Files, root: &Root) -> Result<u64, HubError> {
-    let mut file = root.generation() / LINES + 1;
+    let mut file = root.generation() / LOG_LINES + 1;
     while !files.replace(&path(root, file), &None, "-\n".into()).await? {
         file += 1;
     }
-    Ok(file * LINES + 1)
+    Ok(file * LOG_LINES + 1)
 }
 
 /// A generation that is higher than that of every line in the log.
@@ -76,7 +75,7 @@ pub(crate) async fn behind(files: &Files, root: &Root) -> Result<u64, HubError> 
     };
     let listed = files.list(&folder).await?;
     let files = listed.iter().filter_map(|file| number(&file.path));
-    Ok(files.max().map_or(0, |last| last.saturating_add(1).saturating_mul(LINES)))
+    Ok(files.max().map_or(0, |last| last.saturating_add(1).saturating_mul(LOG_LINES)))
 }
 
 /// The names that changed after generation `after`, up to `last`; `None` if the log does not know.
@@ -92,17 +91,18 @@ pub async fn names(
     }
     let mut next = after + 1;
     while next <= last {
-        let file = (next - 1) / LINES;
+        let file = (next - 1) / LOG_LINES;
         let Some(read) = files.read(&path(root, file)).await? else { return Ok(None) };
         let Ok(text) = std::str::from_utf8(&read.bytes) else { return Ok(None) };
-        for name in text.lines().skip(usize::try_from((next - 1) % LINES).unwrap_or(usize::MAX)) {
-            if next > last || (next - 1) / LINES != file {
+        for name in text.lines().skip(usize::try_from((next - 1) % LOG_LINES).unwrap_or(usize::MAX))
+        {
+            if next > last || (next - 1) / LOG_LINES != file {
                 break;
             }
             names.push(name.to_owned());
             next += 1;
         }
-        if next <= last && (next - 1) / LINES == file {
+        if next <= last && (next - 1) / LOG_LINES == file {
             return Ok(None);
         }
     }
@@ -115,7 +115,7 @@ pub async fn names(
 pub async fn newest(files: &Files, root: &Root, count: usize) -> Result<Vec<String>, HubError> {
     let mut names: Vec<String> = Vec::new();
     let last = root.generation().saturating_sub(1);
-    for file in [Some(last / LINES), (last / LINES).checked_sub(1)].into_iter().flatten() {
+    for file in [Some(last / LOG_LINES), (last / LOG_LINES).checked_sub(1)].into_iter().flatten() {
         let Some(read) = files.read(&path(root, file)).await? else { continue };
         let text = String::from_utf8_lossy(&read.bytes);
         let lines: Vec<&str> = text.lines().collect();

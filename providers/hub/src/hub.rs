@@ -16,14 +16,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_archive::below;
 use mu_archive::document::{Asking, DocumentAnswer};
 use mu_provider::http::{AskedServer, Request};
-use mu_provider::threads::lock;
+use mu_provider::threads::{self, lock};
 use mu_provider::{Account, ErrorKind, Location, Progress, ProviderError, SafeUrl};
 use serde::Deserialize;
 
 use crate::HubProvider;
 use crate::root::Root;
 use crate::snapshot::{self, SnapshotLines};
-use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, closure_path};
+use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, LOG_LINES, closure_path};
 
 /// A hub: its root, and what was learned about it in this run.
 #[derive(Debug)]
@@ -194,8 +194,8 @@ fn read(request: &mut Request<'_>, progress: &dyn Progress) -> Option<Vec<String
     (file.packages.len() <= LARGEST_CLOSURE).then_some(file.packages)
 }
 
-/// The most files of the log to read. Beyond that, requesting single index files is as good.
-const MOST_FILES: u64 = 8;
+/// The most files of the log to read, all at once. If more has changed, requesting single index files is as good.
+const MOST_FILES: u64 = 64;
 
 /// The longest file of the log, in bytes: 1,000 names.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -222,17 +222,18 @@ impl KnownHub {
             return generation == current;
         }
         let Some(log) = self.file.log.as_deref() else { return false };
-        let mut known = lock(&self.changes.0);
         let first = generation + 1;
+        if file_of(current) - file_of(first) >= MOST_FILES {
+            return false;
+        }
+        let mut known = lock(&self.changes.0);
         if !known.useless && known.since.is_none_or(|since| since > first) {
             known.useless = known.read_log(self, log, first..=current, asking).is_none();
         }
         !known.useless && known.last.get(name).is_none_or(|last| *last <= generation)
     }
-}
 
-impl KnownHub {
-    /// Whether the log says that the index file of `name` has changed since `generation`, as far as [`Hub::is_unchanged`] has read it.
+    /// Whether the log says that the index file of `name` has changed since `generation`, as far as [`Self::is_unchanged`] has read it.
     pub(crate) fn has_changed(&self, name: &str, generation: u64) -> bool {
         let known = lock(&self.changes.0);
         !known.useless && known.last.get(name).is_some_and(|last| *last > generation)
@@ -240,7 +241,7 @@ impl KnownHub {
 }
 
 impl Known {
-    /// Reads the log of these generations, unless it was read already.
+    /// Reads the log of these generations, as far as it was not read already.
     fn read_log(
         &mut self,
         root: &Root,
@@ -250,32 +251,34 @@ impl Known {
     ) -> Option<()> {
         let (first, current) = generations.into_inner();
         let folder = below(&root.url, log).ok()?.as_folder();
-        // Generations of one file, from its last one down to its first.
-        let mut last = self.since.map_or(current, |since| since - 1);
-        for _ in 0..MOST_FILES {
-            if last < first {
-                return Some(());
-            }
-            let (path, line) = wire::log_path(last);
+        let last = self.since.map_or(current, |since| since - 1);
+        let files = (file_of(first)..=file_of(last)).collect();
+        // The last of these generations that each file has a line for.
+        let texts = threads::all_at_once(files, |file| {
+            let end = last.min((file + 1).saturating_mul(LOG_LINES));
+            let (path, line) = wire::log_path(end);
             let asking = Asking { limit: LONGEST_FILE, ..*asking };
             let place = below(&folder, &path).ok()?;
             let Ok(DocumentAnswer::Read(document)) = asking.read(&place, None) else { return None };
             let text = String::from_utf8(document.bytes).ok()?;
-            let lines: Vec<&str> = text.lines().collect();
-            if lines.len() <= line {
-                return None;
-            }
-            let start = last - line as u64;
+            (text.lines().count() > line).then_some((end - line as u64, text))
+        });
+        let texts = texts.into_iter().collect::<Option<Vec<_>>>()?;
+        self.since = texts.first().map(|(start, _)| *start);
+        for (start, text) in texts {
             // Lines after `last` were added since `hub.json` was read, and count too.
-            for (generation, name) in (start..).zip(&lines) {
-                let entry = self.last.entry((*name).to_owned()).or_default();
+            for (generation, name) in (start..).zip(text.lines()) {
+                let entry = self.last.entry(name.to_owned()).or_default();
                 *entry = generation.max(*entry);
             }
-            self.since = Some(start);
-            last = start - 1;
         }
-        (last < first).then_some(())
+        Some(())
     }
+}
+
+/// The number of the file of the log with the line of a generation.
+fn file_of(generation: u64) -> u64 {
+    generation.saturating_sub(1) / LOG_LINES
 }
 
 /// The longest answer of a server, in bytes.

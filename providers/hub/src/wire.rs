@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const HUB_VERSION: u32 = 1;
 
 /// Lines in one file of the log.
-const LOG_LINES: u64 = 1_000;
+pub const LOG_LINES: u64 = 1_000;
 
 /// The usual place of the snapshot.
 pub const SNAPSHOT_FILE: &str = "snapshot.jsonl.gz";

@@ -133,6 +133,32 @@ fn a_log_may_have_several_files() {
 }
 
 #[test]
+fn a_reader_that_was_away_for_long_reads_many_files_and_one_away_for_too_long_none() {
+    let (hub, nginx) = hub();
+    let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));
+    let mut known = [found(&a), found(&b)];
+    let write_log = |files: u64| {
+        for file in 0..files {
+            let first = if file == 0 { "a\nb\n" } else { "c\nc\n" };
+            hub.write(&format!("log/{file:06}.txt"), first.to_owned() + &"c\n".repeat(998));
+        }
+        set_generation(&hub, files * 1_000);
+    };
+    write_log(64);
+    let count = |nginx: &Nginx, folder: &str| {
+        nginx.log().iter().filter(|line| line.contains(folder)).count()
+    };
+    let indexes = count(&nginx, "/index/");
+    assert_eq!(unchanged([&a, &b], &known), [true, true]);
+    assert_eq!((count(&nginx, "/log/"), count(&nginx, "/index/")), (64, indexes));
+    // One package is known as it was long ago, the other as it is since a file ago: only this one is told by the log.
+    known[1] = found(&b);
+    write_log(65);
+    assert_eq!(unchanged([&a, &b], &known), [true, true]);
+    assert_eq!((count(&nginx, "/log/"), count(&nginx, "/index/")), (65, indexes + 2));
+}
+
+#[test]
 fn without_a_useful_log_every_index_is_asked_for() {
     for log in ["a\n", ""] {
         let (hub, nginx) = hub();
