@@ -512,6 +512,34 @@ fn twenty_publish_at_once() {
 }
 
 #[test]
+fn the_catalog_of_a_large_hub_is_written_beside_the_changes() {
+    let sandbox = sandbox();
+    for number in 0..1_200 {
+        let name = format!("large/n{number}");
+        let line = json!({ "name": name, "version": "1.0.0", "description": "x".repeat(1_000) });
+        crate::support::write(
+            &sandbox.path("srv/index"),
+            &format!("{name}.jsonl"),
+            format!("{line}\n"),
+        );
+    }
+    // Their archives are missing; the catalog is made all the same.
+    sandbox.mu(&["hub", "check", "../srv", "--repair"]).fails();
+    let catalog = || fs::read_to_string(sandbox.path("srv/catalog.jsonl")).expect("is there");
+    assert_eq!(catalog().lines().count(), 1_200);
+    let served = Served::start(&sandbox, "../srv", &["--changes-per-minute", "1000"]);
+    let token = token(&sandbox);
+    // After five changes it is due, and some changes later it is there.
+    let is_there = (0..50).any(|patch| {
+        let package = format!("acme/lib/1.0.{patch}");
+        let bytes = simple(&sandbox, "acme/lib", &format!("1.0.{patch}"));
+        served.put(&token, &package, &bytes).is(201);
+        catalog().contains("acme/lib")
+    });
+    assert!(is_there, "nobody wrote the catalog");
+}
+
+#[test]
 fn a_server_that_ends_at_any_change_leaves_no_half_version() {
     let sandbox = sandbox();
     let token = token(&sandbox);

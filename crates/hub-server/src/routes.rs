@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::connection::Peer;
 use super::problem::Problem;
 use super::reading::{Asker, answer_file, json, only_read, too_many};
-use super::server::{Server, Shared, count};
+use super::server::{Server, Shared, count, write_log};
 use super::{page, readers, search, writing};
 
 /// The longest part of a client's text that is logged, in characters.
@@ -129,7 +129,7 @@ async fn observe(
     if let Some(Problem { cause: Some(cause), .. }) = response.extensions().get() {
         put("error", cause.chars().take(LOGGED_ERROR).collect::<String>().into());
     }
-    (server.serving.log)(&printed(&Value::Object(line)));
+    write_log(&server.serving.log, &Value::Object(line));
     response
 }
 
@@ -141,19 +141,6 @@ fn limited(server: &Server, address: IpAddr) -> Option<Problem> {
 
 fn shortened(text: &str) -> String {
     text.chars().take(LOGGED).collect()
-}
-
-/// A JSON document without control characters: JSON allows some in strings, and terminals interpret them.
-fn printed(value: &Value) -> String {
-    let mut printed = String::new();
-    for character in value.to_string().chars() {
-        if character.is_control() {
-            printed.push_str(&format!("\\u{:04x}", u32::from(character)));
-        } else {
-            printed.push(character);
-        }
-    }
-    printed
 }
 
 /// Checks that a request names one host. If it does not, a proxy in front may have read it differently.
@@ -191,17 +178,7 @@ fn is_host(host: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
-    use super::{is_host, printed};
-
-    #[test]
-    fn logs_hold_no_control_characters() {
-        let value = json!({ "path": "/a\u{9b}31m\u{7f}\u{85}\n\u{1b}ä" });
-        let line = printed(&value);
-        assert_eq!(line, "{\"path\":\"/a\\u009b31m\\u007f\\u0085\\n\\u001bä\"}");
-        assert_eq!(serde_json::from_str::<Value>(&line).expect("is JSON"), value);
-    }
+    use super::is_host;
 
     #[test]
     fn a_host_is_a_name_or_an_address_with_or_without_a_port() {

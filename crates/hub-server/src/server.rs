@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::FromRef;
+use mu_hub::derived::Left;
 use mu_hub::files::Files;
 use mu_hub::root::Root;
-use mu_hub::{HubError, Place, Serving};
+use mu_hub::{HubError, Place, Serving, WriteLog};
+use serde_json::Value;
 
 use super::limits::ClientBuckets;
 use super::page::Pages;
@@ -28,6 +30,8 @@ pub(super) struct Server {
     pub(super) requests: Option<ClientBuckets>,
     pub(super) metrics: Metrics,
     pub(super) readers: Readers,
+    /// What its changes have left to do.
+    pub(super) left: Arc<Left>,
     pub(super) serving: Serving,
 }
 
@@ -48,6 +52,7 @@ impl Server {
                 .then(|| ClientBuckets::per_second(serving.requests_per_second)),
             metrics: Metrics::default(),
             readers: Readers::default(),
+            left: Arc::default(),
             serving,
         })
     }
@@ -73,6 +78,24 @@ impl FromRef<Shared> for Arc<Pages> {
     fn from_ref(shared: &Shared) -> Self {
         Arc::clone(&shared.0.pages)
     }
+}
+
+/// Adds a line to the log.
+pub(super) fn write_log(log: &WriteLog, line: &Value) {
+    log(&printed(line));
+}
+
+/// A JSON document without control characters: JSON allows some in strings, and terminals interpret them.
+fn printed(value: &Value) -> String {
+    let mut printed = String::new();
+    for character in value.to_string().chars() {
+        if character.is_control() {
+            printed.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            printed.push(character);
+        }
+    }
+    printed
 }
 
 /// Upper bounds of the classes of times, in seconds.
@@ -157,5 +180,20 @@ impl Metrics {
             let _ = writeln!(text, "mu_hub_{name} {}", value(counter));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn logs_hold_no_control_characters() {
+        let value = json!({ "path": "/a\u{9b}31m\u{7f}\u{85}\n\u{1b}ä" });
+        let line = printed(&value);
+        assert_eq!(line, "{\"path\":\"/a\\u009b31m\\u007f\\u0085\\n\\u001bä\"}");
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("is JSON"), value);
     }
 }

@@ -33,7 +33,7 @@ use super::connection::Peer;
 use super::problem::Problem;
 use super::readers::known;
 use super::reading::{Asker, decoded, e_tags, json, too_many};
-use super::server::{Server, count};
+use super::server::{Server, count, write_log};
 use super::uploads::{Room, patience};
 
 /// The longest index line that comes with an archive, in bytes.
@@ -421,15 +421,31 @@ async fn write<T: Send + 'static>(
     server: &Server,
     change: impl AsyncFnOnce(Writer) -> Result<T, HubError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let (writer, runtime) = (Writer { files: server.data.files.clone() }, Handle::current());
+    let left = Some(Arc::clone(&server.left));
+    let (writer, runtime) = (Writer { files: server.data.files.clone(), left }, Handle::current());
+    let tidier = writer.clone();
     let writing = tokio::task::spawn_blocking(move || runtime.block_on(change(writer)));
-    match writing.await {
+    let written = writing.await;
+    tidy_beside(server, tidier);
+    match written {
         Ok(result) => Ok(result?),
         Err(_) => Err(Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the change was interrupted; try again",
         )),
     }
+}
+
+/// Does what changes of a large hub have left to do, while requests continue.
+fn tidy_beside(server: &Server, tidier: Writer) {
+    let (runtime, log) = (Handle::current(), Arc::clone(&server.serving.log));
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = runtime.block_on(tidier.tidy()) {
+            let error = format!("the files about all packages could not be written: {error}");
+            let time = jiff::Timestamp::now().to_string();
+            write_log(&log, &json!({ "time": time, "error": error }));
+        }
+    });
 }
 
 /// The length of the body, if the client gives it.

@@ -4,6 +4,7 @@
 //! it. So the last writer has seen the current index.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -36,6 +37,30 @@ const SHORT: usize = 512;
 
 /// How many capability files are written at the same time.
 const AT_ONCE: usize = 32;
+
+/// How long a file about all packages of a hub may be, in bytes, so that a change that can leave it to `Writer::tidy` writes it.
+pub(crate) const LONGEST_IN_A_CHANGE: u64 = 1 << 20;
+
+/// What changes have left to do: the long files about all packages of a hub.
+#[derive(Debug, Default)]
+pub struct Left {
+    is_there: AtomicBool,
+    /// Held while it is done.
+    doing: tokio::sync::Mutex<()>,
+}
+
+impl Left {
+    /// Records that there is something to do.
+    pub(crate) fn add(&self) {
+        self.is_there.store(true, Ordering::Release);
+    }
+
+    /// Takes what there is to do; `None` if there is nothing, or if somebody else is at it, who looks again at the end.
+    pub(crate) fn take(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let doing = self.doing.try_lock().ok()?;
+        self.is_there.swap(false, Ordering::AcqRel).then_some(doing)
+    }
+}
 
 /// A capability's file.
 #[derive(Debug, Default, Deserialize)]

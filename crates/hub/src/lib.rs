@@ -236,6 +236,6 @@ impl Hub {
             .enable_all()
             .build()
             .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
-        Ok(Self { runtime, writer: Writer { files: Files::open(place, make)? } })
+        Ok(Self { runtime, writer: Writer { files: Files::open(place, make)?, left: None } })
     }
 }

@@ -11,6 +11,7 @@ use crate::HubError;
 pub(crate) use crate::file::HUB_FILE;
 use crate::file::{CATALOG_FILE, closure_file};
 use crate::files::Files;
+use crate::snapshot::SnapshotChange;
 
 /// The folder of the log in a hub that names none.
 const LOG: &str = "log/";
@@ -29,7 +30,10 @@ pub struct Root {
     file: HubFile,
 }
 
-/// The key for the snapshot's generation.
+/// The key for the snapshot.
+const SNAPSHOT: &str = "snapshot";
+
+/// The key for the snapshot's generation. It stays, alone, when a hub has become too large for a snapshot.
 const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
 
 /// The progress of a derived file that is not written at every change.
@@ -194,16 +198,37 @@ impl Root {
         (generation <= self.generation()).then_some(progress)
     }
 
-    /// Whether `hub.json` names a snapshot, however old.
-    pub(crate) fn names_snapshot(&self) -> bool {
+    /// The length of the longest file about all packages, in bytes.
+    pub(crate) fn longest_about_all(&self) -> u64 {
+        let files = [self.catalog(), self.snapshot_progress()];
+        files.into_iter().flatten().map(|file| file.bytes).max().unwrap_or_default()
+    }
+
+    /// Whether the hub ever had a snapshot, or would have had one that was too large.
+    pub(crate) fn knows_snapshots(&self) -> bool {
         self.map.contains_key(SNAPSHOT_GENERATION)
     }
 
-    /// Sets the snapshot's progress.
-    pub(crate) fn take_snapshot(&mut self, progress: DerivedFileProgress) {
+    /// Whether the snapshot, when it was last to be written, was too large.
+    pub(crate) fn is_too_large_for_a_snapshot(&self) -> bool {
+        self.knows_snapshots() && !self.map.contains_key(SNAPSHOT)
+    }
+
+    /// Takes over what a write did to the snapshot.
+    pub(crate) fn take_snapshot(&mut self, change: SnapshotChange) {
+        let progress = match change {
+            SnapshotChange::Written(progress) => progress,
+            SnapshotChange::TooLarge { generation } => {
+                self.file.snapshot_bytes = None;
+                self.map.shift_remove(SNAPSHOT);
+                self.map.shift_remove("snapshotBytes");
+                self.map.insert(SNAPSHOT_GENERATION.to_owned(), generation.into());
+                return;
+            }
+        };
         if self.snapshot_progress().is_none_or(|known| known.generation <= progress.generation) {
             self.file.snapshot_bytes = Some(progress.bytes);
-            self.map.insert("snapshot".to_owned(), SNAPSHOT_FILE.into());
+            self.map.insert(SNAPSHOT.to_owned(), SNAPSHOT_FILE.into());
             self.map.insert("snapshotBytes".to_owned(), progress.bytes.into());
             self.map.insert(SNAPSHOT_GENERATION.to_owned(), progress.generation.into());
         }

@@ -48,6 +48,10 @@ const FEWEST_CHANGES: u64 = 32;
 /// How many bytes of a snapshot may be rewritten for each change: about 16 lines.
 const BYTES_OF_A_CHANGE: u64 = 1_600;
 
+/// The longest file of lines that is kept, in bytes: some 250,000 versions. A snapshot that is longer saves nobody anything, and each
+/// change of one takes a writer seconds and gigabytes.
+const LARGEST: usize = 4 << 20;
+
 /// The longest that is read, in bytes.
 const LONGEST: u64 = 4 << 30;
 
@@ -68,6 +72,16 @@ pub(crate) struct Snapshot {
     pub(crate) lines: Vec<(String, [u8; SNAPSHOT_ROW])>,
 }
 
+/// What a write did to the snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SnapshotChange {
+    Written(DerivedFileProgress),
+    /// The hub has become too large for one: only a repair looks at that again.
+    TooLarge {
+        generation: u64,
+    },
+}
+
 /// Writes the snapshot, if enough has changed since the last time; `last` is the newest line of the log. With
 /// `anew`, an existing snapshot is always rewritten.
 pub(crate) async fn write(
@@ -75,12 +89,14 @@ pub(crate) async fn write(
     root: &Root,
     last: u64,
     anew: bool,
-) -> Result<Option<DerivedFileProgress>, HubError> {
+) -> Result<Option<SnapshotChange>, HubError> {
     let known = root.snapshot_progress();
     let DerivedFileProgress { generation, bytes } = known.unwrap_or_default();
     let changes = last.saturating_sub(generation);
-    let is_due = changes >= FEWEST_CHANGES && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes;
-    let is_wanted = anew && root.names_snapshot();
+    let is_due = !root.is_too_large_for_a_snapshot()
+        && changes >= FEWEST_CHANGES
+        && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes;
+    let is_wanted = anew && root.knows_snapshots();
     if !is_due && !is_wanted {
         return Ok(None);
     }
@@ -98,9 +114,23 @@ pub(crate) async fn write(
     let rows: Bytes = snapshot.lines.iter().flat_map(|(_, row)| *row).collect::<Vec<u8>>().into();
     snapshot.digests = hex(&Sha256::digest(&rows));
     let file = snapshot.print();
+    if file.len() > LARGEST {
+        return Ok(Some(SnapshotChange::TooLarge { generation: last }));
+    }
     let bytes = (rows.len() + file.len()) as u64;
     let is_written = end(files, &seen, rows, file).await?;
-    Ok(is_written.then_some(DerivedFileProgress { generation: last, bytes }))
+    let progress = DerivedFileProgress { generation: last, bytes };
+    Ok(is_written.then_some(SnapshotChange::Written(progress)))
+}
+
+/// Removes the snapshot, once `hub.json` names it no more.
+pub(crate) async fn remove(files: &Files) -> Result<(), HubError> {
+    for path in [SNAPSHOT_FILE.to_owned(), digests_path(SNAPSHOT_FILE)] {
+        if files.read(&path).await?.is_some() {
+            files.remove(&path).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads the snapshot, and makes sure that an earlier writer cannot finish.

@@ -6,6 +6,7 @@
 //! repair, completes what the marker names.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mu_archive::ArchiveLayout;
@@ -17,14 +18,14 @@ use serde_json::{Map, Value, json};
 use crate::HubError;
 use crate::archive::{self, Unpacked};
 use crate::closures;
-use crate::derived;
+use crate::derived::{self, LONGEST_IN_A_CHANGE, Left};
 use crate::file::Read;
 use crate::files::Files;
 use crate::lines::{Lines, Notice, PublishedLine};
 use crate::log::{self, BrokenOff, Marker};
 use crate::names;
 use crate::root::{DerivedFileProgress, HUB_FILE, Root};
-use crate::snapshot;
+use crate::snapshot::{self, SnapshotChange};
 
 /// What came of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +131,8 @@ impl Tags {
 pub struct Writer {
     /// The files of the hub.
     pub files: Files,
+    /// Where its changes record what they leave to [`Self::tidy`]; with none, they leave nothing.
+    pub left: Option<Arc<Left>>,
 }
 
 impl Writer {
@@ -417,9 +420,46 @@ impl Writer {
             closures::write(&self.files, &root, name).await?;
         }
         let generation = log::append_log_lines(&self.files, &root, &names).await?;
-        let catalog = derived::write_catalog(&self.files, &root, generation, anew).await?;
-        let snapshot = snapshot::write(&self.files, &root, generation, anew).await?;
-        self.advance(generation, catalog, snapshot).await
+        match &self.left {
+            Some(left) if !anew && root.longest_about_all() > LONGEST_IN_A_CHANGE => {
+                self.advance(generation, None, None).await?;
+                left.add();
+                Ok(())
+            }
+            _ => self.write_about_all(&root, generation, anew).await,
+        }
+    }
+
+    /// Does what changes have left to do, as far as it is due: each such file takes all packages into account, and so as much time and
+    /// memory as the hub is large. If another task does that already, it does this too.
+    ///
+    /// # Errors
+    ///
+    /// When the hub cannot be read or written. The next change leaves the same again.
+    pub async fn tidy(&self) -> Result<(), HubError> {
+        let Some(left) = &self.left else { return Ok(()) };
+        while let Some(_doing) = left.take() {
+            let _turn = self.files.turn().await?;
+            let root = Root::read_to_write(&self.files).await?;
+            self.write_about_all(&root, root.generation(), false).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files about all packages, if enough has changed until `generation`, and moves the hub on to that.
+    async fn write_about_all(
+        &self,
+        root: &Root,
+        generation: u64,
+        anew: bool,
+    ) -> Result<(), HubError> {
+        let catalog = derived::write_catalog(&self.files, root, generation, anew).await?;
+        let snapshot = snapshot::write(&self.files, root, generation, anew).await?;
+        self.advance(generation, catalog, snapshot).await?;
+        match snapshot {
+            Some(SnapshotChange::TooLarge { .. }) => snapshot::remove(&self.files).await,
+            _ => Ok(()),
+        }
     }
 
     /// Moves the hub on to a generation.
@@ -427,7 +467,7 @@ impl Writer {
         &self,
         generation: u64,
         catalog: Option<DerivedFileProgress>,
-        snapshot: Option<DerivedFileProgress>,
+        snapshot: Option<SnapshotChange>,
     ) -> Result<(), HubError> {
         self.change_root(|root| {
             root.advance_generation(generation, catalog);

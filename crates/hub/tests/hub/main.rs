@@ -8,6 +8,7 @@ mod checking;
 mod closures;
 mod concurrent;
 mod cut;
+mod large;
 mod limits;
 mod publishing;
 mod snapshot;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use mu_hub::{Hub, Notice, Place};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Folder, Lead, Limits, Listing, Location, Provider as _, Release, SafeUrl, Silent, Soon,
-    TreeWriter,
+    ArchiveDigest, Folder, Lead, Limits, Listing, Location, Provider as _, Release, SafeUrl,
+    Silent, Soon, TreeWriter,
 };
 use mu_provider_hub::HubProvider;
 use mu_testing::http::{Reply, TestServer};
 use object_store::memory::InMemory;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use crate::support::{hub_file, publication, with_keys};
 
@@ -127,6 +128,46 @@ fn a_reader_that_wants_much_reads_all_at_once() {
     // A reader without a cache does not take the older line from the snapshot.
     let (yanked, _) = &Reader::new().all(&server, FIRST - 1)["many/n7"];
     assert!(!yanked.yanked.is_no());
+}
+
+#[test]
+fn a_hub_that_becomes_too_large_has_no_snapshot_any_more() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path(), FIRST);
+    assert_eq!(hub_file(folder.path())["snapshot"], "snapshot.jsonl.gz");
+    // 9 MB of digits, which compress to the half.
+    for package in 0..10 {
+        let lines = (0..10).map(|patch| {
+            let digits = (0..1_400).map(|part| {
+                let bytes = Sha256::digest(format!("{package} {patch} {part}").as_bytes());
+                ArchiveDigest::from_bytes(bytes.into()).to_string()
+            });
+            let digits = digits.collect::<String>();
+            let (name, version) = (format!("large/n{package}"), format!("1.0.{patch}"));
+            format!("{}\n", json!({ "name": name, "version": version, "notes": digits }))
+        });
+        let index = folder.path().join(format!("index/large/n{package}.jsonl"));
+        std::fs::create_dir_all(index.parent().expect("is in a folder")).expect("is ours");
+        std::fs::write(index, lines.collect::<String>()).expect("is ours");
+    }
+    hub.check(true, &mut |_| {}).expect("can be repaired");
+    let has_none = || {
+        let file = hub_file(folder.path());
+        assert_eq!((&file["snapshot"], &file["snapshotBytes"]), (&json!(null), &json!(null)));
+        for path in ["snapshot.jsonl.gz", "snapshot.digests"] {
+            assert!(!folder.path().join(path).exists(), "{path}");
+        }
+    };
+    has_none();
+    // No later change makes one, and readers ask for what they want.
+    for patch in 1..=FIRST {
+        hub.publish(&publication("other", &format!("1.0.{patch}"), "x")).expect("is fine");
+    }
+    hub.check(true, &mut |_| {}).expect("can be repaired");
+    has_none();
+    let server = serve(folder.path());
+    Reader::new().all(&server, FIRST);
+    assert!(server.requests().iter().all(|request| !request.contains("snapshot")));
 }
 
 #[test]
