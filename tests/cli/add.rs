@@ -287,3 +287,20 @@ fn a_dependency_moves_from_one_list_to_the_other() {
         assert_eq!(sandbox.read("Mu.yaml").matches("aws/ec2").count(), 2);
     }
 }
+
+#[test]
+fn with_several_majors_a_package_stays_with_the_one_that_its_manifest_names() {
+    let sandbox = Sandbox::new();
+    sandbox.offer("aws/ec2 1.0.0:\naws/ec2 1.1.0:\naws/ec2 2.0.0-rc.2:\naws/ec2 3.0.0:");
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    let manifest = "name: acme/web\ndependencies: [\"aws/ec2#^2.0.0-rc.2\"]\n";
+    sandbox.write("Mu.yaml", manifest);
+    sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [\"aws/ec2#^3\"]\n");
+    sandbox.mu(&["get"]).ok();
+    let locked = ["hub.mu.com/aws/ec2 2.0.0-rc.2", "hub.mu.com/aws/ec2 3.0.0"];
+    assert_eq!(sandbox.locked(), locked);
+    sandbox.mu(&["add", "aws/ec2"]).ok();
+    assert_eq!(sandbox.locked(), locked);
+    assert_eq!(sandbox.read("Mu.yaml"), manifest);
+    sandbox.mu(&["get", "--locked"]).ok();
+}

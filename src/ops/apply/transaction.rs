@@ -96,8 +96,13 @@ impl Transaction {
     #[must_use]
     pub(crate) fn writing_chosen(self, session: &Session, adding: Adding, by: &Requester) -> Self {
         let open = &adding.dependencies;
-        let wishes = open.iter().map(|open| wish(session, open, by)).collect();
         let ids = open.iter().map(|open| session.id_of_argument(&open.reference)).collect();
+        // What the list has already says which version is meant: a wish for any beside it could lead to another major.
+        let line = Some((adding.member, adding.section));
+        let listed = self.question.requirements.asked.iter().filter(|asked| asked.line == line);
+        let listed: BTreeSet<&PackageId> = listed.map(|asked| &asked.requirement.id).collect();
+        let wishes = open.iter().map(|open| wish(session, open, by));
+        let wishes = wishes.filter(|wish| !listed.contains(&wish.requirement.id)).collect();
         Self { adding: Some(adding), ..self.requiring(wishes).telling_newer(ids) }
     }
 
@@ -137,9 +142,14 @@ impl Transaction {
             let question = self.draft.final_question(session, update)?;
             self.question = Question { discarded, ..question };
             // Else the manifest's earlier requirement no longer applies.
-            let mut in_manifests = before.asked.iter().filter(|asked| asked.line.is_some());
+            let (wishes, mut in_manifests): (Vec<_>, Vec<_>) =
+                before.asked.iter().partition(|asked| asked.line.is_none());
             let written = &self.question.requirements;
-            let is_met = in_manifests.all(|asked| written.asked.contains(asked));
+            in_manifests.retain(|asked| !written.asked.contains(asked));
+            // Of several majors, one may have been chosen for the wish alone.
+            let mut ids = wishes.iter().map(|wish| &wish.requirement.id);
+            let is_met =
+                in_manifests.is_empty() && ids.all(|id| resolved.lock.find(id).nth(1).is_none());
             resolved = self.reword(session, &before, resolved, is_met)?;
         }
         self.finish(session, resolved, dry_run)
@@ -315,9 +325,14 @@ impl Adding {
         lock: &Lockfile,
     ) -> Result<(), CommandError> {
         let Self { member, section, dependencies } = self;
+        let by = Requester::from_member(&session.workspace.members[member]);
         for dependency in dependencies {
             let id = session.id_of_argument(&dependency.reference);
-            let package = lock.find(&id).last();
+            // Other packages of the workspace may require other majors.
+            let is_own = |package: &&LockedPackage| {
+                package.requested.iter().any(|one| *one.by == *by.as_str())
+            };
+            let package = lock.find(&id).filter(is_own).last().or_else(|| lock.find(&id).last());
             let version = package.and_then(|package| compatible_with_locked(session, package));
             let reference = dependency.reference.with_version(version);
             let compatible = manifest::Requirement { reference, ..dependency.clone() };
