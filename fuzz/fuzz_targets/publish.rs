@@ -102,6 +102,8 @@ fn serving() -> Serving {
         requests_per_second: 0,
         private: false,
         public_metrics: false,
+        trusted_proxies: Vec::new(),
+        keep_free: 0,
         log: Arc::new(|line| {
             assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
             assert!(!line.contains(char::is_control), "{line}");

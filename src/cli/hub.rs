@@ -14,7 +14,7 @@ use crate::cli::context::{CommandExit, Context};
 use crate::cli::global::within;
 use crate::env::Environment;
 use crate::ops::hub::{
-    Can, Serving, TokenToCreate, create_hub_token, hub_tokens, revoke_hub_token, serve_hub,
+    Can, Network, Serving, TokenToCreate, create_hub_token, hub_tokens, revoke_hub_token, serve_hub,
 };
 use crate::ops::{Code, CommandError, Events as _, Stage, hub};
 use crate::reference::Base;
@@ -193,13 +193,14 @@ number of servers can share one, and any web server can serve the same files for
 
 The access log goes to standard output, one JSON object per line. `/healthz` says whether the server can read the hub, \
 and `/metrics` has counters for Prometheus. Clients refuse plain http to other machines, so \
-use TLS here, or put a proxy with TLS in front. Limits apply to each client address; behind a proxy, all clients have the proxy's address. Ctrl-C stops the server when the requests in progress are done, a \
+use TLS here, or put a proxy with TLS in front. Limits apply to each client address; behind a proxy, all clients have the proxy's address, unless it is a --trusted-proxy. Ctrl-C stops the server when the requests in progress are done, a \
 second Ctrl-C at once.
 
 Examples:
   mu hub serve /srv/hub
   mu hub serve s3://acme-packages/hub --listen 0.0.0.0:443 \\
-    --tls-certificate chain.pem --tls-key key.pem")]
+    --tls-certificate chain.pem --tls-key key.pem
+  mu hub serve /srv/hub --trusted-proxy 127.0.0.1")]
 pub(crate) struct ServeArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
@@ -238,6 +239,10 @@ pub(crate) struct ServeArguments {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
+    /// A proxy in front of the server, or a network of proxies, such as 10.0.0.0/8; repeat for more. Of requests from there, the
+    /// client is who X-Forwarded-For or Forwarded names, for limits and the log
+    #[arg(long, value_name = "ADDRESS[/PREFIX]", value_parser = Network::parse)]
+    trusted_proxy: Vec<Network>,
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let local = is_port.then(|| format!("127.0.0.1:{port}"));
@@ -296,6 +301,7 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         log: Arc::new(move |line| drop(shell.line(line))),
     };
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
+        trusted_proxies: arguments.trusted_proxy,
     // If something is wrong with the hub, serving it reports that.
     let tokens = hub_tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());

@@ -73,6 +73,8 @@ mod hub_faults;
 mod hub_page;
 mod hub_private;
 mod hub_round_trip;
+mod hub_proxy;
+mod hub_publisher;
 mod hub_serve;
 #[cfg(all(feature = "publish", feature = "oci"))]
 mod hub_story;

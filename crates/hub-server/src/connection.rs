@@ -24,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use super::forwarded::is_any;
 use super::limits::{Crowd, Patient};
 use super::routes;
 use super::server::Server;
@@ -31,7 +32,7 @@ use super::server::Server;
 /// How many connections are open at the same time. More of them wait to be accepted.
 const CONNECTIONS: usize = 4_096;
 
-/// How many connections one address may have. More of them are refused.
+/// How many connections one address may have, unless it is a trusted proxy. More of them are refused.
 const CONNECTIONS_OF_ONE: usize = 512;
 
 /// How long a client may take for a TLS handshake, for its first request, and for the head of each request.
@@ -46,7 +47,7 @@ const STREAMS: u32 = 256;
 /// How long requests may continue after the server was asked to stop.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// The client of a connection.
+/// Who has connected: a client, or a proxy.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
     pub(super) address: IpAddr,
@@ -138,7 +139,12 @@ pub(super) async fn listen(
             },
             _ = end.changed() => break,
         };
-        let Some(share) = crowd.enter(peer.ip()) else { continue };
+        // All clients of a proxy have its address here.
+        let is_proxy = is_any(&server.serving.trusted_proxies, peer.ip());
+        let share = if is_proxy { None } else { crowd.enter(peer.ip()) };
+        if share.is_none() && !is_proxy {
+            continue;
+        }
         let _ = socket.set_nodelay(true);
         let (socket, peer) = (Patient::new(socket, PATIENCE), Peer::new(peer.ip()));
         let (server, tls, watcher) = (Arc::clone(&server), tls.clone(), graceful.watcher());

@@ -1,12 +1,13 @@
 //! A hub's server: static files for everyone, and changes for those who have a token.
 //!
 //! It keeps no important state between requests: all state is in the place, so any number of servers can share one.
-//! `connection.rs` has sockets and TLS, `limits.rs` what one client gets at most, and `uploads.rs` the memory for archives.
+//! `connection.rs` has sockets and TLS, `forwarded.rs` says which client asks through a proxy, `limits.rs` what one client gets at most, and `uploads.rs` the memory for archives.
 //! `routes.rs` dispatches requests and writes the access log, and `server.rs` has what requests share, and counts them.
 //! `readers.rs` decides who may read, `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the
 //! catalog, and `page/` has the web pages. `problem.rs` has the errors, and `unbound.rs` is the server without a socket.
 
 mod connection;
+mod forwarded;
 mod limits;
 mod page;
 mod problem;

@@ -2,7 +2,6 @@
 //!
 //! Source of the rules for hosts: RFC 9112, 3.2. `page/address.rs` decides what comes before the names of packages.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -16,6 +15,7 @@ use axum::routing::{any, get};
 use serde_json::{Map, Value};
 
 use super::connection::Peer;
+use super::forwarded::Client;
 use super::problem::Problem;
 use super::reading::{Asker, answer_file, json, only_read, too_many};
 use super::server::{Server, Shared, count, write_log};
@@ -84,11 +84,13 @@ async fn observe(
     let begin = Instant::now();
     peer.asks();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let client = Client::of(peer.address, request.headers(), &server.serving.trusted_proxies);
+    request.extensions_mut().insert(client);
     let agent = request.headers().get(header::USER_AGENT).cloned();
     let person = page::PageRequest::of_person(&server.data, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
     let shown = readers::Shown::of(&server, &request);
-    let refused = check_host(&request).err().or_else(|| limited(&server, peer.address));
+    let refused = check_host(&request).err().or_else(|| limited(&server, client));
     let mut response = match refused {
         Some(problem) => problem.into_response(),
         None => match readers::check(&server, shown).await {
@@ -112,7 +114,11 @@ async fn observe(
     let mut line = Map::new();
     let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
     put("time", jiff::Timestamp::now().to_string().into());
-    put("client", peer.address.to_string().into());
+    put("client", client.0.to_string().into());
+    let peer = peer.address.to_canonical();
+    if peer != client.0 {
+        put("proxy", peer.to_string().into());
+    }
     put("method", method.as_str().into());
     put("path", shortened(&path).into());
     put("status", response.status().as_u16().into());
@@ -133,8 +139,8 @@ async fn observe(
     response
 }
 
-fn limited(server: &Server, address: IpAddr) -> Option<Problem> {
-    let wait = server.requests.as_ref()?.take(address, Instant::now()).err()?;
+fn limited(server: &Server, client: Client) -> Option<Problem> {
+    let wait = server.requests.as_ref()?.take(client.0, Instant::now()).err()?;
     count(&server.metrics.limited);
     Some(too_many(wait))
 }

@@ -97,6 +97,7 @@ mod tests {
             private: false,
             public_metrics: false,
             log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
+            trusted_proxies: Vec::new(),
         };
         let unbound = Unbound::new(&place, serving).expect("is a hub");
         for (sent, expected) in [

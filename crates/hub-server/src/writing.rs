@@ -29,7 +29,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
-use super::connection::Peer;
+use super::forwarded::Client;
 use super::problem::Problem;
 use super::readers::known;
 use super::reading::{Asker, decoded, e_tags, json, too_many};
@@ -45,7 +45,7 @@ const LARGEST_CHANGE: u64 = 64 << 10;
 /// Answers a request to `api/…`.
 pub(super) async fn answer(
     State(server): State<Arc<Server>>,
-    Extension(peer): Extension<Peer>,
+    Extension(client): Extension<Client>,
     request: Request,
 ) -> Response {
     if !request.uri().path().starts_with("/api/v1/packages/") {
@@ -55,7 +55,7 @@ pub(super) async fn answer(
         let detail = "expected PUT with an archive, or PATCH with what to change";
         return Problem::method("PUT, PATCH", detail).into_response();
     }
-    if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
+    if let Err(wait) = server.changes.take(client.0, Instant::now()) {
         count(&server.metrics.limited);
         return too_many(wait).into_response();
     }
@@ -75,10 +75,10 @@ pub(super) async fn answer(
 /// Answers whose token a request shows, and what it allows.
 pub(crate) async fn whose(
     State(server): State<Arc<Server>>,
-    Extension(peer): Extension<Peer>,
+    Extension(client): Extension<Client>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
+    if let Err(wait) = server.changes.take(client.0, Instant::now()) {
         count(&server.metrics.limited);
         return Ok(too_many(wait).into_response());
     }
@@ -190,6 +190,8 @@ async fn publish(
     let unpacking =
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
             let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
+    // Others may have published meanwhile, and not every client says how long its archive is.
+    check_room(&server, bytes.len() as u64).await?;
             let locator = stated.as_ref().and_then(|line| line.get("locator")?.as_str());
             let layout = ArchiveLayout::for_locator(locator);
             let unpacked = archive::unpack_new(

@@ -45,7 +45,7 @@ use crate::files::Files;
 pub use crate::lines::Notice;
 use crate::lines::{Lines, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
-pub use crate::place::{Place, Serving, UploadReporter, WriteLog};
+pub use crate::place::{Network, Place, Serving, UploadReporter, WriteLog};
 pub use crate::private::Staging;
 use crate::root::Root;
 pub use crate::tokens::{Can, NewToken, Token};

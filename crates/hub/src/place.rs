@@ -4,7 +4,7 @@
 //! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `mu-bucket` knows the object
 //! stores.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -178,6 +178,110 @@ pub struct Serving {
     pub public_metrics: bool,
     /// Where the access log goes.
     pub log: WriteLog,
+    /// The proxies whose word for a client's address counts.
+    pub trusted_proxies: Vec<Network>,
 }
 
 mu_provider::debug_fields!(Serving { listen });
+
+/// The addresses of a network, or one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// Its first address.
+    first: IpAddr,
+    /// How many bits at the beginning all its addresses share.
+    prefix: u8,
+}
+
+impl Network {
+    /// Reads an address such as `10.0.0.1` or `2001:db8::1`, or a network such as `10.0.0.0/8`.
+    ///
+    /// # Errors
+    ///
+    /// The reason, if the text is neither, or if everybody is in the network.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let expected = "expected an address such as 10.0.0.1, or a network such as 10.0.0.0/8";
+        let (address, prefix) =
+            text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let first: IpAddr = address.parse().map_err(|_| expected)?;
+        if let IpAddr::V4(short) = first.to_canonical()
+            && first.is_ipv6()
+        {
+            return Err(format!("write {short}, which is the same address"));
+        }
+        let bits = if first.is_ipv4() { 32 } else { 128 };
+        let Some(prefix) = prefix else { return Ok(Self { first, prefix: bits }) };
+        let prefix = match prefix.parse() {
+            Ok(0) => return Err("everybody is in this network".to_owned()),
+            Ok(prefix) if prefix <= bits => prefix,
+            _ => return Err(format!("expected a number from 1 to {bits} behind the slash")),
+        };
+        let network = Self { first, prefix };
+        match bits_of(first) == network.begin(first) {
+            true => Ok(network),
+            false => {
+                Err(format!("{first} is inside of a network of {prefix} bits, not its beginning"))
+            }
+        }
+    }
+
+    /// Whether an address is in the network. An IPv4 address in the form of IPv6 is the same address.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_ipv4() == self.first.is_ipv4() && self.begin(address) == bits_of(self.first)
+    }
+
+    /// The bits of an address, with zeros behind those that the network's addresses share.
+    fn begin(&self, address: IpAddr) -> u128 {
+        // Addresses of both kinds stand at the left of the number.
+        bits_of(address) & (u128::MAX << (128 - u32::from(self.prefix)))
+    }
+}
+
+/// The bits of an address, at the left of a number.
+fn bits_of(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)) << 96,
+        IpAddr::V6(address) => address.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_has_the_addresses_that_begin_like_it() {
+        for (network, inside, outside) in [
+            ("10.0.0.1", "10.0.0.1", "10.0.0.2"),
+            ("10.0.0.1/32", "::ffff:10.0.0.1", "10.0.0.0"),
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
+            ("192.0.2.128/25", "192.0.2.200", "192.0.2.1"),
+            ("128.0.0.0/1", "255.0.0.1", "10.0.0.1"),
+            ("2001:db8::/32", "2001:db8:1::1", "2001:db9::"),
+            ("::1", "::1", "0.0.0.1"),
+        ] {
+            let parsed = Network::parse(network).expect("is one");
+            let contains = |address: &str| parsed.contains(address.parse().expect("is an address"));
+            assert!(contains(inside) && !contains(outside), "{network}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_network_is_refused_with_the_reason() {
+        for (text, expected) in [
+            ("", "expected an address"),
+            ("localhost", "expected an address"),
+            ("10.0.0.0/8/8", "from 1 to 32"),
+            ("10.0.0.0/33", "from 1 to 32"),
+            ("::/129", "from 1 to 128"),
+            ("0.0.0.0/0", "everybody"),
+            ("::/0", "everybody"),
+            ("10.0.0.1/8", "10.0.0.1 is inside of a network of 8 bits"),
+            ("::ffff:10.0.0.1", "write 10.0.0.1"),
+        ] {
+            let reason = Network::parse(text).expect_err(text);
+            assert!(reason.contains(expected), "{text}: {reason}");
+        }
+    }
+}

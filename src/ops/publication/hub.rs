@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use mu_hub::{Hub, HubError, Place, Report};
 
-pub use mu_hub::{Can, Serving, Token};
+pub use mu_hub::{Can, Network, Serving, Token};
 
 use crate::env::Environment;
 use crate::ops::session::error::quoted_for_shell;
