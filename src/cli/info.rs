@@ -132,7 +132,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("keywords", vec![found.keywords.join(", ")]),
         ("format", format(found).into_iter().collect()),
         ("app version", one(&found.app_version)),
-        ("published", vec![published_on(&found.published, &found.commit).to_owned()]),
+        ("published", vec![publication(found)]),
         ("commit", one(&found.commit)),
         ("channels", vec![channels(found)]),
         ("versions", span(&found.versions).into_iter().collect()),
@@ -154,6 +154,16 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("here", here),
         ("install", found.install.iter().map(|text| context.short(text).into_owned()).collect()),
     ]
+}
+
+/// The day on which it was published, and by whom, as far as that is known.
+fn publication(found: &Info) -> String {
+    let day = published_on(&found.published, &found.commit);
+    match &found.published_by {
+        Some(publisher) if day.is_empty() => format!("by {publisher}"),
+        Some(publisher) => format!("{day} by {publisher}"),
+        None => day.to_owned(),
+    }
 }
 
 /// The format, and the kind of package that it is.

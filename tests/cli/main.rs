@@ -72,10 +72,10 @@ mod hub_check;
 mod hub_faults;
 mod hub_page;
 mod hub_private;
-mod hub_round_trip;
 mod hub_proxy;
 mod hub_publisher;
 mod hub_serve;
+mod hub_round_trip;
 #[cfg(all(feature = "publish", feature = "oci"))]
 mod hub_story;
 mod hub_tags;

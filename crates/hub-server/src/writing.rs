@@ -17,7 +17,7 @@ use http_body_util::BodyExt as _;
 use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, helm};
 use mu_hub::archive::{self, Unpacked};
-use mu_hub::lines::{Notice, PublishedLine};
+use mu_hub::lines::{Notice, PUBLISHED_BY, PublishedLine};
 use mu_hub::tokens::{Can, Token, Tokens};
 use mu_hub::writer::{Change, Published, Tags, Writer};
 use mu_hub::{HubError, names};
@@ -199,6 +199,7 @@ async fn publish(
                 &archive,
                 (&what, layout),
                 most_entries,
+    let publisher = token.name.clone();
                 !is_foreign,
             )?;
             let mut map = match stated {
@@ -221,6 +222,7 @@ async fn publish(
         });
     let (line, unpacked) = match unpacking.await {
         Ok(result) => result?,
+            map.insert(PUBLISHED_BY.to_owned(), publisher.into());
         Err(_) => {
             let detail = "the archive could not be read";
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
@@ -304,7 +306,7 @@ fn stated(bytes: &Bytes) -> Result<(Map<String, Value>, Bytes), Problem> {
     if !format.is_some_and(is_known) {
         return Err(refuse("only the line of a package of another format is taken as it is sent"));
     }
-    for key in ["urls", "tags", "yanked", "movedTo", "published", "commit"] {
+    for key in ["urls", "tags", "yanked", "movedTo", "published", PUBLISHED_BY, "commit"] {
         line.shift_remove(key);
     }
     Ok((line, archive))

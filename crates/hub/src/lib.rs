@@ -43,7 +43,7 @@ pub use crate::check::{Finding, Report};
 pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 pub use crate::lines::Notice;
-use crate::lines::{Lines, PublishedLine};
+use crate::lines::{Lines, PUBLISHED_BY, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
 pub use crate::place::{Network, Place, Serving, UploadReporter, WriteLog};
 pub use crate::private::Staging;
@@ -115,7 +115,10 @@ impl Hub {
     /// When the line or the archive breaks a rule, the two do not belong together, the version exists with
     /// other content, or the place refuses.
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
-        let line = PublishedLine::new(publication.line.clone());
+        let mut line = publication.line.clone();
+        // Whoever writes into a folder or a bucket shows no token. That of another hub says nothing about this one.
+        line.shift_remove(PUBLISHED_BY);
+        let line = PublishedLine::new(line);
         line.check_new()?;
         let staging = &self.writer.files.staging;
         let unpacked = archive::unpack(staging, &publication.archive, &line)?;

@@ -35,6 +35,9 @@ impl Notice {
     }
 }
 
+/// The key for the name of the token that a version was published with. Only a server knows it.
+pub const PUBLISHED_BY: &str = "publishedBy";
+
 /// The longest line, in bytes; readers refuse longer ones.
 const LONGEST_LINE: usize = 1 << 20;
 

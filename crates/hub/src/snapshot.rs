@@ -24,16 +24,17 @@ use crate::archive::hex;
 use crate::derived;
 use crate::file::Seen;
 use crate::files::{self, Files};
-use crate::lines::{Lines, PublishedLine};
+use crate::lines::{Lines, PUBLISHED_BY, PublishedLine};
 use crate::log;
 use crate::root::{DerivedFileProgress, Root};
 
 /// Keys of an index line that are not needed to choose versions.
-const LEFT_OUT: [&str; 10] = [
+const LEFT_OUT: [&str; 11] = [
     "digest",
     "archive",
     "size",
     "urls",
+    PUBLISHED_BY,
     "description",
     "keywords",
     "license",

@@ -164,6 +164,7 @@ facts! {
     moved_to: Among, Changeable;
     // A locked version is old enough.
     published: Among, Changeable;
+    published_by: Told, Changeable;
     unknown: Told, Changeable;
     description: Told, Changeable;
     keywords: Told, Changeable;

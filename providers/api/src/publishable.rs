@@ -43,7 +43,7 @@ const LISTS: [(&str, usize, usize); 10] = [
 ];
 
 /// Keys that a hub adds to those of a manifest.
-const ADDED: [&str; 5] = ["digest", "archive", "size", "urls", "published"];
+const ADDED: [&str; 6] = ["digest", "archive", "size", "urls", "published", "publishedBy"];
 
 /// Whether an app version, which is free text, can be part of an archive's name.
 pub fn is_in_archive_name(app_version: &str) -> bool {

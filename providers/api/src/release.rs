@@ -124,6 +124,9 @@ pub struct Release {
     /// When it was published, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
+    /// Who published it: the name of a hub's token.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
+    pub published_by: Option<String>,
     /// What it is, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -56,6 +56,8 @@ pub struct Info {
     pub app_version: Option<String>,
     /// When it was published, RFC 3339.
     pub published: Option<String>,
+    /// Who published it: the name of a hub's token, if the hub says it.
+    pub published_by: Option<String>,
     /// Its commit (Git).
     pub commit: Option<String>,
     /// The channels that it is in.
@@ -233,6 +235,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         version: version.version,
         app_version: version.app_version,
         published: version.published,
+        published_by: release.published_by,
         commit: version.commit,
         channels: version.channels,
         tags: version.tags,
@@ -285,6 +288,7 @@ fn exports(
 fn in_full(route: &Route, release: Release) -> Release {
     let says_something = release.description.is_some()
         || release.license.is_some()
+        || release.published_by.is_some()
         || release.website.is_some()
         || release.repository.is_some()
         || !release.keywords.is_empty()

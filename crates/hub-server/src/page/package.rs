@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use mu_hub::lines::{Lines, PublishedLine};
+use mu_hub::lines::{Lines, PUBLISHED_BY, PublishedLine};
 use mu_hub::names::{self, printable};
 use mu_hub::root::Root;
 
@@ -55,6 +55,7 @@ struct Version {
     page: String,
     app_version: Option<String>,
     published: Option<Moment>,
+    published_by: Option<String>,
     channels: Vec<String>,
     tags: Vec<String>,
     /// Why it was withdrawn, if it was.
@@ -64,9 +65,10 @@ struct Version {
 }
 
 /// Which columns of the table have anything in them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Columns {
     app_version: bool,
+    published_by: bool,
     channels: bool,
     tags: bool,
 }
@@ -153,7 +155,7 @@ impl<'asked> Page<'asked> {
             notices,
             content: Arc::default(),
             versions: Vec::new(),
-            columns: Columns { app_version: false, channels: false, tags: false },
+            columns: Columns::default(),
             total: 0,
             dependents: Some((dependents, total_dependents)),
             requires: Vec::new(),
@@ -171,6 +173,7 @@ impl<'asked> Page<'asked> {
             shown.map(|(standing, line)| self.version(line, standing.is_release)).collect();
         self.columns = Columns {
             app_version: self.versions.iter().any(|version| version.app_version.is_some()),
+            published_by: self.versions.iter().any(|version| version.published_by.is_some()),
             channels: self.versions.iter().any(|version| !version.channels.is_empty()),
             tags: self.versions.iter().any(|version| !version.tags.is_empty()),
         };
@@ -183,6 +186,7 @@ impl<'asked> Page<'asked> {
             version,
             app_version: line.text("appVersion").map(str::to_owned),
             published: Moment::published(line),
+            published_by: line.text(PUBLISHED_BY).map(printable),
             channels: line.texts("channels").map(str::to_owned).collect(),
             tags: line.texts("tags").map(str::to_owned).collect(),
             yanked: line.is_yanked().then(|| line.text("yanked").unwrap_or_default().to_owned()),
