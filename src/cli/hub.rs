@@ -224,6 +224,9 @@ pub(crate) struct ServeArguments {
     /// How many files an archive that is accepted may have
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = |text: &str| within::<usize>(text, 1..=200_000))]
     most_files: usize,
+    /// How much of the disk uploads leave free, in MiB: yanking and other changes need some room, too. Of a bucket, nothing is known
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = |text: &str| within::<u64>(text, 0..=1 << 30))]
+    keep_free: u64,
     /// How many changes one client address may make in a minute
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = |text: &str| within::<u32>(text, 1..=usize::MAX))]
     changes_per_minute: u32,
@@ -236,13 +239,13 @@ pub(crate) struct ServeArguments {
     /// Show the counters at /metrics to everyone, not only to programs on this machine
     #[arg(long)]
     public_metrics: bool,
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
     /// A proxy in front of the server, or a network of proxies, such as 10.0.0.0/8; repeat for more. Of requests from there, the
     /// client is who X-Forwarded-For or Forwarded names, for limits and the log
     #[arg(long, value_name = "ADDRESS[/PREFIX]", value_parser = Network::parse)]
     trusted_proxy: Vec<Network>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let local = is_port.then(|| format!("127.0.0.1:{port}"));
@@ -293,15 +296,16 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         base: arguments.base.as_ref().map(ToString::to_string),
         largest_archive: arguments.largest_archive << 20,
         most_entries: arguments.most_files,
+        keep_free: arguments.keep_free << 20,
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
         private: arguments.private,
         public_metrics: arguments.public_metrics,
+        trusted_proxies: arguments.trusted_proxy,
         // Serving continues even if nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
     };
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
-        trusted_proxies: arguments.trusted_proxy,
     // If something is wrong with the hub, serving it reports that.
     let tokens = hub_tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());

@@ -70,12 +70,13 @@ mod hub_browse;
 mod hub_browser;
 mod hub_check;
 mod hub_faults;
+mod hub_full;
 mod hub_page;
 mod hub_private;
 mod hub_proxy;
 mod hub_publisher;
-mod hub_serve;
 mod hub_round_trip;
+mod hub_serve;
 #[cfg(all(feature = "publish", feature = "oci"))]
 mod hub_story;
 mod hub_tags;

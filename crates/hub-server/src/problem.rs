@@ -34,6 +34,12 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "there is no such file in this hub")
     }
 
+    /// The problem of a change for which there is no room.
+    pub(super) fn no_room(cause: String) -> Self {
+        let detail = "there is no room left on the disk of the hub; its operator has to make some";
+        Self { cause: Some(cause), ..Self::new(StatusCode::INSUFFICIENT_STORAGE, detail) }
+    }
+
     /// The problem of a request whose method is not in `allow`.
     pub(super) fn method(allow: &'static str, detail: &str) -> Self {
         Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
@@ -48,6 +54,9 @@ impl Problem {
 impl From<HubError> for Problem {
     fn from(error: HubError) -> Self {
         let status = match &error {
+            error if is_full(error) => {
+                return Self::no_room(chain(error));
+            }
             HubError::Exists { .. } => StatusCode::CONFLICT,
             HubError::Changed { .. } => StatusCode::PRECONDITION_FAILED,
             HubError::Refused { .. }
@@ -60,11 +69,6 @@ impl From<HubError> for Problem {
             HubError::Busy { .. } => {
                 let detail = "too many clients are changing this package at the same time";
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(1);
-            }
-            error if is_full(error) => {
-                let detail = "the disk of the hub is full: its operator has to make room";
-                let problem = Self::new(StatusCode::INSUFFICIENT_STORAGE, detail);
-                return Self { cause: Some(chain(error)), ..problem };
             }
             // The details of the server's disks and buckets are private.
             _ => {

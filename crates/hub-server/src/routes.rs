@@ -65,8 +65,9 @@ async fn metrics(
                       server shows them to everybody";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
+    let text = server.metrics.render(server.data.files.room().await.ok().flatten());
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    Ok(([(header::CONTENT_TYPE, kind)], server.metrics.render()).into_response())
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
 async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Response, Problem> {
@@ -78,14 +79,14 @@ async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Re
 async fn observe(
     State(server): State<Arc<Server>>,
     Extension(peer): Extension<Peer>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let begin = Instant::now();
     peer.asks();
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let client = Client::of(peer.address, request.headers(), &server.serving.trusted_proxies);
     request.extensions_mut().insert(client);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let agent = request.headers().get(header::USER_AGENT).cloned();
     let person = page::PageRequest::of_person(&server.data, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);

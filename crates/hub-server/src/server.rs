@@ -13,6 +13,7 @@ use mu_hub::derived::Left;
 use mu_hub::files::Files;
 use mu_hub::root::Root;
 use mu_hub::{HubError, Place, Serving, WriteLog};
+use mu_provider::fs::DiskRoom;
 use serde_json::Value;
 
 use super::limits::ClientBuckets;
@@ -138,8 +139,8 @@ impl Metrics {
         self.microseconds.fetch_add(took, Ordering::Relaxed);
     }
 
-    /// All counters as text.
-    pub(super) fn render(&self) -> String {
+    /// All counters as text, and the room on the disk of the hub, if it has one.
+    pub(super) fn render(&self, room: Option<DiskRoom>) -> String {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut text = String::new();
         let head = |name: &str, kind: &str, help: &str| {
@@ -178,6 +179,16 @@ impl Metrics {
         ] {
             text.push_str(&head(name, "counter", help));
             let _ = writeln!(text, "mu_hub_{name} {}", value(counter));
+        }
+        let sizes = room.map(|room| {
+            [
+                ("disk_free_bytes", "Bytes that are free on the disk of the hub.", room.free),
+                ("disk_size_bytes", "The size of the disk of the hub.", room.size),
+            ]
+        });
+        for (name, help, bytes) in sizes.into_iter().flatten() {
+            text.push_str(&head(name, "gauge", help));
+            let _ = writeln!(text, "mu_hub_{name} {bytes}");
         }
         text
     }

@@ -92,12 +92,13 @@ mod tests {
             base: None,
             largest_archive: 10,
             most_entries: 10,
+            keep_free: 0,
             changes_per_minute: 1,
             requests_per_second: 0,
             private: false,
             public_metrics: false,
-            log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
             trusted_proxies: Vec::new(),
+            log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
         };
         let unbound = Unbound::new(&place, serving).expect("is a hub");
         for (sent, expected) in [

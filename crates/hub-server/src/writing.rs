@@ -20,7 +20,7 @@ use mu_hub::archive::{self, Unpacked};
 use mu_hub::lines::{Notice, PUBLISHED_BY, PublishedLine};
 use mu_hub::tokens::{Can, Token, Tokens};
 use mu_hub::writer::{Change, Published, Tags, Writer};
-use mu_hub::{HubError, names};
+use mu_hub::{HubError, derived, names};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE, LONGEST_PROVENANCE};
@@ -131,6 +131,20 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
     }
 }
 
+/// Whether the disk has room for an archive, besides what is kept free for changes that need little, such as yanking.
+async fn check_room(server: &Server, name: &str, version: &str, bytes: u64) -> Result<(), Problem> {
+    let files = &server.data.files;
+    let needed = server.serving.keep_free.saturating_add(bytes);
+    let Some(room) = files.room().await?.filter(|room| room.free < needed) else { return Ok(()) };
+    // A version that is there needs no room: sending it again completes what a full disk has interrupted.
+    let lines = derived::index(files, &server.data.root, name).await?;
+    if lines.find(version).is_some() {
+        return Ok(());
+    }
+    let cause = format!("{} bytes of the disk are free, and {needed} are needed", room.free);
+    Err(Problem::no_room(cause))
+}
+
 fn unknown_path() -> Problem {
     let detail = "expected `api/v1/packages/NAME/VERSION` or `api/v1/search`";
     Problem::new(StatusCode::NOT_FOUND, detail)
@@ -172,12 +186,15 @@ async fn publish(
     let largest = server.serving.largest_archive;
     let length = announced(request.headers());
     too_large(length, largest)?;
+    check_room(&server, name, version, length.unwrap_or(0)).await?;
     let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
     let commit = commit.and_then(|text| text.parse::<Commit>().ok());
     let is_copy = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == COPY_TYPE);
     // Archives are in memory, so their number at the same time is limited by the room for them.
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
+    // Others may have published meanwhile, and not every client says how long its archive is.
+    check_room(&server, name, version, bytes.len() as u64).await?;
     let (stated, bytes) = match is_copy {
         true => stated(&bytes).map(|(line, archive)| (Some(line), archive))?,
         false => (None, bytes),
@@ -185,13 +202,12 @@ async fn publish(
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
     let (archive, what) = (bytes.clone(), described.clone());
+    let publisher = token.name.clone();
     let staging = Arc::clone(&server.data.files.staging);
     let most_entries = server.serving.most_entries;
     let unpacking =
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
             let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
-    // Others may have published meanwhile, and not every client says how long its archive is.
-    check_room(&server, bytes.len() as u64).await?;
             let locator = stated.as_ref().and_then(|line| line.get("locator")?.as_str());
             let layout = ArchiveLayout::for_locator(locator);
             let unpacked = archive::unpack_new(
@@ -199,7 +215,6 @@ async fn publish(
                 &archive,
                 (&what, layout),
                 most_entries,
-    let publisher = token.name.clone();
                 !is_foreign,
             )?;
             let mut map = match stated {
@@ -210,6 +225,7 @@ async fn publish(
             if let Ok(published) = published {
                 map.insert("published".to_owned(), published.to_string().into());
             }
+            map.insert(PUBLISHED_BY.to_owned(), publisher.into());
             map.extend(commit.map(|commit| ("commit".to_owned(), commit.as_str().into())));
             if let Some(copied) = copied {
                 copied.apply(&mut map);
@@ -222,7 +238,6 @@ async fn publish(
         });
     let (line, unpacked) = match unpacking.await {
         Ok(result) => result?,
-            map.insert(PUBLISHED_BY.to_owned(), publisher.into());
         Err(_) => {
             let detail = "the archive could not be read";
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 #[cfg(feature = "buckets")]
 use mu_provider::fs::changing;
-use mu_provider::fs::{self, AtPath as _, FileError};
+use mu_provider::fs::{self, AtPath as _, DiskRoom, FileError};
 
 use crate::HubError;
 #[cfg(feature = "buckets")]
@@ -81,6 +81,12 @@ impl Files {
             staging: Arc::new(Staging::new(place.staging.clone())),
             broken_off_after: place.broken_off_after,
         })
+    }
+
+    /// The room on the disk of the hub; `None` in a bucket.
+    pub async fn room(&self) -> Result<Option<DiskRoom>, HubError> {
+        let Some(folder) = self.folder().cloned() else { return Ok(None) };
+        Ok(in_its_own_thread(move || fs::disk_room(&folder)).await??)
     }
 
     /// Whether this is a folder of this machine.

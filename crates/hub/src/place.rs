@@ -168,6 +168,8 @@ pub struct Serving {
     pub largest_archive: u64,
     /// How many files and links an archive that is taken may have.
     pub most_entries: usize,
+    /// How many bytes of the hub's disk uploads leave free.
+    pub keep_free: u64,
     /// How many changes one client address may make in a minute.
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
@@ -176,10 +178,10 @@ pub struct Serving {
     pub private: bool,
     /// Whether everyone may read the counters; otherwise only programs on this machine may.
     pub public_metrics: bool,
-    /// Where the access log goes.
-    pub log: WriteLog,
     /// The proxies whose word for a client's address counts.
     pub trusted_proxies: Vec<Network>,
+    /// Where the access log goes.
+    pub log: WriteLog,
 }
 
 mu_provider::debug_fields!(Serving { listen });

@@ -162,16 +162,23 @@ impl Writer {
             self.complete_earlier(&name).await?;
             return Ok(Published::Same);
         }
-        let line = self.upload(&root, line, bytes, unpacked).await?;
-        self.change(&root, &name, |lines, _| {
+        let (line, new_archive) = self.upload(&root, line, bytes, unpacked).await?;
+        let published = self.change(&root, &name, |lines, _| {
             if let Some(published) = lines.find(&line.full_version()) {
                 same_or_other(published, unpacked)?;
                 return Ok((false, Published::Same));
             }
             lines.push(line.clone());
             Ok((true, Published::New))
-        })
-        .await
+        });
+        let published = published.await;
+        if published.is_err()
+            && self.files.is_folder()
+            && let Some(archive) = new_archive
+        {
+            self.remove_unnamed(&root, &line, &archive).await;
+        }
+        published
     }
 
     /// Keeps the signed statement about the archive of a version beside it, where tools look for it.
@@ -314,15 +321,24 @@ impl Writer {
         self.change(&root, name, edit).await
     }
 
+    /// Removes the archive of a version that was not published after all, so that a full disk does not become fuller with each
+    /// attempt. It is still this writer's turn, so nobody else is about to publish it. If it cannot be removed, it does no harm.
+    async fn remove_unnamed(&self, root: &Root, line: &PublishedLine, archive: &str) {
+        let lines = derived::index(&self.files, root, line.name()).await;
+        if lines.is_ok_and(|lines| lines.find(&line.full_version()).is_none()) {
+            let _ = self.files.remove(archive).await;
+        }
+    }
+
     /// Writes the archive to the place in its line, or to another one that it then records in the line. It
-    /// never replaces a file, because somebody may be about to publish it.
+    /// never replaces a file, because somebody may be about to publish it. Returns the line, and the archive if it is new.
     async fn upload(
         &self,
         root: &Root,
         line: PublishedLine,
         bytes: Bytes,
         unpacked: &Unpacked,
-    ) -> Result<PublishedLine, HubError> {
+    ) -> Result<(PublishedLine, Option<String>), HubError> {
         let mut map = line.map().clone();
         map.remove("urls");
         map.insert("digest".to_owned(), unpacked.content.to_string().into());
@@ -330,27 +346,29 @@ impl Writer {
         map.insert("size".to_owned(), unpacked.size.into());
         let line = PublishedLine::new(map);
         let usual = format!("{}{}", root.packs_folder(), line.usual_archive());
-        if self.place(&usual, &bytes).await? {
-            return Ok(line);
+        if let Some(is_new) = self.place(&usual, &bytes).await? {
+            return Ok((line, is_new.then_some(usual)));
         }
         let digest = unpacked.archive.to_string();
         let short = digest.trim_start_matches("sha256:").get(..16).unwrap_or_default();
         let other = format!("{}~{short}.tgz", usual.trim_end_matches(".tgz"));
-        if !self.place(&other, &bytes).await? {
+        let Some(is_new) = self.place(&other, &bytes).await? else {
             return Err(self.files.broken(&other, "its content does not match its name"));
-        }
+        };
         let mut map = line.map().clone();
         map.insert("urls".to_owned(), json!([other]));
-        Ok(PublishedLine::new(map))
+        Ok((PublishedLine::new(map), is_new.then_some(other)))
     }
 
-    /// Writes an archive, unless it is already there; `false` if another file is.
-    async fn place(&self, path: &str, bytes: &Bytes) -> Result<bool, HubError> {
+    /// Writes an archive, unless it is already there; returns whether it is new, and `None` if another file is there.
+    async fn place(&self, path: &str, bytes: &Bytes) -> Result<Option<bool>, HubError> {
         if self.files.replace(path, &None, bytes.clone()).await? {
-            return Ok(true);
+            return Ok(Some(true));
         }
         let present = self.files.read(path).await?;
-        Ok(present.is_some_and(|present| archive::digest(&present.bytes) == archive::digest(bytes)))
+        let is_same = present
+            .is_some_and(|present| archive::digest(&present.bytes) == archive::digest(bytes));
+        Ok(is_same.then_some(false))
     }
 
     /// Changes the index of a package, and all that follows from that.

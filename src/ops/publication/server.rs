@@ -24,10 +24,13 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 const LONGEST_INDEX: u64 = 64 << 20;
 
 /// Statuses with a reason about the request in their body.
-const REASONED: [u16; 7] = [400, 409, CHANGED, 413, 415, 422, 507];
+const REASONED: [u16; 7] = [400, 409, CHANGED, 413, 415, 422, FULL];
 
 /// The status for a change of something that has changed in the meantime.
 const CHANGED: u16 = 412;
+
+/// The status for a change for which the hub has no room.
+const FULL: u16 = 507;
 
 /// How often a change is tried if others interfere: each time, one of the changes succeeds.
 const ATTEMPTS: usize = 100;
@@ -253,14 +256,21 @@ impl Server {
     /// The error for an answer with a reason.
     fn refused(&self, what: &str, response: Response) -> Result<CommandError, CommandError> {
         let status = response.status_text();
-        let code = if response.status() == 409 { Code::Conflict } else { Code::Manifest };
+        let (code, hint) = match response.status() {
+            409 => (Code::Conflict, None),
+            FULL => (
+                Code::Io,
+                Some("run the command again when there is room: nothing has to be undone"),
+            ),
+            _ => (Code::Manifest, None),
+        };
         let bytes =
             response.bytes(LONGEST_ANSWER, &Silent).map_err(|failure| failure.into_error())?;
         let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let said = problem.get("detail").or_else(|| problem.get("title")).and_then(Value::as_str);
         let reason = said.unwrap_or(&status);
         let message = format!("`{}` refused {what}: {reason}", self.root);
-        Ok(CommandError::new(code, message))
+        Ok(hint.into_iter().fold(CommandError::new(code, message), CommandError::hint))
     }
 }
 

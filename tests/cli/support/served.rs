@@ -62,6 +62,11 @@ impl Served {
         Ok(Self { process, address, log, reader: Some(reader) })
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The URL of the hub.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)

@@ -11,6 +11,38 @@ use tempfile::TempDir;
 
 use super::{AtPath as _, FileError, Lock, Sharing, changing, if_there};
 
+/// The room on a disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskRoom {
+    /// What is free for users without privileges.
+    pub free: u64,
+    /// The size of the disk.
+    pub size: u64,
+}
+
+/// The room on the disk that a folder is on; `None` where the system is not asked.
+///
+/// # Errors
+///
+/// When there is no such folder, or the disk does not say it.
+#[cfg(unix)]
+pub fn disk_room(folder: &Path) -> Result<Option<DiskRoom>, FileError> {
+    let found =
+        rustix::fs::statvfs(folder).map_err(io::Error::from).at("ask for the room at", folder)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Ok(Some(DiskRoom { free: bytes(found.f_bavail), size: bytes(found.f_blocks) }))
+}
+
+/// The room on the disk that a folder is on; `None` where the system is not asked.
+///
+/// # Errors
+///
+/// None here.
+#[cfg(not(unix))]
+pub fn disk_room(_: &Path) -> Result<Option<DiskRoom>, FileError> {
+    Ok(None)
+}
+
 /// Creates a folder and those above it.
 ///
 /// # Errors
