@@ -43,6 +43,7 @@ static MADE: LazyLock<(Arc<InMemory>, String)> = LazyLock::new(|| {
     let new = NewToken {
         name: "fuzz".to_owned(),
         namespaces: vec!["acme".to_owned()],
+        reads: None,
         can: vec![Can::Publish, Can::Yank],
         created: jiff::Timestamp::UNIX_EPOCH,
         expires: None,

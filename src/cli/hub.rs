@@ -308,7 +308,9 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     // If something is wrong with the hub, serving it reports that.
     let tokens = hub_tokens(&context.environment, &arguments.place);
-    let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
+    let has_none = tokens.as_ref().is_ok_and(Vec::is_empty);
+    let tokens = tokens.unwrap_or_default();
+    let is_limited_in_vain = !arguments.private && tokens.iter().any(|token| token.reads.is_some());
     let Some(program) = context.server else {
         unreachable!("the program with the server runs this")
     };
@@ -325,6 +327,11 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         } else if has_none {
             let add = format!("mu hub token add {} NAME --namespace NAMESPACE", arguments.place);
             context.shell.status(&format!("nobody can publish yet: `{add}` creates a token"));
+        }
+        if is_limited_in_vain {
+            context.shell.status(
+                "everybody reads everything: only with `--private`, tokens limit what somebody reads",
+            );
         }
     })?;
     Ok(0)
@@ -349,6 +356,7 @@ Its owner stores the token with `mu login`, or sets MU_TOKEN_<HOST>.
 Examples:
   mu hub token add /srv/hub ada --namespace acme
   mu hub token add /srv/hub ci --namespace acme/web --can publish --expires \"90 days\"
+  mu hub token add /srv/hub partner --read acme/sdk --read acme/docs
   mu hub token add s3://acme-packages/hub admin --namespace '*' > token")]
     Add(AddTokenArguments),
     /// List the tokens: their names, and what they allow
@@ -384,10 +392,13 @@ pub(crate) struct AddTokenArguments {
     /// A namespace (or one package) that it is for, such as `acme`; repeat for more, `*` for all
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
-    /// What it allows: publish (also tag, move and deprecate), yank (also undo) [default: both]; read alone, for a private hub,
-    /// where every token reads everything
+    /// What it allows: publish (also tag, move and deprecate), yank (also undo) [default: both]; read alone, for a private hub
     #[arg(long, value_delimiter = ',')]
     can: Vec<What>,
+    /// A namespace (or one package) that it reads of a private hub, besides those of --namespace; repeat for more [default: every
+    /// token reads everything]. Without --namespace and --can, the token is for reading alone
+    #[arg(long, value_name = "NAMESPACE")]
+    read: Vec<String>,
     /// When it expires: an age such as `90 days`, or a date
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
@@ -423,6 +434,8 @@ struct Token {
     name: String,
     /// The namespaces (or packages) that it is for; `*` for all.
     namespaces: Vec<String>,
+    /// The namespaces (or packages) that it reads besides; none if it reads everything.
+    reads: Option<Vec<String>>,
     /// What it is for: `publish`, `yank`, `read`.
     can: Vec<&'static str>,
     /// When it was created, RFC 3339.
@@ -447,7 +460,7 @@ fn run_token(context: &Context, command: TokenCommand) -> CommandExit {
 }
 
 fn add(context: &Context, arguments: AddTokenArguments) -> CommandExit {
-    let AddTokenArguments { place, name, namespace, can, expires } = arguments;
+    let AddTokenArguments { place, name, namespace, can, read, expires } = arguments;
     let can = can.into_iter().map(|what| match what {
         What::Publish => Can::Publish,
         What::Yank => Can::Yank,
@@ -455,20 +468,30 @@ fn add(context: &Context, arguments: AddTokenArguments) -> CommandExit {
     });
     let mut can: Vec<Can> = can.collect();
     if can.is_empty() {
-        can = vec![Can::Publish, Can::Yank];
+        can = match namespace.is_empty() && !read.is_empty() {
+            true => vec![Can::Read],
+            false => vec![Can::Publish, Can::Yank],
+        };
+    }
+    let everything = "*".to_owned();
+    if !read.is_empty() && !read.contains(&everything) && namespace.contains(&everything) {
+        let message = "a token that may change every package reads them all";
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("leave out `--read`, or name the namespaces that it may change")
+            .into());
     }
     let reads_alone = can.iter().all(|can| *can == Can::Read);
     let namespaces = match (&namespace[..], reads_alone) {
-        ([], true) => vec!["*".to_owned()],
+        ([], true) if read.is_empty() => vec![everything],
+        ([], true) => read.clone(),
         ([], false) => {
             let error = CommandError::new(Code::Usage, "the token needs a namespace");
             return Err(error.hint("`--namespace acme`; `--namespace '*'` for everything").into());
         }
         (namespaces, true) if namespaces != ["*"] => {
-            let message =
-                "a token that can read can read the whole hub: a namespace cannot limit it";
+            let message = "`--namespace` says what a token may change, and this one may only read";
             return Err(CommandError::new(Code::Usage, message)
-                .hint("leave out `--namespace`; put packages that only some may read in a separate hub")
+                .hint("leave out `--namespace`: `--read NAMESPACE` says what a token reads")
                 .into());
         }
         _ => namespace,
@@ -479,7 +502,8 @@ fn add(context: &Context, arguments: AddTokenArguments) -> CommandExit {
         CommandError::new(Code::Usage, message)
             .hint("write `90 days`, or a date such as `2027-11-01`")
     })?;
-    let new = TokenToCreate { name: name.clone(), namespaces, can, expires };
+    let reads = (!read.is_empty()).then_some(read);
+    let new = TokenToCreate { name: name.clone(), namespaces, reads, can, expires };
     let token = create_hub_token(&context.environment, &place, new)?;
     context.answer(&Added { name: &name, token }, |added| {
         context.line(&added.token)?;
@@ -495,16 +519,21 @@ fn list(context: &Context, place: &str) -> CommandExit {
         expires: token.expires.map(|expires| expires.to_string()),
         name: token.name,
         namespaces: token.namespaces,
+        reads: token.reads,
     });
     context.answer(&Tokens { tokens: tokens.collect() }, |list| {
         let rows = list.tokens.iter().map(|token| {
             let expires = token.expires.as_deref().unwrap_or("never");
             let Token { name, created, .. } = token;
             let (namespaces, can) = (token.namespaces.join(", "), token.can.join(", "));
-            [name.clone(), namespaces, can, created.clone(), expires.to_owned()]
+            let reads = match &token.reads {
+                Some(reads) => reads.join(", "),
+                None => "*".to_owned(),
+            };
+            [name.clone(), namespaces, can, reads, created.clone(), expires.to_owned()]
                 .map(|cell| (PLAIN, cell))
         });
-        let heading = ["name", "namespaces", "can", "created", "expires"];
+        let heading = ["name", "namespaces", "can", "reads", "created", "expires"];
         context.print_table(&Table::with_rows(heading, rows))
     })
 }

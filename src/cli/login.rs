@@ -79,6 +79,8 @@ pub(crate) struct WhoAmI {
     accepted: bool,
     /// The packages that it is for: those in these namespaces.
     namespaces: Vec<String>,
+    /// The packages that it reads, if it does not read everything: those in these namespaces.
+    reads: Option<Vec<String>>,
     /// What it allows.
     can: Vec<String>,
     /// When it ends, if it does.
@@ -126,12 +128,17 @@ pub(crate) fn run(context: &Context, arguments: &LoginArguments) -> CommandExit 
 pub(crate) fn run_whoami(context: &Context, arguments: &WhoAmIArguments) -> CommandExit {
     let session = context.open(OperationScope::Global)?;
     let TokenOwner { host, account, is_asked } = whoami(&session, &arguments.base)?;
-    let Account { name, namespaces, can, expires } = account;
+    let Account { name, namespaces, reads, can, expires } = account;
     let name = Some(name).filter(|name| !name.is_empty());
-    let answer = WhoAmI { host, name, accepted: is_asked, namespaces, can, expires };
+    let answer = WhoAmI { host, name, accepted: is_asked, namespaces, reads, can, expires };
     context.answer(&answer, |answer| {
         context.line(&printable(answer.name.as_deref().unwrap_or("a token without a name")))?;
-        let lists = [("for", answer.namespaces.join(", ")), ("may", answer.can.join(", "))];
+        let reads = answer.reads.as_ref().map(|reads| reads.join(", ")).unwrap_or_default();
+        let lists = [
+            ("for", answer.namespaces.join(", ")),
+            ("may", answer.can.join(", ")),
+            ("reads", reads),
+        ];
         let until = answer.expires.iter().map(|expires| ("until", expires.clone()));
         for (title, value) in lists.into_iter().chain(until).filter(|(_, value)| !value.is_empty())
         {

@@ -1,4 +1,4 @@
-//! Who may read a private hub: everyone with one of the hub's tokens, whatever else the token allows.
+//! Who may read a private hub: everyone with one of the hub's tokens, whatever else the token allows, and as far as its scope reaches.
 //!
 //! Programs send the token as `Bearer`, and browsers as the password of `Basic`, with any user name.
 //! `writing.rs` has the rules for changes.
@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_hub::HubError;
 use mu_hub::files::Files;
-use mu_hub::tokens::{Token, Tokens};
+use mu_hub::tokens::{Scope, Token, Tokens};
 use mu_provider::threads::lock;
 
 use super::problem::Problem;
@@ -58,36 +58,54 @@ impl Readers {
     }
 }
 
-/// The token that a request shows, if reading needs one.
-pub(super) struct Shown(Option<String>);
+/// What a request needs to be answered.
+pub(super) enum Needs {
+    /// No token, because everybody may read everything.
+    Nothing,
+    /// No token here: it reads nothing of the hub, or it is a change, which has its own rules.
+    NothingToRead,
+    /// A token: the one that it shows.
+    Token(Option<String>),
+}
 
-impl Shown {
-    /// The token that a request shows; `None` if the request needs no token.
-    pub(super) fn of(server: &Server, request: &Request) -> Option<Self> {
+impl Needs {
+    /// What a request needs.
+    pub(super) fn of(server: &Server, request: &Request) -> Self {
         let (path, method) = (request.uri().path(), request.method());
         // Style and script are the same everywhere, and monitoring asks without a token whether a server
         // works.
         let is_open = path == "/healthz" || path.starts_with("/assets/");
         let is_change =
             matches!(*method, Method::PUT | Method::PATCH) && path.starts_with("/api/v1/packages/");
-        let is_needed = server.serving.private && !is_open && !is_change;
-        is_needed.then(|| Self(secret(request.headers())))
+        match server.serving.private {
+            false => Self::Nothing,
+            true if is_open || is_change => Self::NothingToRead,
+            true => Self::Token(secret(request.headers())),
+        }
     }
 }
 
-/// The reader; `None` if reading needs no token.
+/// The reader, if a token is needed, and what he may read.
 ///
 /// # Errors
 ///
 /// When the hub is private, and the request shows no token that the hub knows.
-pub(super) async fn check(server: &Server, shown: Option<Shown>) -> Result<Option<Asker>, Problem> {
-    let Some(Shown(secret)) = shown else { return Ok(None) };
+pub(super) async fn check(
+    server: &Server,
+    needs: Needs,
+) -> Result<(Option<Asker>, Scope), Problem> {
+    let secret = match needs {
+        Needs::Nothing => return Ok((None, Scope::Everything)),
+        Needs::NothingToRead => return Ok((None, Scope::nothing())),
+        Needs::Token(secret) => secret,
+    };
     let Some(secret) = secret else {
         let detail = "this hub is private; reading needs a token: `mu login HOST` stores one";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
     };
     let tokens = server.readers.tokens(&server.data.files).await?;
-    Ok(Some(Asker(known(&tokens, &secret)?.name.clone())))
+    let token = known(&tokens, &secret)?;
+    Ok((Some(Asker(token.name.clone())), token.scope()))
 }
 
 /// The token that `secret` is, which has not ended.

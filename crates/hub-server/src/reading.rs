@@ -2,15 +2,20 @@
 //! whole, in part, or only if they have changed; and it has the answers that other parts of the server share: JSON, and common
 //! refusals.
 //!
-//! It serves only files of the hub, and no others in the same folder: no tokens, and no markers of writers.
+//! It serves only files of the hub, and no others in the same folder: no tokens, and no markers of writers. A reader of some packages
+//! gets the files of these, without other names in them, and none that is about the whole hub. A file that a reader may not read
+//! is answered exactly like one that is not there.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::MethodRouter;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
@@ -20,6 +25,9 @@ use mu_hub::file::{CATALOG_FILE, FileAnswer, FileMeta, FileRequest, HUB_FILE};
 use mu_hub::files::Files;
 use mu_hub::folder::SMALL;
 use mu_hub::root::Root;
+use mu_hub::tokens::Scope;
+use mu_provider::catalog::CatalogLine;
+use mu_provider::numbered_lines;
 use mu_provider::threads::lock;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -37,20 +45,33 @@ pub(super) const ASK_AGAIN: &str = "no-cache";
 /// What may not be cached at all.
 pub(super) const NEVER: &str = "no-store";
 
+/// The keys of `hub.json` for somebody who reads only some packages: those that lead to files of single packages.
+const OF_PACKAGES: [&str; 5] = ["hub", "index", "packs", "generation", "closures"];
+
 /// The path for changes, as in `hub.json`.
 pub(super) const API: &str = "api/v1/";
 
 /// Answers with the file at `path`, which is slash-separated and relative to the hub.
 pub(super) async fn file(
     data: &Data,
+    scope: &Scope,
     method: &Method,
     headers: &HeaderMap,
     path: &str,
 ) -> Result<Response, Problem> {
     if path == HUB_FILE {
-        return hub_file(data, method, headers).await;
+        return hub_file(data, scope, method, headers).await;
     }
-    let Some(caching) = caching(data, path) else { return Err(Problem::not_found()) };
+    let Some((caching, about)) = known_file(data, path) else { return Err(Problem::not_found()) };
+    match about {
+        _ if scope.is_whole() => {}
+        FileAbout::Package(name) if scope.has(name) => {}
+        FileAbout::Closure(name) if scope.has(name) => {
+            return names_file(data, scope, method, headers, path).await;
+        }
+        FileAbout::Providers => return names_file(data, scope, method, headers, path).await,
+        _ => return Err(Problem::not_found()),
+    }
     let mut wanted = FileRequest { is_head: method == Method::HEAD, ..FileRequest::default() };
     let mut part = None;
     if let Some(range) = text(headers, header::RANGE).filter(|_| method == Method::GET) {
@@ -106,16 +127,53 @@ pub(super) async fn file(
 }
 
 /// `hub.json` with the path for changes. The files alone do not know that a server serves them.
-async fn hub_file(data: &Data, method: &Method, headers: &HeaderMap) -> Result<Response, Problem> {
-    let Some(read) = data.files.read(HUB_FILE).await? else { return Err(Problem::not_found()) };
-    let mut map: Map<String, Value> = serde_json::from_slice(&read.bytes)
-        .map_err(|error| data.files.broken(HUB_FILE, error.to_string()))?;
+async fn hub_file(
+    data: &Data,
+    scope: &Scope,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let Some(mut map) = json_file(data, HUB_FILE).await? else { return Err(Problem::not_found()) };
+    if !scope.is_whole() {
+        map.retain(|key, _| OF_PACKAGES.contains(&key.as_str()));
+    }
     map.insert("api".to_owned(), API.into());
+    Ok(made_file(map, method, headers))
+}
+
+/// A file with a list of packages, as far as somebody may read these. If nobody whom he sees provides a capability, there is no list.
+async fn names_file(
+    data: &Data,
+    scope: &Scope,
+    method: &Method,
+    headers: &HeaderMap,
+    path: &str,
+) -> Result<Response, Problem> {
+    let Some(mut map) = json_file(data, path).await? else { return Err(Problem::not_found()) };
+    map.retain(|key, _| key == PACKAGES);
+    let names = map.get_mut(PACKAGES).and_then(Value::as_array_mut);
+    let names = names.ok_or_else(|| data.files.broken(path, "it has no `packages`"))?;
+    names.retain(|name| name.as_str().is_some_and(|name| scope.has(name)));
+    if names.is_empty() && path.starts_with(CAPABILITIES) {
+        return Err(Problem::not_found());
+    }
+    Ok(made_file(map, method, headers))
+}
+
+/// A file of the hub that is a JSON object, if it is there.
+async fn json_file(data: &Data, path: &str) -> Result<Option<Map<String, Value>>, Problem> {
+    let Some(read) = data.files.read(path).await? else { return Ok(None) };
+    let map = serde_json::from_slice(&read.bytes);
+    Ok(Some(map.map_err(|error| data.files.broken(path, error.to_string()))?))
+}
+
+/// A file that is not on the disk as it is sent.
+fn made_file(map: Map<String, Value>, method: &Method, headers: &HeaderMap) -> Response {
     let text = format!("{}\n", Value::Object(map));
     let digest = Sha256::digest(text.as_bytes());
     let e_tag = format!("\"{}\"", hex(&digest[..12]));
     if (FileRequest { known: known(headers), ..FileRequest::default() }).has(Some(&e_tag)) {
-        return Ok(unchanged(headers, ASK_AGAIN));
+        return unchanged(headers, ASK_AGAIN);
     }
     let length = text.len();
     let body = if method == Method::HEAD { Body::empty() } else { Body::from(Bytes::from(text)) };
@@ -125,11 +183,29 @@ async fn hub_file(data: &Data, method: &Method, headers: &HeaderMap) -> Result<R
     answer.insert(header::ETAG, value(&e_tag));
     answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(ASK_AGAIN));
     answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(HUB_FILE)));
-    Ok(response)
+    response
 }
 
-/// How long the file at `path` may be cached; `None` if it does not belong to the hub.
-fn caching(data: &Data, path: &str) -> Option<&'static str> {
+/// The key of the packages in a list of them.
+const PACKAGES: &str = "packages";
+
+/// The folder of the lists of providers.
+const CAPABILITIES: &str = "capabilities/";
+
+/// What a file of the hub tells about.
+enum FileAbout<'path> {
+    /// One package, in its own words.
+    Package(&'path str),
+    /// The packages that a package leads to.
+    Closure(&'path str),
+    /// The packages that provide a capability.
+    Providers,
+    /// All packages.
+    Hub,
+}
+
+/// How long the file at `path` may be cached, and what it tells about; `None` if it does not belong to the hub.
+fn known_file<'path>(data: &Data, path: &'path str) -> Option<(&'static str, FileAbout<'path>)> {
     let is_segment = |segment: &str| {
         let fits =
             |character: char| character.is_ascii_alphanumeric() || "._-+~".contains(character);
@@ -140,17 +216,27 @@ fn caching(data: &Data, path: &str) -> Option<&'static str> {
         return None;
     }
     let root = &data.root;
-    if path.starts_with(&root.packs_folder()) {
-        let archive = path.strip_suffix(PROV_ENDING).unwrap_or(path);
-        return archive.ends_with(".tgz").then_some(FOREVER);
+    // `packs/NAME/LEAF-VERSION.tgz`
+    let folder = |inside: &'path str| inside.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if let Some(inside) = path.strip_prefix(&*root.packs_folder()) {
+        let archive = inside.strip_suffix(PROV_ENDING).unwrap_or(inside);
+        let about = FileAbout::Package(folder(inside));
+        return archive.ends_with(".tgz").then_some((FOREVER, about));
     }
-    let is_file = ["catalog.jsonl", "snapshot.jsonl.gz", "snapshot.digests"].contains(&path);
-    let folders = [root.index_folder(), root.log_folder()];
-    let is_inside = folders.iter().any(|folder| path.starts_with(folder))
-        || ["capabilities/", "closures/", "signatures/"]
-            .iter()
-            .any(|folder| path.starts_with(folder));
-    (is_file || is_inside).then_some(ASK_AGAIN)
+    let about = if let Some(inside) = path.strip_prefix(&*root.index_folder()) {
+        FileAbout::Package(inside.strip_suffix(".jsonl").unwrap_or_default())
+    } else if let Some(inside) = path.strip_prefix("signatures/") {
+        FileAbout::Package(folder(inside))
+    } else if let Some(inside) = path.strip_prefix("closures/") {
+        FileAbout::Closure(inside.strip_suffix(".json").unwrap_or_default())
+    } else if path.starts_with(CAPABILITIES) {
+        FileAbout::Providers
+    } else {
+        let whole = ["catalog.jsonl", "snapshot.jsonl.gz", "snapshot.digests"];
+        let is_whole = whole.contains(&path) || path.starts_with(&root.log_folder());
+        return is_whole.then_some((ASK_AGAIN, FileAbout::Hub));
+    };
+    Some((ASK_AGAIN, about))
 }
 
 fn content_type(path: &str) -> &'static str {
@@ -226,6 +312,33 @@ fn value(text: &str) -> HeaderValue {
 #[derive(Debug, Clone)]
 pub(super) struct Asker(pub(super) String);
 
+/// What a route shows of the packages of a private hub to somebody who may read only some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// No package, or only one that the request is allowed to change.
+    None,
+    /// Those that he may read: whoever answers asks the scope of the request.
+    Readable,
+    /// Something of all packages, so that it is not there for him.
+    All,
+}
+
+/// A path of the server, with what it shows and who answers.
+pub(crate) type Route<State> = (&'static str, Shows, MethodRouter<State>);
+
+/// What the reader who sends a request may read; nothing, if nobody has found that out.
+pub(crate) fn scope_of(request: &Request) -> Scope {
+    request.extensions().get().cloned().unwrap_or_else(Scope::nothing)
+}
+
+/// Answers only readers of the whole hub; for others, it is as if nothing was there.
+pub(super) async fn only_whole(request: Request, next: Next) -> Result<Response, Problem> {
+    match scope_of(&request) {
+        Scope::Everything => Ok(next.run(request).await),
+        Scope::Only(_) => Err(Problem::not_found()),
+    }
+}
+
 /// Answers with a file of the hub.
 pub(super) async fn answer_file(
     State(data): State<Arc<Data>>,
@@ -236,7 +349,8 @@ pub(super) async fn answer_file(
         return Err(only_read().await);
     }
     let path = decoded(path).ok_or_else(Problem::not_found)?;
-    file(&data, method, request.headers(), path.trim_start_matches('/')).await
+    let scope = scope_of(&request);
+    file(&data, &scope, method, request.headers(), path.trim_start_matches('/')).await
 }
 
 /// The answer to attempts to change something here.
@@ -289,8 +403,24 @@ impl Data {
         Self { files, root, catalog: Mutex::default(), base, is_https }
     }
 
-    /// The catalog as it is now; empty if there is none. What is in memory is used if it has not changed.
-    pub(crate) async fn read_catalog(&self) -> Result<Bytes, HubError> {
+    /// The catalog as it is now, with the packages in `scope`; empty if there is none.
+    pub(crate) async fn read_catalog(&self, scope: &Scope) -> Result<Bytes, HubError> {
+        let catalog = self.read_whole_catalog().await?;
+        if scope.is_whole() {
+            return Ok(catalog);
+        }
+        let scope = scope.clone();
+        // A large catalog takes some milliseconds, during which other requests continue.
+        let filtering = tokio::task::spawn_blocking(move || {
+            let lines = numbered_lines(&catalog).map(|(_, line)| line);
+            let lines = lines.filter(|line| name_in(line).is_some_and(|name| scope.has(&name)));
+            lines.flat_map(|line| [line, b"\n"]).collect::<Vec<_>>().concat()
+        });
+        Ok(filtering.await.unwrap_or_default().into())
+    }
+
+    /// The catalog. What is in memory is used if it has not changed.
+    async fn read_whole_catalog(&self) -> Result<Bytes, HubError> {
         let known = lock(&self.catalog).clone();
         let e_tag = known.as_ref().map(|(e_tag, _)| e_tag.as_str());
         let Some(read) = self.files.read_if_changed(CATALOG_FILE, e_tag).await? else {
@@ -302,9 +432,35 @@ impl Data {
     }
 }
 
+/// The name in a line of a catalog. Hubs write it at the beginning, so most lines need not be parsed.
+pub(crate) fn name_in(line: &[u8]) -> Option<Cow<'_, str>> {
+    let plain = || {
+        let rest = line.strip_prefix(b"{\"name\":\"")?;
+        let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
+        std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
+    };
+    match plain() {
+        Some(name) => Some(name.into()),
+        None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::decoded;
+    use super::{decoded, name_in};
+
+    #[test]
+    fn the_name_of_a_line_is_found_wherever_it_stands() {
+        for (line, expected) in [
+            ("{\"name\":\"a/b\",\"latest\":\"1\"}", Some("a/b")),
+            ("{\"name\":\"a\\/b\",\"latest\":\"1\"}", Some("a/b")),
+            ("{ \"latest\": \"1\", \"name\": \"a\"}", Some("a")),
+            ("{\"name\":\"a", None),
+            ("", None),
+        ] {
+            assert_eq!(name_in(line.as_bytes()).as_deref(), expected, "{line}");
+        }
+    }
 
     #[test]
     fn percent_signs_are_decoded_or_refused() {

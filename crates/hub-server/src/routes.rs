@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, Version, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use serde_json::{Map, Value};
@@ -17,7 +17,9 @@ use serde_json::{Map, Value};
 use super::connection::Peer;
 use super::forwarded::Client;
 use super::problem::Problem;
-use super::reading::{Asker, answer_file, json, only_read, too_many};
+use super::reading::{
+    Asker, Route, Shows, answer_file, json, only_read, only_whole, scope_of, too_many,
+};
 use super::server::{Server, Shared, count, write_log};
 use super::{page, readers, search, writing};
 
@@ -29,17 +31,32 @@ const LOGGED_ERROR: usize = 1_000;
 
 /// All requests that the server answers.
 pub(super) fn router(server: Arc<Server>) -> Router {
-    Router::new()
-        .route("/healthz", get(healthy))
-        .route("/metrics", get(metrics))
-        .route("/api/v1/search", get(answer_search))
-        .route("/api/v1/whoami", get(writing::whose))
-        .route("/api/{*path}", any(writing::answer))
-        .merge(page::routes())
+    let mut router = Router::new();
+    for (path, shows, answers) in routes() {
+        let answers = match shows {
+            Shows::All => answers.layer(from_fn(only_whole)),
+            Shows::Readable | Shows::None => answers,
+        };
+        router = router.route(path, answers);
+    }
+    router
         .fallback(answer_file)
         .method_not_allowed_fallback(only_read)
         .layer(from_fn_with_state(Arc::clone(&server), observe))
         .with_state(Shared(server))
+}
+
+/// The paths that are no files of the hub, and what each shows of a private one.
+pub(super) fn routes() -> Vec<Route<Shared>> {
+    let mut routes = vec![
+        ("/healthz", Shows::None, get(healthy)),
+        ("/metrics", Shows::All, get(metrics)),
+        ("/api/v1/search", Shows::Readable, get(answer_search)),
+        ("/api/v1/whoami", Shows::None, get(writing::whose)),
+        ("/api/{*path}", Shows::None, any(writing::answer)),
+    ];
+    routes.extend(page::routes());
+    routes
 }
 
 /// Whether the server can read the hub.
@@ -70,8 +87,12 @@ async fn metrics(
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Response, Problem> {
-    let found = search::answer(&server.data, uri.query().unwrap_or_default()).await?;
+async fn answer_search(
+    State(server): State<Arc<Server>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let query = request.uri().query().unwrap_or_default();
+    let found = search::answer(&server.data, &scope_of(&request), query).await?;
     Ok(json(StatusCode::OK, &found))
 }
 
@@ -90,13 +111,19 @@ async fn observe(
     let agent = request.headers().get(header::USER_AGENT).cloned();
     let person = page::PageRequest::of_person(&server.data, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
-    let shown = readers::Shown::of(&server, &request);
+    let needs = readers::Needs::of(&server, &request);
     let refused = check_host(&request).err().or_else(|| limited(&server, client));
     let mut response = match refused {
         Some(problem) => problem.into_response(),
-        None => match readers::check(&server, shown).await {
-            Ok(None) => next.run(request).await,
-            Ok(Some(reader)) => readers::kept_apart(reader, next.run(request).await),
+        None => match readers::check(&server, needs).await {
+            Ok((reader, scope)) => {
+                request.extensions_mut().insert(scope);
+                let response = next.run(request).await;
+                match reader {
+                    None => response,
+                    Some(reader) => readers::kept_apart(reader, response),
+                }
+            }
             Err(problem) => {
                 count(&server.metrics.unauthorized);
                 problem.into_response()

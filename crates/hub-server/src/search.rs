@@ -1,5 +1,6 @@
 //! `GET api/v1/search`: answers searches from the catalog. `mu_provider::catalog` decides how well a package matches.
 
+use mu_hub::tokens::Scope;
 use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 
 use super::problem::Problem;
@@ -17,8 +18,12 @@ const LONGEST: usize = 1_000;
 /// The longest list of packages in an answer, in bytes. Packages that do not fit are only counted.
 const LONGEST_ANSWER: usize = 4 << 20;
 
-/// Answers a search; `query` is that of the URL.
-pub(super) async fn answer(data: &Data, query: &str) -> Result<SearchAnswer, Problem> {
+/// Answers a search among the packages in `scope`; `query` is that of the URL.
+pub(super) async fn answer(
+    data: &Data,
+    scope: &Scope,
+    query: &str,
+) -> Result<SearchAnswer, Problem> {
     let (mut words, mut limit) = (String::new(), USUAL);
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*key {
@@ -27,14 +32,15 @@ pub(super) async fn answer(data: &Data, query: &str) -> Result<SearchAnswer, Pro
             _ => {}
         }
     }
-    let mut answer = search(data, &words, limit).await?;
+    let mut answer = search(data, scope, &words, limit).await?;
     answer.packages.truncate(fitting(&answer.packages));
     Ok(answer)
 }
 
-/// The best `limit` packages for some words.
+/// The best `limit` packages in `scope` for some words.
 pub(super) async fn search(
     data: &Data,
+    scope: &Scope,
     words: &str,
     limit: usize,
 ) -> Result<SearchAnswer, Problem> {
@@ -42,7 +48,7 @@ pub(super) async fn search(
         let detail = format!("a search may be at most {LONGEST} bytes long");
         return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
     }
-    let catalog = data.read_catalog().await?;
+    let catalog = data.read_catalog(scope).await?;
     // A large catalog takes some milliseconds, during which other requests continue.
     let query = Query::new(words, limit);
     let hits = tokio::task::spawn_blocking(move || query.search(&*catalog));

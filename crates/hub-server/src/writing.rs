@@ -18,7 +18,7 @@ use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, helm};
 use mu_hub::archive::{self, Unpacked};
 use mu_hub::lines::{Notice, PUBLISHED_BY, PublishedLine};
-use mu_hub::tokens::{Can, Token, Tokens};
+use mu_hub::tokens::{Can, Scope, Token, Tokens};
 use mu_hub::writer::{Change, Published, Tags, Writer};
 use mu_hub::{HubError, derived, names};
 use mu_manifest::reference::Name;
@@ -86,6 +86,9 @@ pub(crate) async fn whose(
         token(&server, &headers).await.inspect_err(|_| count(&server.metrics.unauthorized))?;
     let Token { name, namespaces, can, expires, .. } = &token;
     let mut answer = json!({ "name": name, "namespaces": namespaces, "can": can });
+    if let Scope::Only(reads) = token.scope() {
+        answer["reads"] = json!(*reads);
+    }
     if let Some(expires) = expires {
         answer["expires"] = json!(expires);
     }

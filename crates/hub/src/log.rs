@@ -111,8 +111,13 @@ pub async fn names(
     Ok(Some(names))
 }
 
-/// The names that changed most recently, the newest first: at most `count`, from at most two files.
-pub async fn newest(files: &Files, root: &Root, count: usize) -> Result<Vec<String>, HubError> {
+/// The wanted names that changed most recently, the newest first: at most `count`, from at most two files.
+pub async fn newest(
+    files: &Files,
+    root: &Root,
+    count: usize,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, HubError> {
     let mut names: Vec<String> = Vec::new();
     let last = root.generation().saturating_sub(1);
     for file in [Some(last / LOG_LINES), (last / LOG_LINES).checked_sub(1)].into_iter().flatten() {
@@ -121,7 +126,8 @@ pub async fn newest(files: &Files, root: &Root, count: usize) -> Result<Vec<Stri
         let lines: Vec<&str> = text.lines().collect();
         for name in lines.into_iter().rev() {
             // A line without a name is only there for its number.
-            if names.len() < count && name != "-" && !names.iter().any(|known| known == name) {
+            let is_new = name != "-" && !names.iter().any(|known| known == name);
+            if names.len() < count && is_new && is_wanted(name) {
                 names.push(name.to_owned());
             }
         }

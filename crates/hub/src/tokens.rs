@@ -1,7 +1,12 @@
-//! Who may change a hub: tokens, which the hub stores as hashes.
+//! Who may change a hub, and what of a private one somebody may read: tokens, which the hub stores as hashes.
 //!
 //! A token is 256 random bits, so its plain SHA-256 reveals nothing that could be guessed. The server does
 //! not serve the file. If another web server does, only names and namespaces are visible.
+//!
+//! A token that reads only some packages has its hash in another form: `limited-sha256:HEX`. Programs that are older than such tokens
+//! would let it read everything, or lose the key `reads` when they write the file. They do not find a token with that hash.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,6 +23,12 @@ pub(crate) const TOKENS_FILE: &str = "private/tokens.json";
 /// The start of every token, so that secret scanners find leaked ones.
 const PREFIX: &str = "mu_";
 
+/// What is in front of the hash of a token that reads only some packages.
+const LIMITED: &str = "limited-";
+
+/// Every package.
+const ALL: &str = "*";
+
 /// What one can be allowed to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,7 +37,7 @@ pub enum Can {
     Publish,
     /// Withdraw versions, and take that back.
     Yank,
-    /// Read a private hub, as every token may. A token with only this may do nothing else.
+    /// Read a private hub, as every token may, as far as its scope reaches. A token with only this may do nothing else.
     Read,
 }
 
@@ -47,10 +58,13 @@ impl Can {
 pub struct Token {
     /// The name that its owner gave it; each name is used once.
     pub name: String,
-    /// `sha256:HEX` of the token.
+    /// `sha256:HEX` of the token, or `limited-sha256:HEX` if it reads only some packages.
     hash: String,
     /// The packages that it is for: those in these namespaces, or with these names. `*` means every package.
     pub namespaces: Vec<String>,
+    /// What it reads of a private hub, besides the packages that it is for; everything, if this is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Vec<String>>,
     /// What it allows.
     pub can: Vec<Can>,
     /// When it was made.
@@ -67,6 +81,8 @@ pub struct NewToken {
     pub name: String,
     /// The packages that it is for: namespaces, or names of packages.
     pub namespaces: Vec<String>,
+    /// What it reads of a private hub besides: namespaces, or names of packages. Everything, if this is none.
+    pub reads: Option<Vec<String>>,
     /// What it allows.
     pub can: Vec<Can>,
     /// When it is made: now.
@@ -94,13 +110,61 @@ impl Token {
 
     /// Whether it is for this package, whatever it allows.
     pub fn is_for(&self, name: &str) -> bool {
-        let is_inside = |namespace: &String| {
-            namespace == "*"
-                || name
-                    .strip_prefix(namespace.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.namespaces.iter().any(is_inside)
+        is_inside(&self.namespaces, name)
+    }
+
+    /// What it reads of a private hub.
+    pub fn scope(&self) -> Scope {
+        if self.reads.is_none() && !self.hash.starts_with(LIMITED) {
+            return Scope::Everything;
+        }
+        let mut read = self.reads.clone().unwrap_or_default();
+        let own: Vec<String> =
+            self.namespaces.iter().filter(|name| !is_inside(&read, name)).cloned().collect();
+        read.extend(own);
+        match read.iter().any(|namespace| namespace == ALL) {
+            true => Scope::Everything,
+            false => Scope::Only(read.into()),
+        }
+    }
+}
+
+/// Whether a package is in one of the namespaces, or is named by one.
+fn is_inside(namespaces: &[String], name: &str) -> bool {
+    namespaces.iter().any(|namespace| {
+        namespace == ALL
+            || name
+                .strip_prefix(namespace.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// What somebody may read of a hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All of it.
+    Everything,
+    /// The packages in these namespaces, or with these names. That there are others, nobody learns.
+    Only(Arc<[String]>),
+}
+
+impl Scope {
+    /// That of somebody who has shown no token.
+    pub fn nothing() -> Self {
+        Self::Only(Arc::default())
+    }
+
+    /// Whether nothing is hidden.
+    pub fn is_whole(&self) -> bool {
+        matches!(self, Self::Everything)
+    }
+
+    /// Whether the package is in it.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Only(namespaces) => is_inside(namespaces, name),
+        }
     }
 }
 
@@ -128,7 +192,9 @@ impl Tokens {
     /// The token that `secret` is.
     pub fn find(&self, secret: &str) -> Option<&Token> {
         let hash = hash(secret);
-        self.tokens.iter().find(|token| token.hash == hash)
+        self.tokens
+            .iter()
+            .find(|token| token.hash.strip_prefix(LIMITED).unwrap_or(&token.hash) == hash)
     }
 
     fn parse(files: &Files, bytes: &[u8]) -> Result<Self, HubError> {
@@ -147,7 +213,8 @@ impl Hub {
         if new.name.is_empty() || new.name.len() > 100 || new.name.chars().any(char::is_control) {
             return Err(refused(&what, "a name has 1 to 100 characters"));
         }
-        for namespace in new.namespaces.iter().filter(|namespace| *namespace != "*") {
+        let named = new.namespaces.iter().chain(new.reads.iter().flatten());
+        for namespace in named.filter(|namespace| *namespace != ALL) {
             names::check_name(namespace)?;
         }
         let io = |source: getrandom::Error| HubError::Io {
@@ -157,10 +224,14 @@ impl Hub {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io)?;
         let secret = format!("{PREFIX}{}", hex(&bytes));
+        let reads_all = |reads: &Vec<String>| reads.iter().any(|namespace| namespace == ALL);
+        let reads = new.reads.clone().filter(|reads| !reads_all(reads));
+        let limited = if reads.is_some() { LIMITED } else { "" };
         let token = Token {
             name: new.name.clone(),
-            hash: hash(&secret),
+            hash: format!("{limited}{}", hash(&secret)),
             namespaces: new.namespaces.clone(),
+            reads,
             can: new.can.clone(),
             created: new.created,
             expires: new.expires,
@@ -238,6 +309,7 @@ mod tests {
             name: "x".to_owned(),
             hash: hash("x"),
             namespaces: namespaces.iter().map(ToString::to_string).collect(),
+            reads: None,
             can: can.to_vec(),
             created: Timestamp::UNIX_EPOCH,
             expires: None,
@@ -266,11 +338,45 @@ mod tests {
             name: "x".to_owned(),
             hash: hash("x"),
             namespaces: Vec::new(),
+            reads: None,
             can: Vec::new(),
             created: at(0),
             expires: Some(at(100)),
         };
         assert!(!token.has_ended(at(99)));
         assert!(token.has_ended(at(100)));
+    }
+
+    #[test]
+    fn a_limited_token_reads_what_it_names_and_is_for_and_older_programs_do_not_find_it() {
+        let token = |reads: Option<&[&str]>, limited: &str| Token {
+            name: "x".to_owned(),
+            hash: format!("{limited}{}", hash("x")),
+            namespaces: vec!["acme/web".to_owned()],
+            reads: reads.map(|reads| reads.iter().map(ToString::to_string).collect()),
+            can: vec![Can::Publish],
+            created: Timestamp::UNIX_EPOCH,
+            expires: None,
+        };
+        assert_eq!(token(None, "").scope(), Scope::Everything);
+        let limited = token(Some(&["lib"]), LIMITED);
+        for (name, expected) in [
+            ("lib", true),
+            ("lib/a/b", true),
+            ("acme/web", true),
+            ("acme", false),
+            ("library", false),
+        ] {
+            assert_eq!(limited.scope().has(name), expected, "{name}");
+        }
+        // An older program has written the file without the key.
+        assert!(!token(None, LIMITED).scope().has("lib") && !Scope::nothing().has("lib"));
+        assert_ne!(limited.hash, hash("x"));
+        let tokens = Tokens { tokens: vec![limited] };
+        assert!(tokens.find("x").is_some() && tokens.find("y").is_none());
+        let old = r#"{"name":"x","hash":"sha256:00","namespaces":["acme"],"can":["read"],"created":"2025-02-10T12:00:00Z"}"#;
+        let old: Token = serde_json::from_str(old).expect("is a token");
+        assert!(old.scope().is_whole());
+        assert!(!serde_json::to_string(&old).expect("prints").contains("reads"));
     }
 }

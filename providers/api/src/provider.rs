@@ -370,6 +370,8 @@ pub struct Account {
     pub name: String,
     /// The packages that it is for: those in these namespaces.
     pub namespaces: Vec<String>,
+    /// The packages that it reads, if it does not read everything: those in these namespaces.
+    pub reads: Option<Vec<String>>,
     /// What it allows.
     pub can: Vec<String>,
     /// When it ends, as RFC 3339 writes it.

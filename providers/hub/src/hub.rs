@@ -290,6 +290,7 @@ struct Answer {
     name: String,
     #[serde(default)]
     namespaces: Vec<String>,
+    reads: Option<Vec<String>>,
     #[serde(default)]
     can: Vec<String>,
     expires: Option<String>,
@@ -328,8 +329,8 @@ impl HubProvider {
                     let text = format!("the answer from `{place}` does not say whose a token is");
                     ProviderError::new(ErrorKind::Protocol, text).because(error)
                 })?;
-                let Answer { name, namespaces, can, expires } = answer;
-                return Ok(Some(Account { name, namespaces, can, expires }));
+                let Answer { name, namespaces, reads, can, expires } = answer;
+                return Ok(Some(Account { name, namespaces, reads, can, expires }));
             }
         }
         let user = asking.http.user_let_in(&Root::hub_file(&root.url)?, asking.insecure)?;

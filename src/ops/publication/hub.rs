@@ -23,6 +23,8 @@ pub struct TokenToCreate {
     pub name: String,
     /// The namespaces that it is for.
     pub namespaces: Vec<String>,
+    /// The namespaces that it reads of a private hub besides; everything, if this is none.
+    pub reads: Option<Vec<String>>,
     /// What it allows.
     pub can: Vec<Can>,
     /// When it expires: at a time, or in this many seconds.
@@ -98,6 +100,7 @@ pub fn create_hub_token(
     let new = mu_hub::NewToken {
         name: new.name,
         namespaces: new.namespaces,
+        reads: new.reads,
         can: new.can,
         created: at(now)?,
         expires,

@@ -7,13 +7,14 @@ use mu_hub::files::Files;
 use mu_hub::lines::PublishedLine;
 use mu_hub::names;
 use mu_hub::root::Root;
+use mu_hub::tokens::Scope;
 use mu_provider::{Dependency, Maintainer, Release};
 use mu_provider_hub::wire::{ProvidersFile, providers_path};
 use serde_json::Value;
 
 use super::content::{Content, escaped, place, repository_files};
 use super::frame::{Frame, PageRequest};
-use super::relations::{Known, Target, are_neighbours};
+use super::relations::{KnownInScope, Target, are_neighbours};
 use super::words::{Moment, size};
 use crate::problem::Problem;
 
@@ -76,7 +77,7 @@ pub(super) struct FileRow {
 }
 
 impl About {
-    pub(super) fn new(asked: &PageRequest, line: &PublishedLine, known: &Known) -> Self {
+    pub(super) fn new(asked: &PageRequest, line: &PublishedLine, known: &KnownInScope<'_>) -> Self {
         let (name, base) = (line.name(), asked.address.base.as_str());
         let frame = asked.frame();
         let says = release(line);
@@ -186,16 +187,17 @@ pub(super) fn asked_of(spec: &str) -> Vec<String> {
     vec![if spec.is_empty() { "any version".to_owned() } else { spec.to_owned() }]
 }
 
-/// The capabilities that a version requires, and the packages that provide them.
+/// The capabilities that a version requires, and the packages in `scope` that provide them.
 pub(super) async fn required(
     files: &Files,
+    scope: &Scope,
     line: &PublishedLine,
     frame: &Frame<'_>,
 ) -> Result<Vec<Required>, Problem> {
     let mut required = Vec::new();
     for (number, capability) in line.texts("requires").enumerate() {
         let providers = match number < PROVIDERS {
-            true => providers(files, capability).await?,
+            true => providers(files, scope, capability).await?,
             false => Vec::new(),
         };
         let related = |name: String| Related {
@@ -212,15 +214,19 @@ pub(super) async fn required(
     Ok(required)
 }
 
-/// The packages of this hub that provide a capability; none if the text is not a valid capability.
-pub(super) async fn providers(files: &Files, capability: &str) -> Result<Vec<String>, Problem> {
+/// The packages of this hub, in `scope`, that provide a capability; none if the text is not a valid capability.
+pub(super) async fn providers(
+    files: &Files,
+    scope: &Scope,
+    capability: &str,
+) -> Result<Vec<String>, Problem> {
     if names::capability_path(capability).is_none() {
         return Ok(Vec::new());
     }
     let read = files.read(&providers_path(capability)).await?;
     let file = read.and_then(|read| serde_json::from_slice::<ProvidersFile>(&read.bytes).ok());
     let mut providers = file.unwrap_or_default().packages;
-    providers.retain(|name| names::check_name(name).is_ok());
+    providers.retain(|name| names::check_name(name).is_ok() && scope.has(name));
     Ok(providers)
 }
 
@@ -281,7 +287,7 @@ pub(super) struct Subject<'page> {
 }
 
 /// All notices about a package; fewer while the hub's relations are not known yet.
-pub(super) fn notices(subject: Subject<'_>, known: &Known) -> Vec<Notice> {
+pub(super) fn notices(subject: Subject<'_>, known: &KnownInScope<'_>) -> Vec<Notice> {
     let mut notices = Vec::new();
     if subject.line.is_yanked() {
         notices.push(warning(vec![text(
@@ -334,7 +340,7 @@ fn deprecation(why: &str) -> Notice {
 }
 
 /// The notice that the package has moved, and whether the other one knows; `None` if it has not.
-fn moved(subject: Subject<'_>, known: &Known) -> Option<Notice> {
+fn moved(subject: Subject<'_>, known: &KnownInScope<'_>) -> Option<Notice> {
     let to = subject.line.text("movedTo")?;
     let mut parts = vec![text("This package has moved to "), subject.package(known, to), text(".")];
     let other = known.resolve(subject.name, to, subject.base);
@@ -349,7 +355,7 @@ fn moved(subject: Subject<'_>, known: &Known) -> Option<Notice> {
 }
 
 /// The notice that the package claims to replace another, and whether that one agrees.
-fn claim(subject: Subject<'_>, known: &Known, reference: &str) -> Notice {
+fn claim(subject: Subject<'_>, known: &KnownInScope<'_>, reference: &str) -> Notice {
     let Subject { name, base, .. } = subject;
     let mut parts =
         vec![text("This package claims to replace "), subject.package(known, reference)];
@@ -375,7 +381,7 @@ fn claim(subject: Subject<'_>, known: &Known, reference: &str) -> Notice {
 }
 
 /// The notice that another package claims to replace this one, which has not agreed; `None` if it has.
-fn claimed(subject: Subject<'_>, known: &Known, claimant: &str) -> Option<Notice> {
+fn claimed(subject: Subject<'_>, known: &KnownInScope<'_>, claimant: &str) -> Option<Notice> {
     let Subject { name, base, frame, .. } = subject;
     let has_moved = known.find(name)?.has_moved_to(name, claimant, base);
     if has_moved {
@@ -394,7 +400,7 @@ fn claimed(subject: Subject<'_>, known: &Known, claimant: &str) -> Option<Notice
 
 impl Subject<'_> {
     /// A package that the subject names.
-    fn package(&self, known: &Known, reference: &str) -> Part {
+    fn package(&self, known: &KnownInScope<'_>, reference: &str) -> Part {
         let found = known.resolve(self.name, reference, self.base);
         let shown = Target::parse(reference)
             .map_or(reference, |_| reference.split('#').next().unwrap_or(reference));

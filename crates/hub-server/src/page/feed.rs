@@ -62,7 +62,8 @@ pub(super) async fn hub(
 ) -> Result<Response, Problem> {
     let asked = PageRequest::of(&pages.data, &request);
     let root = Root::read(&pages.data.files).await?;
-    let names = log::newest(&pages.data.files, &root, PACKAGES).await?;
+    let names =
+        log::newest(&pages.data.files, &root, PACKAGES, |name| asked.scope.has(name)).await?;
     let (files, root) = (&pages.data.files, &root);
     let reading = futures_util::stream::iter(names)
         .map(|name| async move { derived::index(files, root, &name).await.unwrap_or_default() });
@@ -85,7 +86,10 @@ pub(super) async fn package(
         return answer_file(State(Arc::clone(&pages.data)), request).await;
     }
     let root = Root::read(&pages.data.files).await?;
-    let lines = derived::index(&pages.data.files, &root, name).await?;
+    let lines = match asked.scope.has(name) {
+        true => derived::index(&pages.data.files, &root, name).await?,
+        false => Lines::default(),
+    };
     if lines.is_empty() {
         let detail = format!("this hub has no package {name}");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));

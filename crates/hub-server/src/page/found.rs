@@ -1,16 +1,19 @@
 //! Packages in a list: their catalog entries, and the publication time of their newest versions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use mu_hub::files::Files;
 use mu_hub::root::Root;
+use mu_hub::tokens::Scope;
 use mu_provider::catalog::CatalogLine;
 use mu_provider::numbered_lines;
 
 use super::relations::Relations;
 use super::words::Moment;
+use crate::reading::name_in;
 
 /// A package in a list.
 #[derive(Debug)]
@@ -39,9 +42,9 @@ pub(super) async fn listed(
     // A large catalog takes some milliseconds, during which other requests continue.
     let reading = tokio::task::spawn_blocking(move || {
         let lines = numbered_lines(&catalog).map(|(_, line)| line);
-        let lines = lines.filter(|line| first_name(line).is_none_or(&is_wanted));
+        let lines = lines.filter(|line| name_in(line).is_some_and(|name| is_wanted(&name)));
         let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
-        let mut found: Vec<CatalogLine> = lines.filter(|line| is_wanted(&line.name)).collect();
+        let mut found: Vec<CatalogLine> = lines.collect();
         found.sort_by(|left, right| left.name.cmp(&right.name));
         let total = found.len();
         (found.into_iter().take(most).map(Found::of).collect(), total)
@@ -52,20 +55,10 @@ pub(super) async fn listed(
 /// The names of packages that are similar to `name`, best first, at most three.
 pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
     let comparing = tokio::task::spawn_blocking(move || {
-        let names = numbered_lines(&catalog).filter_map(|(_, line)| match first_name(line) {
-            Some(name) => Some(name.to_owned()),
-            None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name),
-        });
-        nearest(&name, names)
+        let names = numbered_lines(&catalog).filter_map(|(_, line)| name_in(line));
+        nearest(&name, names.map(Cow::into_owned))
     });
     comparing.await.unwrap_or_default()
-}
-
-/// The name at the beginning of a line. Hubs write it there, so most lines need not be parsed.
-fn first_name(line: &[u8]) -> Option<&str> {
-    let rest = line.strip_prefix(b"{\"name\":\"")?;
-    let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
-    std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
 }
 
 fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
@@ -91,10 +84,11 @@ pub(super) async fn date(
     relations: &Arc<Relations>,
     files: &Files,
     root: &Root,
+    scope: &Scope,
     packages: &mut [Found],
 ) {
     relations.refresh(files, root).await;
-    relations.look(|known| {
+    relations.look(scope, |known| {
         for package in packages {
             package.published = known.find(&package.line.name).and_then(|brief| brief.published);
         }
@@ -103,20 +97,7 @@ pub(super) async fn date(
 
 #[cfg(test)]
 mod tests {
-    use super::{first_name, nearest};
-
-    #[test]
-    fn names_are_read_where_they_stand_plainly() {
-        for (line, expected) in [
-            ("{\"name\":\"a/b\",\"latest\":\"1\"}", Some("a/b")),
-            ("{\"name\":\"a\\/b\"}", None),
-            ("{ \"name\": \"a\"}", None),
-            ("{\"name\":\"a", None),
-            ("", None),
-        ] {
-            assert_eq!(first_name(line.as_bytes()), expected, "{line}");
-        }
-    }
+    use super::nearest;
 
     #[test]
     fn similar_names_are_those_that_may_have_been_meant() {

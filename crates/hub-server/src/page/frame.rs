@@ -8,13 +8,14 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use mu_hub::names;
+use mu_hub::tokens::Scope;
 
 use super::address::Address;
 use super::answer;
 use super::content::escaped;
 use super::pages::Pages;
 use crate::problem::Problem;
-use crate::reading::{Data, FOREVER, answer_file};
+use crate::reading::{Data, FOREVER, answer_file, scope_of};
 
 /// The path of the pages of packages.
 pub(super) const PACKAGES: &str = "packages/";
@@ -38,6 +39,8 @@ pub(crate) struct PageRequest {
     pub(super) path: String,
     pub(super) query: String,
     pub(super) address: Address,
+    /// What the reader may read.
+    pub(super) scope: Scope,
 }
 
 impl PageRequest {
@@ -48,6 +51,7 @@ impl PageRequest {
             headers: headers.clone(),
             path: uri.path().to_owned(),
             query: uri.query().unwrap_or_default().to_owned(),
+            scope: scope_of(request),
         }
     }
 

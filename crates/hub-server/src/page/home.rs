@@ -46,8 +46,8 @@ pub(super) async fn first(
     let root = Root::read(&pages.data.files).await?;
     let relations = &pages.relations;
     let is_known = relations.refresh(&pages.data.files, &root).await;
-    let recent = pages.recent.read(&pages.data.files, &root).await?;
-    let packages = is_known.then(|| relations.look(|known| known.len()));
+    let recent = pages.recent.read(&pages.data.files, &root, &asked.scope).await?;
+    let packages = is_known.then(|| relations.look(&asked.scope, |known| known.len()));
     let guide = Guide::of(&asked, recent.first().map(|changed| changed.line.name.as_str()));
     asked.page(ASK_AGAIN, &Home { frame: asked.frame(), packages, guide, recent })
 }
@@ -165,11 +165,11 @@ pub(super) async fn search(
     };
     // To find the newest, or the first by name, the server has to look at all.
     let looked_at = if sort == Sort::Relevance { limit } else { SORTED };
-    let answer = search_catalog(&pages.data, &words, looked_at).await?;
+    let answer = search_catalog(&pages.data, &asked.scope, &words, looked_at).await?;
     let total = answer.total.unwrap_or(answer.packages.len());
     let mut packages: Vec<Found> = answer.packages.into_iter().map(Found::of).collect();
     let root = Root::read(&pages.data.files).await?;
-    found::date(&pages.relations, &pages.data.files, &root, &mut packages).await;
+    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut packages).await;
     sort.sort(&mut packages);
     packages.truncate(limit);
     let more = (limit < most && packages.len() < total).then(|| query(most, sort));
@@ -203,7 +203,7 @@ pub(super) async fn namespace(
         return answer_file(State(Arc::clone(&pages.data)), request).await;
     }
     let prefix = format!("{namespace}/");
-    let catalog = pages.data.read_catalog().await?;
+    let catalog = pages.data.read_catalog(&asked.scope).await?;
     let is_inside = move |name: &str| name.starts_with(&prefix);
     let (mut packages, total) = found::listed(catalog, is_inside, LISTED).await;
     if packages.is_empty() {
@@ -211,7 +211,7 @@ pub(super) async fn namespace(
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let root = Root::read(&pages.data.files).await?;
-    found::date(&pages.relations, &pages.data.files, &root, &mut packages).await;
+    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut packages).await;
     asked.page(ASK_AGAIN, &NamespacePage { frame: asked.frame(), namespace, packages, total })
 }
 
@@ -240,15 +240,15 @@ pub(super) async fn capability(
     }
     let root = Root::read(&pages.data.files).await?;
     pages.relations.refresh(&pages.data.files, &root).await;
-    let providers = providers(&pages.data.files, capability).await?;
+    let providers = providers(&pages.data.files, &asked.scope, capability).await?;
     let (requiring, total_requiring) =
-        pages.relations.look(|known| known.requiring(capability, LISTED));
+        pages.relations.look(&asked.scope, |known| known.requiring(capability, LISTED));
     if providers.is_empty() && requiring.is_empty() {
         let detail = format!("no package of this hub provides or requires {capability}");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let total = providers.len();
-    let catalog = pages.data.read_catalog().await?;
+    let catalog = pages.data.read_catalog(&asked.scope).await?;
     let names: HashSet<String> = providers.iter().take(LISTED).cloned().collect();
     let is_one = move |name: &str| names.contains(name);
     let (mut described, _) = found::listed(catalog, is_one, LISTED).await;
@@ -258,7 +258,7 @@ pub(super) async fn capability(
             described.push(Found::of(CatalogLine { name, ..CatalogLine::default() }));
         }
     }
-    found::date(&pages.relations, &pages.data.files, &root, &mut described).await;
+    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut described).await;
     let page = CapabilityPage {
         frame: asked.frame(),
         capability,

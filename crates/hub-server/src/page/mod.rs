@@ -26,7 +26,6 @@ mod words;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Router;
 use axum::extract::FromRef;
 use axum::response::Response;
 use axum::routing::get;
@@ -36,24 +35,25 @@ pub(super) use self::pages::Pages;
 
 use self::frame::Frame;
 use super::problem::Problem;
-use super::reading::{Data, NEVER};
+use super::reading::{Data, NEVER, Route, Shows};
 
 /// The pages, and what belongs to them.
-pub(super) fn routes<State>() -> Router<State>
+pub(super) fn routes<State>() -> [Route<State>; 8]
 where
     State: Clone + Send + Sync + 'static,
     Arc<Pages>: FromRef<State>,
     Arc<Data>: FromRef<State>,
 {
-    Router::new()
-        .route("/", get(home::first))
-        .route("/search", get(home::search))
-        .route("/packages/{*name}", get(package::answer))
-        .route("/namespaces/{*name}", get(home::namespace))
-        .route("/capabilities/{*name}", get(home::capability))
-        .route("/feed.atom", get(feed::hub))
-        .route("/feeds/{*name}", get(feed::package))
-        .route("/assets/{name}", get(frame::asset))
+    [
+        ("/", Shows::Readable, get(home::first)),
+        ("/search", Shows::Readable, get(home::search)),
+        ("/packages/{*name}", Shows::Readable, get(package::answer)),
+        ("/namespaces/{*name}", Shows::Readable, get(home::namespace)),
+        ("/capabilities/{*name}", Shows::Readable, get(home::capability)),
+        ("/feed.atom", Shows::Readable, get(feed::hub)),
+        ("/feeds/{*name}", Shows::Readable, get(feed::package)),
+        ("/assets/{name}", Shows::None, get(frame::asset)),
+    ]
 }
 
 /// Shows a problem to people.

@@ -19,7 +19,7 @@ use super::content::{Content, Readme, Shown};
 use super::frame::{Frame, PACKAGES, PageRequest};
 use super::graph;
 use super::pages::Pages;
-use super::relations::Known;
+use super::relations::KnownInScope;
 use super::words::{Moment, size};
 use super::{answer, found};
 use crate::problem::Problem;
@@ -88,14 +88,18 @@ pub(super) async fn answer(
     }
     let root = Root::read(&pages.data.files).await?;
     let index = root.index(name);
-    let read = pages.data.files.read(&index).await?;
+    // What the reader may not read is not there.
+    let read = match asked.scope.has(name) {
+        true => pages.data.files.read(&index).await?,
+        false => None,
+    };
     // A mistake in one line does not hide the others.
     let lines = read.map(|read| Lines::parse_all(&read.bytes, name).0).unwrap_or_default();
     let Some(latest) = lines.latest() else {
         let detail = format!("this hub has no package {name}");
         let mut missing = Problem::new(StatusCode::NOT_FOUND, detail);
         if asked.is_of_person() {
-            let catalog = pages.data.read_catalog().await?;
+            let catalog = pages.data.read_catalog(&asked.scope).await?;
             missing.similar = found::similar(catalog, name.to_owned()).await;
         }
         return Err(missing);
@@ -106,10 +110,10 @@ pub(super) async fn answer(
     // Everything else is shown without it too.
     let content = pages.contents.of(&pages.data.files, &root, latest).await;
     let content = content.unwrap_or_default();
-    let requires = required(&pages.data.files, latest, &asked.frame()).await?;
+    let requires = required(&pages.data.files, &asked.scope, latest, &asked.frame()).await?;
     let is_known = pages.relations.refresh(&pages.data.files, &root).await;
     let most = if asked.query("versions") == "all" { usize::MAX } else { VERSIONS };
-    let page = pages.relations.look(|known| {
+    let page = pages.relations.look(&asked.scope, |known| {
         let mut page = Page::new(&asked, name, latest, known);
         if !is_known {
             page.dependents = None;
@@ -127,7 +131,7 @@ impl<'asked> Page<'asked> {
         asked: &'asked PageRequest,
         name: &'asked str,
         latest: &'asked PublishedLine,
-        known: &Known,
+        known: &KnownInScope<'_>,
     ) -> Self {
         let frame = asked.frame();
         let base = asked.address.base.as_str();
@@ -253,9 +257,9 @@ async fn answer_version(
     let frame = asked.frame();
     // Everything else is shown without it too.
     let content = pages.contents.of(&pages.data.files, root, line).await.unwrap_or_default();
-    let requires = required(&pages.data.files, line, &frame).await?;
+    let requires = required(&pages.data.files, &asked.scope, line, &frame).await?;
     pages.relations.refresh(&pages.data.files, root).await;
-    let page = pages.relations.look(|known| {
+    let page = pages.relations.look(&asked.scope, |known| {
         let base = asked.address.base.as_str();
         let mut about = About::new(asked, line, known);
         let latest = lines.latest().filter(|latest| latest.full_version() != about.version);

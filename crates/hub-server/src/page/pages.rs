@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::StreamExt as _;
 use mu_hub::files::Files;
 use mu_hub::root::Root;
+use mu_hub::tokens::Scope;
 use mu_hub::{HubError, derived, log};
 use mu_provider::threads::lock;
 
@@ -39,18 +40,20 @@ const NEWEST: usize = 12;
 pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Found>>)>>);
 
 impl Recent {
+    /// Those in `scope`, read again if anything has changed.
     pub(super) async fn read(
         &self,
         files: &Files,
         root: &Root,
+        scope: &Scope,
     ) -> Result<Arc<Vec<Found>>, HubError> {
-        let known = lock(&self.0).clone();
+        let known = lock(&self.0).clone().filter(|_| scope.is_whole());
         if let Some((generation, changed)) = known
             && generation == root.generation()
         {
             return Ok(changed);
         }
-        let names = log::newest(files, root, NEWEST).await?;
+        let names = log::newest(files, root, NEWEST, |name| scope.has(name)).await?;
         let reading = futures_util::stream::iter(names).map(|name| async move {
             let lines = derived::index(files, root, &name).await.ok()?;
             let line = serde_json::from_str(&derived::catalog_line_text(&lines)?).ok()?;
@@ -58,8 +61,10 @@ impl Recent {
         });
         let changed: Vec<Option<Found>> = reading.buffered(NEWEST).collect().await;
         let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
-        let mut known = lock(&self.0);
-        *known = Some((root.generation(), Arc::clone(&changed)));
+        // What is remembered is for readers of the whole hub.
+        if scope.is_whole() {
+            *lock(&self.0) = Some((root.generation(), Arc::clone(&changed)));
+        }
         Ok(changed)
     }
 }

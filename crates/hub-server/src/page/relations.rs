@@ -18,6 +18,7 @@ use mu_hub::lines::{Lines, PublishedLine, Standing};
 use mu_hub::log;
 use mu_hub::root::Root;
 use mu_hub::snapshot;
+use mu_hub::tokens::Scope;
 use tokio::sync::Mutex;
 
 use super::words::published;
@@ -48,6 +49,13 @@ pub(super) struct Known {
     claimants: ByKey,
 }
 
+/// What is known of the packages that somebody may read: he sees no other one, and learns of none.
+#[derive(Clone, Copy)]
+pub(super) struct KnownInScope<'known> {
+    known: &'known Known,
+    scope: &'known Scope,
+}
+
 /// The packages whose references may lead to a key.
 type ByKey = HashMap<Box<str>, BTreeSet<Arc<str>>>;
 
@@ -71,20 +79,26 @@ impl Relations {
             let task = tokio::spawn(async move { relations.read_changes(&files, &root).await });
             let _ = tokio::time::timeout(PATIENCE, task).await;
         }
-        self.look(|known| known.read.is_some())
+        self.read().is_some()
     }
 
-    /// Calls `look` with what is known.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
-        look(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    /// Calls `look` with what is known of the packages in `scope`.
+    pub(super) fn look<T>(&self, scope: &Scope, look: impl FnOnce(&KnownInScope<'_>) -> T) -> T {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        look(&known.seen_in(scope))
+    }
+
+    /// The generation that is known, and when it was read; `None` before anything was.
+    fn read(&self) -> Option<(Option<u64>, Instant)> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).read
     }
 
     fn is_current(&self, root: &Root) -> bool {
-        self.look(|known| match known.read {
+        match self.read() {
             Some((Some(generation), _)) => root.counts() && generation >= root.generation(),
             Some((None, moment)) => !root.counts() && moment.elapsed() < KEPT,
             None => false,
-        })
+        }
     }
 
     async fn read_changes(&self, files: &Files, root: &Root) -> Result<(), HubError> {
@@ -92,7 +106,7 @@ impl Relations {
         if self.is_current(root) {
             return Ok(());
         }
-        let before = self.look(|known| known.read.and_then(|(generation, _)| generation));
+        let before = self.read().and_then(|(generation, _)| generation);
         // A repaired hub may count from a lower number again.
         let before = before.filter(|before| root.counts() && *before <= root.generation());
         let changed = match before {
@@ -178,29 +192,33 @@ async fn indexes(
     Ok(read)
 }
 
-impl Known {
+impl<'known> KnownInScope<'known> {
     /// How many packages there are.
     pub(super) fn len(&self) -> usize {
-        self.packages.len()
+        match self.scope.is_whole() {
+            true => self.known.packages.len(),
+            false => self.known.packages.keys().filter(|name| self.scope.has(name)).count(),
+        }
     }
 
     /// The brief of a package's newest version.
-    pub(super) fn find(&self, name: &str) -> Option<&Brief> {
-        self.packages.get(name)
+    pub(super) fn find(&self, name: &str) -> Option<&'known Brief> {
+        self.known.packages.get(name).filter(|_| self.scope.has(name))
     }
 
     /// The package of this hub that a reference of `own` leads to; `base` is the hub's base.
-    pub(super) fn resolve(&self, own: &str, reference: &str, base: &str) -> Option<&str> {
+    pub(super) fn resolve(&self, own: &str, reference: &str, base: &str) -> Option<&'known str> {
         let keys = Target::parse(reference)?.keys(own);
         keys.iter().find_map(|key| {
             let name = key.strip_prefix(base).filter(|_| !base.is_empty()).unwrap_or(key);
-            self.packages.get_key_value(name).map(|(name, _)| &**name)
+            let (name, _) = self.known.packages.get_key_value(name)?;
+            self.scope.has(name).then_some(&**name)
         })
     }
 
     /// The packages whose newest version depends on `name`, by name, each with its requirement.
-    pub(super) fn dependents(&self, name: &str, base: &str) -> Vec<(&str, &str)> {
-        let found = self.leading_to(&self.dependents, name, base);
+    pub(super) fn dependents(&self, name: &str, base: &str) -> Vec<(&'known str, &'known str)> {
+        let found = self.leading_to(&self.known.dependents, name, base);
         let spec = |own: &&str| {
             let references = self.find(own)?.dependencies.iter();
             let mut leading = references
@@ -212,8 +230,8 @@ impl Known {
     }
 
     /// The packages whose newest version claims to replace `name`, by name.
-    pub(super) fn claimants(&self, name: &str, base: &str) -> Vec<&str> {
-        let found = self.leading_to(&self.claimants, name, base);
+    pub(super) fn claimants(&self, name: &str, base: &str) -> Vec<&'known str> {
+        let found = self.leading_to(&self.known.claimants, name, base);
         let claims = |own: &&str| {
             let mut replaces = self.find(own).into_iter().flat_map(|brief| &brief.replaces);
             replaces.any(|reference| self.resolve(own, reference, base) == Some(name))
@@ -224,20 +242,24 @@ impl Known {
     /// The packages whose newest version requires a capability, by name, at most `most`; and their number.
     pub(super) fn requiring(&self, capability: &str, most: usize) -> (Vec<String>, usize) {
         let requires = |brief: &Brief| brief.requires.iter().any(|one| &**one == capability);
-        let found = self.packages.iter().filter(|(_, brief)| requires(brief));
-        let names: BTreeSet<&str> = found.map(|(name, _)| &**name).collect();
+        let found = self.known.packages.iter().filter(|(_, brief)| requires(brief));
+        let names = found.map(|(name, _)| &**name).filter(|name| self.scope.has(name));
+        let names: BTreeSet<&str> = names.collect();
         (names.iter().take(most).map(|name| (*name).to_owned()).collect(), names.len())
     }
 
-    fn leading_to<'known>(
-        &'known self,
-        by_key: &'known ByKey,
-        name: &str,
-        base: &str,
-    ) -> BTreeSet<&'known str> {
+    fn leading_to(&self, by_key: &'known ByKey, name: &str, base: &str) -> BTreeSet<&'known str> {
         let id = format!("{base}{name}");
         let sets = [by_key.get(name), by_key.get(id.as_str())];
-        sets.into_iter().flatten().flatten().map(|own| &**own).filter(|own| *own != name).collect()
+        let found = sets.into_iter().flatten().flatten().map(|own| &**own);
+        found.filter(|own| *own != name && self.scope.has(own)).collect()
+    }
+}
+
+impl Known {
+    /// What somebody with this scope may see of it.
+    fn seen_in<'known>(&'known self, scope: &'known Scope) -> KnownInScope<'known> {
+        KnownInScope { known: self, scope }
     }
 
     /// Replaces the brief of a package; with `None`, removes a package that no longer exists.
@@ -385,16 +407,19 @@ mod tests {
             r#"{"name":"ops/b","version":"1.0.0","dependencies":[{"ref":"hub.co/web/tls#~1"}, 7]}"#,
             r#"{"name":"ops/c","version":"1.0.0","dependencies":["other.co/web/tls"]}"#,
         ]);
-        let web = known.dependents("web/tls", "hub.co/");
+        let web = known.seen_in(&Scope::Everything).dependents("web/tls", "hub.co/");
         assert_eq!(web, [("ops/b", "~1"), ("web/proxy", "^1")]);
-        assert_eq!(known.dependents("tls", "hub.co/"), [("ops/a", "")]);
-        assert_eq!(known.dependents("web/tls", ""), [("web/proxy", "^1")]);
+        assert_eq!(known.seen_in(&Scope::Everything).dependents("tls", "hub.co/"), [("ops/a", "")]);
+        assert_eq!(
+            known.seen_in(&Scope::Everything).dependents("web/tls", ""),
+            [("web/proxy", "^1")]
+        );
 
         known.put("ops/b", Some(line(r#"{"name":"ops/b","version":"2.0.0"}"#)));
         known.put("web/proxy", None);
-        assert_eq!(known.dependents("web/tls", "hub.co/"), []);
+        assert_eq!(known.seen_in(&Scope::Everything).dependents("web/tls", "hub.co/"), []);
         known.put("web/tls", None);
-        assert_eq!((known.len(), known.dependents.len()), (4, 3));
+        assert_eq!((known.packages.len(), known.dependents.len()), (4, 3));
     }
 
     #[test]
@@ -404,8 +429,11 @@ mod tests {
             r#"{"name":"b/new","version":"1.0.0","replaces":["hub.co/a/old"]}"#,
             r#"{"name":"c/thief","version":"1.0.0","replaces":["a/old"]}"#,
         ]);
-        assert_eq!(known.claimants("a/old", "hub.co/"), ["b/new", "c/thief"]);
-        let old = known.find("a/old").expect("is there");
+        let all = known.seen_in(&Scope::Everything);
+        assert_eq!(all.claimants("a/old", "hub.co/"), ["b/new", "c/thief"]);
+        let scope = Scope::Only(["a".to_owned(), "c".to_owned()].into());
+        assert_eq!(known.seen_in(&scope).claimants("a/old", "hub.co/"), ["c/thief"]);
+        let old = all.find("a/old").expect("is there");
         assert!(old.has_moved_to("a/old", "b/new", "hub.co/"));
         assert!(!old.has_moved_to("a/old", "c/thief", "hub.co/"));
         assert!(!old.has_moved_to("a/old", "b/new", "other.co/"));
