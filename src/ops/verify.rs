@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::apply::fetch::{
-    check_installed, content_fault, placed_fault, placed_folder, problems_now, signers_here,
+    ListedBy, check_installed, content_fault, placed_fault, placed_folder, problems_now,
+    signers_here,
 };
 use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::requirements::{self, Requirements, check_chosen};
@@ -166,7 +167,7 @@ pub fn verify_trust(session: &Session, names: &[String]) -> Result<TrustReport, 
     let is_meant = |package: &LockedPackage| meant.is_empty() || meant.contains(&package.id);
     // References in manifests may say more about the place of a package than its id.
     Requirements::collect(session, lock.extra.clone())?.declare(session);
-    let (checked, problems) = problems_now(session, &lock, &is_meant)?;
+    let (checked, problems) = problems_now(session, &lock, ListedBy::Place, &is_meant)?;
     Ok(TrustReport { checked, problems })
 }
 

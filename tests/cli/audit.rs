@@ -5,10 +5,11 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use mu_testing::{Artifact, Chart, Nginx, ZipEntry, gzip, write, zip};
+use mu_testing::{Artifact, Chart, Charts, Nginx, ZipEntry, gzip, tar_gz, write, zip};
 use serde_json::{Value, json};
 
 use super::trust::Registry;
+use crate::support::git::{HttpServer, Origin};
 use crate::support::{Package, Sandbox};
 
 /// The lines that name a feed, in the settings of the workspace.
@@ -142,6 +143,127 @@ fn advisories_in_a_folder_are_matched_by_ecosystem_and_purl() {
         by_purl.to_string().replacen('{', "{\"withdrawn\":\"2026-01-02T00:00:00Z\",", 1);
     sandbox.write("advisories/ACME-2.json", &withdrawn);
     assert_eq!(findings(&sandbox).as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn packages_of_repositories_and_registries_are_matched_by_commit_and_purl() {
+    let registry = Registry::new();
+    let sandbox = &registry.sandbox;
+    write(&sandbox.path("home/.mu"), "config.yaml", "");
+    registry.push("web", "1.0.0");
+    registry.push("db", "1.0.0");
+    let mut origin = Origin::new("acme/infra.git");
+    let before = origin.commit(&[("Mu.yaml", "name: infra\n")]);
+    let commit = origin.release("v1.0.0");
+    origin.add("acme/net.git");
+    let other = origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let settings = |feed: &str| {
+        let place = format!("github.com/: {{provider: git, url: \"{}\"}}", server.root());
+        sandbox.write(".mu/workspace.yaml", &format!("registries: {{{place}}}\n{feed}"));
+    };
+    settings("");
+    sandbox.asks_for(&[
+        &registry.chart("web#^1"),
+        &registry.chart("db#^1"),
+        "github.com/acme/net#^1",
+        &format!("{}acme/infra.git#^1", server.root()),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    settings(FOLDER);
+    let commits = |id: &str, introduced: &str| {
+        let repository = format!("{}acme/infra.git", server.root());
+        let events = [json!({ "introduced": introduced })];
+        json!({ "id": id, "affected": [{
+            "ranges": [{ "type": "GIT", "repo": repository, "events": events }],
+        }] })
+    };
+    let purl = |id: &str, purl: &str, versions: &[&str]| json!({ "id": id, "affected": [{ "package": { "purl": purl }, "versions": versions }] });
+    let place = format!("{}%2Fcharts%2Fweb", registry.host().replace(':', "%3A"));
+    for (id, advisory) in [
+        ("GIT-1", commits("GIT-1", &commit)),
+        // Whether it comes after that one, the history would say, and nobody reads it.
+        ("GIT-2", commits("GIT-2", &before)),
+        ("HUB-1", purl("HUB-1", "pkg:github/acme/net", &["1.0.0"])),
+        ("HUB-2", purl("HUB-2", &format!("pkg:github/acme/net@{other}"), &["2.0.0"])),
+        ("OCI-1", purl("OCI-1", &format!("pkg:oci/web?repository_url={place}"), &["1.0.0"])),
+        // The name alone says too little, and another repository is another package.
+        ("OCI-2", purl("OCI-2", "pkg:oci/db?repository_url=ghcr.io%2Facme%2Fdb", &["1.0.0"])),
+    ] {
+        sandbox.write(&format!("advisories/{id}.json"), &advisory.to_string());
+    }
+    let found = sandbox.mu(&["audit", "--json"]).fails_with("untrusted")["details"].clone();
+    let ids = |list: &Value| -> Vec<String> {
+        let list = list.as_array().into_iter().flatten();
+        list.map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
+    };
+    let mut findings = ids(&found["findings"]);
+    findings.sort();
+    assert_eq!(findings, ["GIT-1", "HUB-1", "OCI-1"], "{found:#}");
+    assert_eq!(ids(&found["undecided"]), ["GIT-2"], "{found:#}");
+    // As the bill of materials names them.
+    let bill: Value = serde_json::from_str(&sandbox.mu(&["sbom"]).ok().stdout).expect("is JSON");
+    let purls = bill["components"].as_array().expect("is a list").iter();
+    let purls = purls.filter_map(|one| one["purl"].as_str());
+    for text in purls.filter(|purl| purl.contains("/db") || purl.contains("net")) {
+        sandbox.write("advisories/OCI-2.json", &purl("OCI-2", text, &["1.0.0"]).to_string());
+        let found = findings_of(sandbox);
+        assert!(found.iter().any(|id| id == "OCI-2"), "{text}: {found:?}");
+    }
+}
+
+/// The ids of what is found.
+fn findings_of(sandbox: &Sandbox) -> Vec<String> {
+    let found = findings(sandbox);
+    let list = found.as_array().expect("is a list").iter();
+    list.map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
+}
+
+#[test]
+fn each_place_is_asked_for_one_listing() {
+    let registry = Registry::new();
+    let sandbox = &registry.sandbox;
+    write(&sandbox.path("home/.mu"), "config.yaml", "");
+    registry.push("web", "1.0.0");
+    sandbox.offer("aws/ec2 1.0.0:\naws/ec2 1.1.0:\naws/log 1.0.0:");
+    let mut charts = Charts::new(&sandbox.path("www/stable"));
+    charts.add(&Chart::new("db", "1.0.0"));
+    let tool = "name: acme/tool\nversion: 1.2.0\n".as_bytes().to_vec();
+    let archive = tar_gz([("tool/Mu.yaml".to_owned(), ('f', tool))]);
+    write(&sandbox.path("www"), "dl/tool-1.2.tgz", &archive);
+    let origin = Origin::new("acme/infra.git");
+    origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let (hub, www) =
+        (Nginx::serve(&sandbox.path("hub"), ""), Nginx::serve(&sandbox.path("www"), ""));
+    sandbox.hub_is_at(&hub.url(""));
+    sandbox.asks_for(&[
+        "aws/ec2#^1",
+        "aws/log",
+        &registry.chart("web#^1"),
+        &format!("helm+{}#^1", www.url("stable/db")),
+        &www.url("dl/tool-1.2.tgz"),
+        &format!("{}acme/infra.git#^1", server.root()),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    let before = [registry.server.log().len(), hub.log().len(), www.log().len()];
+    let asked = server.requests().len();
+    sandbox.mu(&["audit"]).ok();
+    let logs = [registry.server.log(), hub.log(), www.log()];
+    let [registry, hub, www] = [0, 1, 2].map(|at| logs[at][before[at]..].to_vec());
+    let git = server.requests().split_off(asked);
+    let count = |log: &[String], part: &str| log.iter().filter(|line| line.contains(part)).count();
+    for (log, part) in [
+        (&registry, "/tags/list"),
+        (&hub, "ec2"),
+        (&hub, "log"),
+        (&hub, "hub.json"),
+        (&www, "index.yaml"),
+        (&www, "tool-1.2.tgz"),
+        (&git, "info/refs"),
+    ] {
+        assert_eq!(count(log, part), 1, "{part}: {log:#?}");
+    }
 }
 
 #[test]

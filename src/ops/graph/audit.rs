@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::fs;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::fetch::{TrustProblem, problems_now};
+use crate::ops::apply::fetch::{ListedBy, TrustProblem, problems_now};
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::graph::inventory::lock_in_use;
 use crate::ops::session::advisories::{
@@ -306,7 +306,7 @@ fn changed(
     session: &Session,
     lock: &Lockfile,
 ) -> Result<(Vec<Finding>, Vec<Finding>), CommandError> {
-    let (_, problems) = problems_now(session, lock, &|_| true)?;
+    let (_, problems) = problems_now(session, lock, ListedBy::Index, &|_| true)?;
     // That something is gone, its registry has said already.
     let problems = problems.into_iter().filter(|problem| !problem.is_gone());
     let (changed, unasked): (Vec<_>, Vec<_>) = problems.partition(TrustProblem::is_untrusted);

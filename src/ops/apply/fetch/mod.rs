@@ -43,7 +43,7 @@ pub(crate) use crate::ops::apply::fetch::here::{
     placed_fault, placed_folder,
 };
 pub use crate::ops::apply::fetch::now::TrustProblem;
-pub(crate) use crate::ops::apply::fetch::now::problems_now;
+pub(crate) use crate::ops::apply::fetch::now::{ListedBy, problems_now};
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};

@@ -4,6 +4,7 @@
 //! Nothing that was found out before counts here, neither by an index nor by a verdict, except which content an archive has: that is
 //! said by its digest. Nothing is changed; what `mu get` would do about a difference is not decided here.
 
+use std::borrow::Cow;
 use std::sync::Mutex;
 
 use mu_provider::threads::{at_once, into_inner, lock};
@@ -13,11 +14,15 @@ use mu_provider::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::error::not_fetched;
 use crate::ops::apply::fetch::one::unpacked_tree;
-use crate::ops::apply::fetch::route::{LockedRoots, LockedRoute, locked_by_digest, way_of};
+use crate::ops::apply::fetch::route::{
+    LockedRoots, LockedRoute, locked_by_digest, used_instead, way_of,
+};
 use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
+use crate::ops::explain::failure::unavailable_error;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
@@ -56,10 +61,20 @@ const UNTRUSTED: &str = "untrusted";
 const NOT_FOUND: &str = "not-found";
 const NETWORK: &str = "network";
 
+/// Who says what a place lists now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListedBy {
+    /// The place, which is asked for it.
+    Place,
+    /// The index, which has asked the place in this run.
+    Index,
+}
+
 /// Asks the places of locked packages; returns how many packages were asked about, and what is wrong with some of them.
 pub(crate) fn problems_now(
     session: &Session,
     lock_here: &Lockfile,
+    listed_by: ListedBy,
     is_meant: &dyn Fn(&LockedPackage) -> bool,
 ) -> Result<(usize, Vec<TrustProblem>), CommandError> {
     // What somebody works on, or has put on this machine by hand, has no place that could be asked.
@@ -69,7 +84,7 @@ pub(crate) fn problems_now(
     let packages: Vec<&LockedPackage> = lock_here.packages.iter().filter(is_elsewhere).collect();
     let (roots, found) = (LockedRoots::default(), Mutex::new(Vec::new()));
     at_once(session.network_jobs(), &packages, |package| {
-        let problem = match problem(session, lock_here, package, &roots) {
+        let problem = match problem(session, lock_here, package, listed_by, &roots) {
             Ok(problem) => problem,
             Err(error) => Some(of_error(error)?),
         };
@@ -99,13 +114,17 @@ fn problem(
     session: &Session,
     lock: &Lockfile,
     package: &LockedPackage,
+    listed_by: ListedBy,
     roots: &LockedRoots,
 ) -> Result<Option<Problem>, CommandError> {
     let way = way_of(session, package, roots)?;
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     let found = match package.commit.is_some() && is_repository(&way) {
         true => commit_now(&way, package, &progress)?,
-        false => release_now(&way, package, &progress)?,
+        false => {
+            let listed = listed(session, package, &way, listed_by, &progress)?;
+            release_now(&way, package, listed, &progress)?
+        }
     };
     let (stated, is_moved) = match found {
         Now::Same { digest, is_moved } => (digest, is_moved),
@@ -154,29 +173,24 @@ fn differs(
     (UNTRUSTED, format!("{what} is {now} now, and Mu.lock has {locked}"))
 }
 
-/// What a registry says of a version now.
+/// What a registry says of a version now that is `listed` there.
 fn release_now(
     way: &LockedRoute,
     package: &LockedPackage,
+    listed: Option<Release>,
     progress: &dyn Progress,
 ) -> Result<Now, CommandError> {
     let (provider, location) = (&way.route.provider, &way.route.location);
     let place = location.describe();
-    let facts = provider.facts();
-    // What is known by a digest has no other name that could lead elsewhere: it is there, or it is gone.
-    let pinned = package.revision().filter(|_| facts.has_digests && package.commit.is_none());
-    // Else its listing says which versions there are. Where that is only a hint, what the tag of the version leads to decides.
-    let now = match pinned {
-        Some(digest) => provider.resolve(location, &digest, progress)?,
-        None => {
-            let Some(listed) = listed_now(way, package, progress)? else {
-                return Ok(Now::gone(format!("`{place}` does not have it")));
-            };
-            match facts.lines {
-                LineTrust::Hint => provider.confirm(location, &listed, progress)?.unwrap_or(listed),
-                _ => listed,
-            }
-        }
+    let Some(listed) = listed else {
+        return Ok(Now::gone(format!("`{place}` does not have it")));
+    };
+    // Where a listing is only a hint, what the tag of the version leads to decides. A digest has no other name that could lead elsewhere.
+    let is_hint =
+        provider.facts().lines == LineTrust::Hint && pinned_digest(way, package).is_none();
+    let now = match is_hint {
+        true => provider.confirm(location, &listed, progress)?.unwrap_or(listed),
+        false => listed,
     };
     if let Some(why) = &now.unusable {
         return Ok(Now::Problem((UNTRUSTED, format!("`{place}` has no package there now: {why}"))));
@@ -200,6 +214,62 @@ fn release_now(
         }
     }
     Ok(Now::Same { digest, is_moved: None })
+}
+
+/// The digest that a locked package is known by where it is.
+fn pinned_digest<'p>(way: &LockedRoute, package: &'p LockedPackage) -> Option<Cow<'p, str>> {
+    let is_known = way.route.provider.facts().has_digests && package.commit.is_none();
+    package.revision().filter(|_| is_known)
+}
+
+/// What its place has as a locked package; `None` if it does not have it.
+fn listed(
+    session: &Session,
+    package: &LockedPackage,
+    way: &LockedRoute,
+    listed_by: ListedBy,
+    progress: &dyn Progress,
+) -> Result<Option<Release>, CommandError> {
+    let Route { provider, location, .. } = &way.route;
+    // An archive by URL is all that there is to list.
+    let is_alone = provider.facts().lines == LineTrust::InArchive;
+    let is_known = is_alone && listed_by == ListedBy::Index;
+    match (pinned_digest(way, package).filter(|_| !is_known), listed_by) {
+        (Some(digest), _) => Ok(Some(provider.resolve(location, &digest, progress)?)),
+        (None, ListedBy::Index) => listed_in_index(session, package, is_alone),
+        (None, ListedBy::Place) => Ok(listed_now(way, package, progress)?),
+    }
+}
+
+/// What the index knows of a locked package from the listing of its place, which it has asked in this run; of one that `is_alone` there,
+/// whatever it is now.
+fn listed_in_index(
+    session: &Session,
+    package: &LockedPackage,
+    is_alone: bool,
+) -> Result<Option<Release>, CommandError> {
+    let (id, index) = (used_instead(session, &package.id), session.index());
+    let failed = |error| unavailable_error(session, error);
+    let releases = index.published(&id).map_err(failed)?;
+    let release = |at| -> Result<Release, CommandError> {
+        let (_, release) = index.release(&id, Candidate::Release(at)).map_err(failed)?;
+        Ok(Release::clone(&release))
+    };
+    // A copy of a commit has a name of its own there, and the same content.
+    let copied = package.digest.filter(|_| package.commit.is_some()).map(|one| one.to_string());
+    let Some(copied) = copied else {
+        let version = package.parsed_version();
+        let at = version.and_then(|version| releases.position_of_version(&version));
+        let at = if is_alone { releases.len().checked_sub(1) } else { at };
+        return at.map(release).transpose();
+    };
+    for at in 0..releases.len() {
+        let found = release(at)?;
+        if found.digest.as_ref() == Some(&copied) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// The line of a locked version in the listing of its place, which is asked; `None` if it has none.
