@@ -66,7 +66,7 @@ impl TrustInForce {
             let version = Version::parse_lenient(&release.version).ok();
             let locked = RuledVersion { release, version, ..candidate.clone() };
             let mut question = EvidenceQuestion::new(&locked, false, progress);
-            let verdict = match self.answer_question(&mut question, demand)? {
+            let verdict = match self.answer_question(&mut question, demand, signed_by)? {
                 Ok(verdict) => verdict,
                 Err(refused) => return Ok(Err(refused)),
             };

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, EvidenceAbout, Folder, FoundEvidence, InnerPath, LARGEST_EVIDENCE, NumberedLine,
     Progress, Release, Silent, evidence_lines,
@@ -167,9 +168,11 @@ impl TrustInForce {
         &self,
         candidate: &RuledVersion<'_>,
         demand: &RuleDemand<'_>,
+        before: &[String],
     ) -> Option<Found> {
         let here: Vec<FoundEvidence> = self.here.evidence_here(candidate, &Silent).collect();
-        best_of(&here, candidate, demand).filter(is_enough)
+        let best = best_of(&here, candidate, demand, before);
+        best.filter(|verdict| demand.is_satisfied_by(verdict, before))
     }
 
     /// As [`weigh`]. A rule of keys alone needs no root to accept a signature; to say whose the others are, it does.
@@ -192,26 +195,33 @@ impl TrustInForce {
         }
     }
 
-    /// What the evidence about a version is worth for one demand.
+    /// What the evidence about a version is worth for one demand; `before` is who signed the version before it, as far as that is
+    /// compared.
     pub(super) fn answer_question(
         &self,
         question: &mut EvidenceQuestion<'_>,
         demand: &RuleDemand<'_>,
+        before: &[String],
     ) -> Result<Found, TrustError> {
         let EvidenceQuestion { candidate, is_anew, progress, .. } = *question;
         let key = key(candidate.release, demand);
-        let kept = self.kept_verdict(&key, candidate.release);
-        if let Some(known) = kept.filter(|_| !is_anew) {
+        let is_enough = |verdict: &Found| demand.is_satisfied_by(verdict, before);
+        if let Some(said) = self.said_in_run(&key).filter(|_| !is_anew) {
+            return Ok(said);
+        }
+        let kept = self.kept_verdict(&key, candidate.release).filter(|_| !is_anew);
+        if let Some(known) = kept.clone().filter(is_enough) {
             return Ok(known);
         }
         let here = question.here.get_or_insert_with(|| match is_anew {
             true => vec![self.here.vendored_evidence(candidate, progress)],
             false => self.here.evidence_here(candidate, progress).collect(),
         });
-        // What is here proves itself, and nobody has to be asked. If it is not enough, its place may have more.
-        let here = best_of(here, candidate, demand);
+        // What is here proves itself, and nobody has to be asked. If it is not enough, its place may have more by now: somebody may
+        // have signed later.
+        let here = best_of(here, candidate, demand, before);
         if let Some(verdict) = here.clone().filter(|verdict| !is_anew && is_enough(verdict)) {
-            self.keep_verdict(key, &verdict);
+            self.keep_verdict(&key, &verdict);
             return Ok(verdict);
         }
         // Its place is asked once, whatever rules there are.
@@ -219,13 +229,14 @@ impl TrustInForce {
         let found = match &question.place {
             Some(found) => found,
             None => {
-                match (route.provider.evidence(&route.location, release, progress), here.clone()) {
+                let asked = route.provider.evidence(&route.location, release, progress);
+                match (asked, here.clone().or(kept)) {
                     (Ok(found), _) => {
                         self.here.keep_found(candidate, &found);
                         question.place.insert(found)
                     }
-                    (Err(error), Some(here)) if error.kind() == ErrorKind::Offline => {
-                        return Ok(here);
+                    (Err(error), Some(known)) if error.kind() == ErrorKind::Offline => {
+                        return Ok(known);
                     }
                     (Err(error), _) => return Err(error.into()),
                 }
@@ -242,7 +253,8 @@ impl TrustInForce {
         {
             return Err(error.clone().into());
         }
-        self.keep_verdict(key, &verdict);
+        self.keep_verdict(&key, &verdict);
+        lock(&self.said).insert(key, verdict.clone());
         Ok(verdict)
     }
 }
@@ -250,9 +262,14 @@ impl TrustInForce {
 /// What evidence is worth for what a rule asks.
 type Found = Result<KeptVerdict, Refused>;
 
-/// Whether nothing more is needed.
-fn is_enough(verdict: &Found) -> bool {
-    verdict.as_ref().is_ok_and(|verdict| verdict.unsigned.is_none())
+impl RuleDemand<'_> {
+    /// Whether nothing more is needed. A rule that compares needs one of those who signed before, if anybody did.
+    pub(super) fn is_satisfied_by(&self, verdict: &Found, before: &[String]) -> bool {
+        let Ok(verdict) = verdict else { return false };
+        let is_compared = self.needs == Needs::Comparison && !before.is_empty();
+        let is_known = |identity: &String| verdict.signed_by.contains(identity);
+        verdict.unsigned.is_none() && (!is_compared || before.iter().any(is_known))
+    }
 }
 
 /// What all of it is worth: the first that is enough, or else the first; `None` if there is nothing.
@@ -260,10 +277,12 @@ fn best_of(
     all: &[FoundEvidence],
     candidate: &RuledVersion<'_>,
     demand: &RuleDemand<'_>,
+    before: &[String],
 ) -> Option<Found> {
     let all = all.iter().filter(|found| !found.pieces.is_empty());
     let mut verdicts: Vec<Found> =
         all.map(|found| weigh(found, candidate.release, demand)).collect();
+    let is_enough = |verdict: &Found| demand.is_satisfied_by(verdict, before);
     let at = verdicts.iter().position(is_enough).unwrap_or(0);
     (!verdicts.is_empty()).then(|| verdicts.swap_remove(at))
 }

@@ -45,8 +45,8 @@ pub struct TrustInForce {
     folder: PathBuf,
     here: EvidenceHere,
     signers: Mutex<BTreeMap<(bool, String), Signer>>,
-    /// What was found out in this run, by everything that it depends on.
-    judged: Mutex<BTreeMap<String, Result<KeptVerdict, Refused>>>,
+    /// What the evidence is worth that places have in this run, by everything that it depends on.
+    said: Mutex<BTreeMap<String, Result<KeptVerdict, Refused>>>,
     refused: Mutex<BTreeMap<PackageId, Vec<RefusedVersion>>>,
 }
 
@@ -171,7 +171,7 @@ impl TrustInForce {
             folder: cache.join(FOLDER),
             here: EvidenceHere::new(root.to_owned(), cache),
             signers: Mutex::default(),
-            judged: Mutex::default(),
+            said: Mutex::default(),
             refused: Mutex::default(),
         }
     }
@@ -229,7 +229,7 @@ impl TrustInForce {
                 Ok(before) => before,
                 Err(refused) => return Ok(Judgement::Refused(refused)),
             };
-            let verdict = self.answer_question(&mut question, demand)?;
+            let verdict = self.answer_question(&mut question, demand, &before)?;
             let judged =
                 verdict.and_then(|verdict| accepted.add(verdict, demand, candidate, &before));
             if let Err(refused) = judged {
@@ -253,11 +253,13 @@ impl TrustInForce {
         };
         let mut accepted = Accepted::default();
         for demand in &demands {
-            let kept = self.kept_verdict(&key(release, demand), release);
-            let Some(verdict) = kept.or_else(|| self.verdict_here(candidate, demand)) else {
-                return Ok(None);
+            let (key, before) = (key(release, demand), &candidate.before.signed_by);
+            let known = self.said_in_run(&key).or_else(|| self.kept_verdict(&key, release));
+            let verdict = match known {
+                Some(known) if demand.is_satisfied_by(&known, before) => Some(known),
+                known => self.verdict_here(candidate, demand, before).or(known),
             };
-            let before = &candidate.before.signed_by;
+            let Some(verdict) = verdict else { return Ok(None) };
             let judged =
                 verdict.and_then(|verdict| accepted.add(verdict, demand, candidate, before));
             if let Err(refused) = judged {
@@ -325,25 +327,26 @@ impl TrustInForce {
         })
     }
 
-    /// What was found out in this run, or what the cache has of it.
+    /// What the evidence is worth that the place of a version has in this run.
+    fn said_in_run(&self, key: &str) -> Option<Result<KeptVerdict, Refused>> {
+        lock(&self.said).get(key).cloned()
+    }
+
+    /// What an earlier run has found out.
     fn kept_verdict(&self, key: &str, release: &Release) -> Option<Result<KeptVerdict, Refused>> {
-        if let Some(known) = lock(&self.judged).get(key) {
-            return Some(known.clone());
-        }
         // Without the digest of the archive or the commit, nothing says what the verdict was about.
         release.archive.as_deref().or(release.commit.as_deref())?;
         Some(Ok(read(&self.folder.join(key))?))
     }
 
-    /// Keeps what was found out. That there is no signature is only kept in this run, because one may be added.
-    fn keep_verdict(&self, key: String, verdict: &Result<KeptVerdict, Refused>) {
+    /// Keeps what was found out. That there is no signature is not kept, because one may be added.
+    fn keep_verdict(&self, key: &str, verdict: &Result<KeptVerdict, Refused>) {
         if let Ok(verdict) = verdict
             && verdict.unsigned.is_none()
         {
             let text = serde_json::to_string(verdict).expect("a list of texts can be printed");
-            self.keep(&self.folder.join(&key), &text);
+            self.keep(&self.folder.join(key), &text);
         }
-        lock(&self.judged).insert(key, verdict.clone());
     }
 
     /// All that vouches for a version where it comes from, and what it is worth by all signers of the settings.

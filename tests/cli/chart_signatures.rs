@@ -102,6 +102,10 @@ fn the_newest_chart_that_is_signed_is_chosen() {
     sandbox.mu(&["get", "--locked"]).ok();
     let shown = sandbox.mu(&["trust", "show", &repository.chart("web#1.1.0")]).ok();
     shown.says(&["prov", "web-1.1.0.tgz.prov", "not accepted"]);
+    // Its author signs it later.
+    let made = signer.provenance(&other.manifest(), "web-1.1.0.tgz", &other.archive());
+    repository.put("web-1.1.0.tgz", &made);
+    sandbox.mu(&["update"]).ok().says(&["web 1.0.0 → 1.1.0", "1.2.0 passed over"]);
 }
 
 #[test]

@@ -117,6 +117,34 @@ fn versions_by_others_are_no_candidates_where_a_rule_refuses_them() {
 }
 
 #[test]
+fn a_signature_that_comes_later_is_seen_when_versions_are_chosen_again() {
+    let published = Published::new();
+    let (registry, sigstore) = (&published.registry, &published.sigstore);
+    published.rules("\"*\": {continuity: refuse}");
+    published.push("1.0.0", Some("acme"));
+    published.mu(&["get"]).ok();
+    let digest = registry.push("web", "1.1.0");
+    sign(registry, sigstore, "charts/web", &digest, "eve");
+    let passed_over = ["1.1.0 passed over", EVE];
+    published.mu(&["update"]).ok().says(&passed_over);
+    // What was found out about it before was worth too little, so it is no answer any more.
+    sign(registry, sigstore, "charts/web", &digest, "acme");
+    published.mu(&["outdated", "--json"]).ok().says(&["1.1.0"]);
+    published.mu(&["update"]).ok().says(&["1.1.0"]).does_not_say(&["passed over"]);
+    assert_eq!(published.locked(), ("1.1.0".to_owned(), json!([ACME])));
+    // The same for one that nobody had signed. What was good stays so, and asks nobody.
+    let digest = registry.push("web", "1.2.0");
+    published.mu(&["update"]).ok().says(&["1.2.0 passed over: no signature"]);
+    sign(registry, sigstore, "charts/web", &digest, "acme");
+    published.mu(&["update"]).ok().does_not_say(&["passed over"]);
+    assert_eq!(published.locked().0, "1.2.0");
+    let before = registry.server.log().len();
+    published.mu(&["get"]).ok();
+    published.mu(&["get", "--frozen"]).ok();
+    assert_eq!(registry.requests_since(before), [""; 0]);
+}
+
+#[test]
 fn a_version_by_others_must_be_asked_for_and_allowed() {
     let published = Published::new();
     published.rules("\"*\": {continuity: refuse}");

@@ -229,6 +229,29 @@ fn a_tag_that_was_moved_vouches_for_nothing_that_is_locked() {
 }
 
 #[test]
+fn a_tag_that_is_signed_later_is_seen_when_versions_are_chosen_again() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: web\n")]);
+    ada.git(&origin, &["tag", "-s", "-m", "a release", "v1.0.0"]);
+    origin.commit(&[("Mu.yaml", "name: web\ndescription: newer\n")]);
+    origin.git(&["tag", "v1.1.0"]);
+    let server = HttpServer::start(origin.root());
+    write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+    sandbox.asks_for(&[&format!("{}web.git#^1", server.root())]);
+    sandbox.mu(&["get"]).ok().says(&["1.1.0 passed over"]);
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+    // The same commit, now with an object of its own for the tag.
+    ada.git(&origin, &["tag", "-s", "-f", "-m", "a release", "v1.1.0"]);
+    sandbox.mu(&["update"]).ok().does_not_say(&["passed over"]);
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.1.0");
+    let before = server.requests().len();
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(server.requests().len(), before);
+}
+
+#[test]
 fn a_repository_of_another_name_is_another_package() {
     let sandbox = Sandbox::new();
     let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);

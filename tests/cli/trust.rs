@@ -522,6 +522,14 @@ fn a_signed_package_is_not_another_one() {
     let run = sandbox.mu(&["get"]).fails();
     run.says(&["is a package named `old`"]);
     sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+    // Or an older version of its own, whose signature is as good.
+    let chart = Chart::new("api", "0.9.0").file("values.yaml", "a: 1\n");
+    let digest = Artifact::chart(&chart).push(&host, "charts/api", "1.0.0");
+    registry.sign("charts/api", &digest, &registry.key);
+    sandbox.asks_for(&[&registry.chart("api")]);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["0.9.0"]);
+    assert!(!sandbox.has("work/.mu/packs/evidence.jsonl") && !sandbox.has("work/Mu.lock"));
 }
 
 #[test]
@@ -557,6 +565,56 @@ fn without_rules_nothing_is_asked_and_with_one_three_places_at_once() {
     assert_eq!(with.len(), without.len() + 4, "{with:#?}");
 }
 
+/// The calls of a run that name a file, as `strace` shows them, without those of the loader and the libraries that start it.
+fn file_calls(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
+    let told = sandbox.path("calls");
+    let file = told.to_str().expect("is UTF-8");
+    let options = ["-f", "-qq", "-s", "4096", "-e", "trace=%file", "-o", file];
+    let program = [env!("CARGO_BIN_EXE_mu")];
+    let command = sandbox.command_of("strace", &[&options[..], &program, arguments].concat());
+    sandbox.run(arguments, command).ok();
+    let text = fs::read_to_string(&told).expect("strace has written it");
+    let calls = text.lines().filter_map(|line| line.split_once(' ')).map(|(_, call)| call.trim());
+    let is_ours = |call: &&str| call.contains(sandbox.root().to_str().expect("is UTF-8"));
+    calls.filter(is_ours).map(str::to_owned).collect()
+}
+
+#[test]
+fn without_a_rule_about_a_package_no_file_is_looked_at_for_rules() {
+    let registry = Registry::new();
+    let sandbox = &registry.sandbox;
+    let digest = registry.push("web", "1.0.0");
+    registry.sign("charts/web", &digest, &registry.key);
+    sandbox.offer("aws/ec2 1.0.0:\naws/log 1.0.0:");
+    sandbox.asks_for(&[&registry.chart("web"), "aws/ec2", "aws/log"]);
+    let config = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    let without = config.split("trust:").next().expect("is a text");
+    write(&sandbox.path("home/.mu"), "config.yaml", without);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let parts = ["/trust", "evidence", "advisories", ".mu/archives"];
+    let mut counted = Vec::new();
+    for rules in [without, &config.replace("/charts/*", "/other/*")] {
+        write(&sandbox.path("home/.mu"), "config.yaml", rules);
+        // What is installed, and what is chosen anew.
+        let installed = file_calls(sandbox, &["get"]);
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+        let chosen = file_calls(sandbox, &["get", "--dry-run"]);
+        sandbox.write("Mu.lock", &lock);
+        for call in installed.iter().chain(&chosen) {
+            assert!(parts.iter().all(|part| !call.contains(part)), "{call}");
+        }
+        assert!(installed.iter().any(|call| call.contains("Mu.lock")), "{installed:#?}");
+        counted.push((installed.len(), chosen.len()));
+    }
+    assert_eq!(counted[0], counted[1]);
+    // With a rule, they are.
+    write(&sandbox.path("home/.mu"), "config.yaml", config);
+    sandbox.mu(&["get"]).ok();
+    let calls = file_calls(sandbox, &["get"]);
+    assert!(calls.iter().any(|call| call.contains("cache/trust/")), "{calls:#?}");
+}
+
 #[test]
 fn a_registry_that_cannot_be_asked_is_not_one_without_signatures() {
     let mut sandbox = Sandbox::new();
@@ -578,9 +636,61 @@ fn a_registry_that_cannot_be_asked_is_not_one_without_signatures() {
     server.manifest("charts/web", "bundle", &referring);
     sandbox.asks_for(&[&format!("oci://{host}/charts/web")]);
     sandbox.mu(&["get"]).ok().says(&["web 1.0.0"]);
-    forget(&sandbox);
-    server.behave(|behaviour| behaviour.referrers_status = 403);
-    sandbox.mu(&["get", "--json"]).fails_with("auth");
+    let signed = rule(&host, &key);
+    let lock = sandbox.read("Mu.lock");
+    // A rule that only warns does not know either who signed: an answer is not missing because nobody is asked.
+    let [refuse, warn] = ["refuse", "warn"]
+        .map(|what| format!("trust: {{packages: {{\"*\": {{continuity: {what}}}}}}}\n"));
+    for (rules, status, code) in [
+        (&signed, 403, "auth"),
+        (&refuse, 403, "auth"),
+        (&warn, 403, "auth"),
+        (&warn, 502, "network"),
+    ] {
+        server.behave(|behaviour| behaviour.referrers_status = status);
+        write(&sandbox.path("home/.mu"), "config.yaml", rules);
+        forget(&sandbox);
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+        let error = sandbox.mu(&["get", "--json"]).fails_with(code);
+        assert!(error.to_string().contains("cannot find out who signed"), "{error}");
+        assert!(!sandbox.path("work/Mu.lock").exists());
+        sandbox.write("Mu.lock", &lock);
+    }
+    // What is locked is no news for it.
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn a_registry_that_has_learned_to_list_signatures_is_asked_for_them() {
+    let mut sandbox = Sandbox::new();
+    let server = OciServer::start(Behaviour::default());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    let key = Key::usual(&sandbox, "team");
+    user_says(&sandbox, &rule(&host, &key));
+    let chart = Chart::new("web", "1.0.0");
+    server.blob(&chart.archive());
+    let config: Value = serde_yaml::from_str(&chart.manifest()).expect("is YAML");
+    server.blob(config.to_string().as_bytes());
+    let digest = server.manifest("charts/web", "1.0.0", &Artifact::chart(&chart).manifest());
+    sandbox.asks_for(&[&format!("oci://{host}/charts/web")]);
+    let lists = |from: usize| {
+        let asked = server.requests().split_off(from);
+        asked.into_iter().filter(|line| line.contains("/referrers/")).count()
+    };
+    // That it keeps none is remembered for a day, and asked again where a signature is missing.
+    sandbox.mu(&["get"]).fails().says(&["no signature (looked at"]);
+    assert!(fs::read_dir(sandbox.path("cache/registries")).expect("is there").count() > 0);
+    server.behave(|behaviour| behaviour.referrers = true);
+    let bundle = key.bundle(&digest, SIGNED);
+    let referring = referrer(&digest, &bundle, |bytes| server.blob(bytes));
+    server.manifest("charts/web", "bundle", &referring);
+    let before = server.requests().len();
+    sandbox.mu(&["get"]).ok().says(&["web 1.0.0"]);
+    assert_eq!(lists(before), 1);
+    let before = server.requests().len();
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(server.requests().len(), before);
 }
 
 #[test]

@@ -23,8 +23,10 @@ pub(crate) struct Registry {
     is_loopback: bool,
     /// How it was reached.
     scheme: Mutex<Option<&'static str>>,
-    /// Whether it was found to keep no lists of referrers.
+    /// Whether it was found to keep no lists of referrers, by this run or an earlier one.
     keeps_no_referrers: AtomicBool,
+    /// Whether it has said so in this run.
+    has_said_so: AtomicBool,
     /// The registries that earlier runs found to keep no lists of referrers.
     without_lists: Arc<WithoutLists>,
 }
@@ -148,6 +150,7 @@ impl Registry {
         Self {
             http: Arc::clone(http),
             keeps_no_referrers: AtomicBool::new(without_lists.has(&host)),
+            has_said_so: AtomicBool::new(false),
             without_lists,
             host,
             is_loopback: root.is_loopback(),
@@ -161,6 +164,11 @@ impl Registry {
         self.keeps_no_referrers.load(Ordering::Relaxed)
     }
 
+    /// Whether it has said in this run that it keeps none. A refusal says nothing, and it may have learned it since an earlier run.
+    pub(crate) fn has_said_that_it_keeps_none(&self) -> bool {
+        self.has_said_so.load(Ordering::Relaxed)
+    }
+
     /// Whether it has refused requests because there were too many.
     pub(crate) fn is_overloaded(&self) -> bool {
         let scheme = self.schemes();
@@ -168,12 +176,18 @@ impl Registry {
         url.is_some_and(|url| self.http.takes_turns(&url))
     }
 
-    /// Notes that it keeps none, for this run, and if it has `said` so, for the next ones.
-    pub(crate) fn note_no_referrers(&self, said: bool) {
+    /// Notes that it does not give any, for this run, and if it has `answered`, for the next ones.
+    pub(crate) fn note_no_referrers(&self, answered: bool) {
         self.keeps_no_referrers.store(true, Ordering::Relaxed);
-        if said {
+        if answered {
             self.without_lists.add(&self.host);
         }
+    }
+
+    /// Notes that it has said that it keeps none.
+    pub(crate) fn note_that_it_keeps_none(&self) {
+        self.has_said_so.store(true, Ordering::Relaxed);
+        self.note_no_referrers(true);
     }
 
     /// Notes that it keeps them.

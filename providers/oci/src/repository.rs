@@ -277,6 +277,9 @@ impl RegistryRepository<'_> {
 
     /// The registry's own list of referrers; `None` if it has none, whatever it answers.
     fn listed_referrers(&self, digest: &str) -> Result<Option<Index>, ProviderError> {
+        if self.registry.keeps_no_referrers() {
+            return Ok(None);
+        }
         match self.pages_of_referrers(digest) {
             (_, Some(error)) if error.kind() == ErrorKind::Offline => Err(error),
             // The repository itself could be read, so a refusal is about the list alone. Anything else may pass.
@@ -289,23 +292,27 @@ impl RegistryRepository<'_> {
         }
     }
 
-    /// What refers to the manifest with this digest by the registry's own list; nothing if it keeps none. A list that could not be
-    /// read to its end is an error.
+    /// What refers to the manifest with this digest by the registry's own list; nothing if it says that it keeps none, whatever it said
+    /// to an earlier run. A list that could not be read to its end is an error.
     pub(crate) fn referrers_or_error(
         &self,
         digest: &str,
     ) -> Result<Vec<Descriptor>, ProviderError> {
+        if self.registry.has_said_that_it_keeps_none() {
+            return Ok(Vec::new());
+        }
         match self.pages_of_referrers(digest) {
             (_, Some(error)) => Err(error),
-            (all, None) => Ok(all.map(|all| all.manifests).unwrap_or_default()),
+            (Some(all), None) => {
+                self.registry.note_referrers();
+                Ok(all.manifests)
+            }
+            (None, None) => Ok(Vec::new()),
         }
     }
 
     /// The registry's own list of referrers as far as it could be read, and what ended that.
     fn pages_of_referrers(&self, digest: &str) -> (Option<Index>, Option<ProviderError>) {
-        if self.registry.keeps_no_referrers() {
-            return (None, None);
-        }
         let mut all: Option<Index> = None;
         let mut next: Option<SafeUrl> = None;
         let path = self.path(&format!("referrers/{digest}"));
@@ -332,7 +339,7 @@ impl RegistryRepository<'_> {
             }
         }
         if all.is_none() {
-            self.registry.note_no_referrers(true);
+            self.registry.note_that_it_keeps_none();
         }
         (all, None)
     }
