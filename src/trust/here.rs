@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, EvidenceAbout, Folder, FoundEvidence, InnerPath, LARGEST_EVIDENCE, NumberedLine,
-    Progress, Release, Silent, evidence_lines,
+    OwnPath, Progress, Release, Silent, evidence_lines,
 };
 use mu_trust::EvidenceLine;
 
@@ -20,6 +20,10 @@ use crate::fs;
 
 /// The file beside vendored packs, as seen from the root of the workspace.
 pub const VENDORED_FILE: &str = ".mu/packs/evidence.jsonl";
+
+/// The folder of the archives of vendored packs, as seen from the root of the workspace. It is committed, other than what else mu keeps
+/// for itself there.
+pub const VENDORED_ARCHIVES: OwnPath = InnerPath::own(".mu/packs/.mu/archives");
 
 /// The folder in the cache.
 const FOLDER: &str = "evidence";
@@ -43,9 +47,34 @@ impl EvidenceHere {
         candidate: &RuledVersion<'_>,
         progress: &dyn Progress,
     ) -> impl Iterator<Item = FoundEvidence> {
-        let vendored = self.vendored_evidence(candidate, progress);
-        let all = [Some(vendored), self.kept_evidence(candidate)].into_iter().flatten();
-        all.filter(|found| !found.pieces.is_empty())
+        let kept = self.kept_evidence(candidate).map(|kept| self.with_content(kept, candidate));
+        let all = [Some(self.vendored_evidence(candidate, progress)), kept];
+        all.into_iter().flatten().filter(|found| !found.pieces.is_empty())
+    }
+
+    /// Evidence with the bytes of the archive, where a signature is over them and the vendored packs have them. Otherwise that signature
+    /// is worth what is missing, which only its place has.
+    fn with_content(
+        &self,
+        mut found: FoundEvidence,
+        candidate: &RuledVersion<'_>,
+    ) -> FoundEvidence {
+        if found.needs_content() {
+            found.content = self.vendored_archive(candidate);
+            if found.content.is_none() {
+                found.leave_out_content();
+            }
+        }
+        found
+    }
+
+    /// The archive of a version that the vendored packs of the workspace bring.
+    fn vendored_archive(&self, candidate: &RuledVersion<'_>) -> Option<Vec<u8>> {
+        let archive = candidate.release.archive.as_deref()?;
+        let name = InnerPath::name(&archive.replace(':', "-")).ok()?;
+        let path = InnerPath::from(VENDORED_ARCHIVES).join(&name);
+        let bytes = Folder::at(&self.root).and_then(|root| root.read(&path)).ok()??;
+        (format!("sha256:{}", hash(&bytes)) == archive).then_some(bytes)
     }
 
     /// What its place has said of a version before.
@@ -76,7 +105,9 @@ impl EvidenceHere {
                     && (version == own || is_version.as_ref() == Some(version))
             })
         };
-        FoundEvidence::from_lines(&VENDORED_FILE, lines.filter(is_about).cloned(), about(candidate))
+        let lines = lines.filter(is_about).cloned();
+        let found = FoundEvidence::from_lines(&VENDORED_FILE, lines, about(candidate));
+        self.with_content(found, candidate)
     }
 
     /// Keeps what a place has said about a version. What cannot be kept is asked again.
@@ -98,7 +129,7 @@ impl EvidenceHere {
             or_none(release.reference.as_deref().filter(|_| release.commit.is_some())),
             release.version.clone(),
         ];
-        self.folder.join(format!("{}.jsonl", hash(&format!("evidence\n{}", lines.join("\n")))))
+        self.folder.join(format!("{}.jsonl", hash(format!("evidence\n{}", lines.join("\n")))))
     }
 
     /// The lines of the vendored file. Those that cannot be read are told once.

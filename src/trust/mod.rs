@@ -29,7 +29,7 @@ use crate::index::Route;
 use crate::reference::{PackageId, Version};
 use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustSettings};
 
-pub use self::here::VENDORED_FILE;
+pub use self::here::{VENDORED_ARCHIVES, VENDORED_FILE};
 
 /// The folder in the cache.
 const FOLDER: &str = "trust";
@@ -451,15 +451,15 @@ fn key(release: &Release, demand: &RuleDemand<'_>) -> String {
         let name = release.reference.as_deref().unwrap_or_default();
         lines.push(format!("{commit} {} {name}", release.version));
     }
-    hash(&format!("verdict\n{}", lines.join("\n")))
+    hash(format!("verdict\n{}", lines.join("\n")))
 }
 
 fn archive_key(what: &str) -> String {
-    hash(&format!("archive\n{what}"))
+    hash(format!("archive\n{what}"))
 }
 
-fn hash(text: &str) -> String {
-    FileDigest::from_bytes(Sha256::digest(text).into()).to_string()
+fn hash(bytes: impl AsRef<[u8]>) -> String {
+    FileDigest::from_bytes(Sha256::digest(bytes).into()).to_string()
 }
 
 /// What the file of a rule accepts as it is.

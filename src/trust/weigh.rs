@@ -120,9 +120,8 @@ pub(super) fn verdict_on(
         let refusal = Some(Refusal::OtherSubject { why });
         return Ok(Verdict { accepted: Vec::new(), signed: Vec::new(), refusal });
     };
-    let content = found.content.as_ref().filter(|_| piece.manifests.is_empty());
-    let content = content.or(way.manifests.first());
-    let bytes = content.map(Vec::as_slice).filter(|_| file.is_none());
+    let manifest = way.manifests.first().filter(|_| file.is_none());
+    let bytes = manifest.or(found.content.as_ref()).map(Vec::as_slice);
     Ok(verify(evidence, &Subject::Content { sha256, bytes, file }, signers, roots))
 }
 

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use super::support::{Run, Sandbox, write};
 use super::trust::{Key, forget, identity};
 
-const PROVENANCE: &str = "https://slsa.dev/provenance/v1";
+pub(super) const PROVENANCE: &str = "https://slsa.dev/provenance/v1";
 const IDENTITY: &str = "github:acme/tool/.github/workflows/release.yml";
 
 /// A web server with archives, an instance of sigstore, and a user who trusts both the key and the workflow.
-struct Site {
-    sandbox: Sandbox,
-    nginx: Nginx,
+pub(super) struct Site {
+    pub(super) sandbox: Sandbox,
+    pub(super) nginx: Nginx,
     sigstore: Sigstore,
-    key: Key,
+    pub(super) key: Key,
 }
 
 impl Site {
-    fn new(rules: &str) -> Self {
+    pub(super) fn new(rules: &str) -> Self {
         let mut sandbox = Sandbox::new();
         fs::create_dir_all(sandbox.path("www/dl")).expect("can be made");
         let nginx = Nginx::serve(&sandbox.path("www"), rules);
@@ -48,25 +48,25 @@ impl Site {
         write(&self.sandbox.path("home/.mu"), "config.yaml", text);
     }
 
-    fn put(&self, file: &str, bytes: impl AsRef<[u8]>) {
+    pub(super) fn put(&self, file: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.sandbox.path(&format!("www/dl/{file}")), bytes).expect("can be written");
     }
 
-    fn url(&self, file: &str) -> String {
+    pub(super) fn url(&self, file: &str) -> String {
         self.nginx.url(&format!("dl/{file}"))
     }
 
-    fn mu(&self, arguments: &[&str]) -> Run {
+    pub(super) fn mu(&self, arguments: &[&str]) -> Run {
         self.sandbox.mu(arguments)
     }
 
     /// What the server was asked for since then, in short.
-    fn asked_since(&self, before: usize) -> Vec<String> {
+    pub(super) fn asked_since(&self, before: usize) -> Vec<String> {
         self.nginx.log().split_off(before)
     }
 
     /// A bundle over bytes by the key.
-    fn by_key(&self, bytes: &[u8]) -> Value {
+    pub(super) fn by_key(&self, bytes: &[u8]) -> Value {
         json!({
             "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
             "verificationMaterial": {"publicKey": {"hint": ""}},
@@ -74,19 +74,19 @@ impl Site {
         })
     }
 
-    fn forget(&self) {
+    pub(super) fn forget(&self) {
         forget(&self.sandbox);
         let _ = fs::remove_file(self.sandbox.path("work/Mu.lock"));
     }
 }
 
 /// The files of `acme/tool` in a folder, as a release on a web page has them.
-fn tool(name: &str, version: &str) -> Vec<u8> {
+pub(super) fn tool(name: &str, version: &str) -> Vec<u8> {
     let manifest = format!("name: acme/{name}\nversion: {version}\n");
     tar_gz([(format!("{name}/Mu.yaml"), ('f', manifest.into_bytes()))])
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(super) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex(bytes))
 }
 

@@ -187,6 +187,7 @@ mod team_story;
 mod trust;
 #[cfg(feature = "oci")]
 mod trust_away;
+mod trust_carried;
 mod trust_story;
 mod update;
 mod upgrades;

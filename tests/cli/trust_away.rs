@@ -18,18 +18,18 @@ use super::trust::{Key, Registry, SIGNED, forget, identity, tag_of, user_says};
 const VENDORED: &str = ".mu/packs/evidence.jsonl";
 
 /// Leads the packages of a host to a mirror.
-fn lead(sandbox: &Sandbox, host: &str, to: &str) {
+pub(super) fn lead(sandbox: &Sandbox, host: &str, to: &str) {
     sandbox.write(".mu/workspace.yaml", &format!("registries: {{\"{host}/\": {to}}}\n"));
 }
 
 /// The lines of a file of evidence.
-fn lines(path: &Path) -> Vec<Value> {
+pub(super) fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
 }
 
 /// A registry with a signed chart, a signed package of mu, and one that is not signed.
-fn signed() -> Registry {
+pub(super) fn signed() -> Registry {
     let registry = Registry::new();
     let (sandbox, key) = (&registry.sandbox, &registry.key);
     let digest = registry.push("web", "1.0.0");
@@ -181,7 +181,7 @@ fn a_repacked_archive_is_refused_as_that() {
 }
 
 /// As on another machine, to which only the checkout was carried.
-fn carry(sandbox: &Sandbox) {
+pub(super) fn carry(sandbox: &Sandbox) {
     let work = sandbox.path("work");
     git(&work, &["init", "--quiet", "."]);
     git(&work, &["add", "."]);

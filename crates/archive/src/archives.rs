@@ -20,7 +20,7 @@ use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
 use crate::inflate::Scratch;
 use crate::layers::Layers;
-use crate::survey::{self, Packing, Survey, survey};
+use crate::survey::{self, Packing, Survey, survey, unpack_anyones};
 use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip, unpack_with};
 
 /// What is at the URL of an archive.
@@ -190,14 +190,7 @@ impl Archives {
         layout: ArchiveLayout,
         tree: &mut TreeWriter,
     ) -> Result<(), ProviderError> {
-        let wanted = release.archive.as_deref().unwrap_or_default();
-        let what = format!("the archive that is kept of {}", release.version);
-        let found = ArchiveDigest::from_bytes(Sha256::digest(kept).into()).to_string();
-        if found != wanted {
-            let text =
-                format!("{what} is not the one that was expected: expected {wanted}, got {found}");
-            return Err(ProviderError::new(ErrorKind::Integrity, text));
-        }
+        let what = expect_kept(kept, release)?;
         unpack_with(&self.scratch, kept, layout, tree).map_err(|error| error.at(&what))
     }
 
@@ -217,6 +210,23 @@ impl Archives {
     ) -> Result<(), ProviderError> {
         let archive = self.get(place, layer, None, progress)?;
         archive.unpack_layer(layers, tree).map_err(|error| error.at(&place.url.to_string()))
+    }
+
+    /// The bytes of a layer of an image, as it is what `layer` says in `archive` and `size`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Archives::unpack`].
+    pub fn layer_bytes(
+        &self,
+        place: &Place,
+        layer: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, ProviderError> {
+        let mut bytes = Vec::new();
+        let copied = self.get(place, layer, None, progress)?.copy(&mut bytes);
+        copied.map_err(|error| ArchiveError::Io(error).at(&place.url.to_string()))?;
+        Ok(bytes)
     }
 
     /// Downloads the archive at `place`, unless it is still what `known` says, compares it with `release` as far as
@@ -316,6 +326,34 @@ impl Archives {
         let (insecure, guard) = (place.insecure, place.guard.clone());
         Download { http, insecure, guard, folder, left, progress, hides: None, unless: None }
     }
+}
+
+/// Unpacks an archive of anybody's that was kept, if it is what `release` says.
+///
+/// # Errors
+///
+/// [`ErrorKind::Integrity`] when it differs or is hostile.
+pub fn restore_anyones(
+    kept: &[u8],
+    release: &Release,
+    packing: Packing,
+    tree: &mut TreeWriter,
+) -> Result<(), ProviderError> {
+    let what = expect_kept(kept, release)?;
+    unpack_anyones(kept, packing, tree).map_err(|error| error.at(&what))
+}
+
+/// What an archive that was kept is called in messages, if it is what `release` says.
+fn expect_kept(kept: &[u8], release: &Release) -> Result<String, ProviderError> {
+    let wanted = release.archive.as_deref().unwrap_or_default();
+    let what = format!("the archive that is kept of {}", release.version);
+    let found = ArchiveDigest::from_bytes(Sha256::digest(kept).into()).to_string();
+    if found != wanted {
+        let text =
+            format!("{what} is not the one that was expected: expected {wanted}, got {found}");
+        return Err(ProviderError::new(ErrorKind::Integrity, text));
+    }
+    Ok(what)
 }
 
 /// The longest place that a hub names, in bytes.

@@ -31,15 +31,16 @@ mod unpack;
 mod write;
 mod zip;
 
-pub use crate::archives::{Archives, Held, Looked, Place, below};
+pub use crate::archives::{Archives, Held, Looked, Place, below, restore_anyones};
 pub use crate::download::{Archive, ExpectedArchive};
 pub use crate::inflate::Scratch;
 pub use crate::layers::Layers;
 pub use crate::pick::{EARLY, lacks_early, pick, pick_from, pick_zip};
 pub use crate::remembered::Catalog;
-pub use crate::survey::{Packing, unpack_anyones};
+pub use crate::survey::{Packing, layout_of_anyones, unpack_anyones};
 pub use crate::tar::Sink;
 pub use crate::unpack::{
-    ArchiveError, ArchiveLayout, digest_of_tar, unpack, unpack_from, unpack_tar, unpack_with,
+    ArchiveError, ArchiveLayout, digest_of_tar, unpack, unpack_from, unpack_layer, unpack_tar,
+    unpack_with,
 };
 pub use crate::write::ArchiveWriter;

@@ -117,6 +117,26 @@ pub fn unpack_anyones(
     unpack(&mut archive, length, packing, top.as_deref(), tree)
 }
 
+/// How an archive of anybody's is laid out, as far as a line of a hub can say it: neither a zip nor a tar that is not compressed and
+/// has its files in a folder.
+///
+/// # Errors
+///
+/// When it is damaged, or contains more than a package can.
+pub fn layout_of_anyones(
+    archive: &[u8],
+    packing: Packing,
+) -> Result<Option<ArchiveLayout>, ArchiveError> {
+    let length = archive.len() as u64;
+    let Survey { top, .. } = survey(&mut io::Cursor::new(archive), length, packing, &|_| false)?;
+    Ok(match (packing, top, is_gzip(archive)) {
+        (Packing::Tar, Some(_), true) => Some(ArchiveLayout::InFolder),
+        (Packing::Tar, None, true) => Some(ArchiveLayout::Files),
+        (Packing::Tar, None, false) => Some(ArchiveLayout::Layer),
+        (Packing::Tar, Some(_), false) | (Packing::Zip, ..) => None,
+    })
+}
+
 fn read(
     archive: &mut dyn Source,
     length: u64,

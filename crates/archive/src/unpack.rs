@@ -244,7 +244,7 @@ fn check_gzip(start: &[u8]) -> Result<(), ArchiveError> {
 /// # Errors
 ///
 /// As [`unpack`].
-pub(crate) fn unpack_layer(
+pub fn unpack_layer(
     mut layer: impl BufRead,
     size: u64,
     layers: &mut Layers,

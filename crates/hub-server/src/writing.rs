@@ -204,6 +204,7 @@ async fn publish(
     };
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
+    let layout = laid_out(stated.as_ref(), query.as_deref());
     let (archive, what) = (bytes.clone(), described.clone());
     let publisher = token.name.clone();
     let staging = Arc::clone(&server.data.files.staging);
@@ -211,19 +212,17 @@ async fn publish(
     let unpacking =
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
             let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
-            let locator = stated.as_ref().and_then(|line| line.get("locator")?.as_str());
-            let layout = ArchiveLayout::for_locator(locator);
-            let unpacked = archive::unpack_new(
-                &staging,
-                &archive,
-                (&what, layout),
-                most_entries,
-                !is_foreign,
-            )?;
+            // Others lay out their archives as they like.
+            let is_own = !is_foreign && layout == ArchiveLayout::Files;
+            let unpacked =
+                archive::unpack_new(&staging, &archive, (&what, layout), most_entries, is_own)?;
             let mut map = match stated {
                 Some(line) => line,
                 None => unpacked.manifest(&what)?.index_line(),
             };
+            if let Some(locator) = layout.as_locator() {
+                map.insert("locator".to_owned(), locator.into());
+            }
             let published = jiff::Timestamp::now().round(jiff::Unit::Second);
             if let Ok(published) = published {
                 map.insert("published".to_owned(), published.to_string().into());
@@ -308,6 +307,15 @@ async fn add_evidence(
         Published::Same => StatusCode::OK,
     };
     Ok(json(status, &answer))
+}
+
+/// How an archive is laid out: as the line in front of it says, or for a package of mu that its author has packed, as the query does
+/// (`?locator=in-folder`).
+fn laid_out(stated: Option<&Map<String, Value>>, query: Option<&str>) -> ArchiveLayout {
+    let of_line = stated.and_then(|line| line.get("locator")?.as_str());
+    let mut pairs = query.into_iter().flat_map(|query| query.split('&'));
+    let of_query = pairs.find_map(|pair| pair.strip_prefix("locator="));
+    ArchiveLayout::for_locator(of_line.or(of_query.filter(|_| stated.is_none())))
 }
 
 /// The index line and the archive of a package of another format. What can change of a version later is left out.

@@ -12,6 +12,9 @@ use crate::{ProviderError, Release};
 /// The largest file of evidence about one version, in bytes.
 pub const LARGEST_EVIDENCE: u64 = 64 << 20;
 
+/// The largest archive that is read as a whole because a signature is over its bytes.
+pub const LARGEST_CONTENT: u64 = 512 << 20;
+
 /// How many lines of evidence a version has.
 pub const MOST_EVIDENCE: usize = MOST_PIECES;
 
@@ -62,7 +65,7 @@ pub struct FoundEvidence {
     pub tag: Option<String>,
     /// The manifests that lead from the subject to the archive, the subject first; none if the subject is the archive.
     pub manifests: Vec<Vec<u8>>,
-    /// The bytes of the subject, if it is an archive, and a piece is a signature over them.
+    /// The bytes of the archive, if a piece is a signature over them.
     pub content: Option<Vec<u8>>,
     /// What was found.
     pub pieces: Vec<FoundPiece>,
@@ -120,8 +123,12 @@ impl FoundEvidence {
                     if let Evidence::Git { kind: GitKind::Tag, object } = &evidence {
                         found.tag = Some(about.tag(object));
                     }
+                    // A line that leads from a manifest to the archive has it.
                     let archive = match &evidence {
                         Evidence::Prov(text) => Some(about.archive_name(text)),
+                        Evidence::Bundle(_) | Evidence::Cosign(_) if manifests.is_empty() => {
+                            Some(about.archive_name(""))
+                        }
                         _ => None,
                     };
                     FoundPiece { place, evidence: Ok(evidence), manifests, archive }
@@ -142,6 +149,26 @@ impl FoundEvidence {
             let place = format!("{}.prov", archive.as_deref().unwrap_or_default());
             self.pieces.push(FoundPiece { place, evidence, manifests: Vec::new(), archive });
         }
+    }
+
+    /// Whether a piece is a signature over the bytes of the archive, which are then needed as [`Self::content`].
+    pub fn needs_content(&self) -> bool {
+        self.content.is_none() && self.pieces.iter().any(|piece| self.is_over_bytes(piece))
+    }
+
+    /// Leaves out what only the bytes of the archive could prove, where nobody has them.
+    pub fn leave_out_content(&mut self) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.retain(|piece| !self.is_over_bytes(piece));
+        self.pieces = pieces;
+    }
+
+    fn is_over_bytes(&self, piece: &FoundPiece) -> bool {
+        let has_no_manifest = piece.manifests.is_empty() && self.manifests.is_empty();
+        let Ok(Evidence::Bundle(json)) = &piece.evidence else { return false };
+        // A statement names a digest, any other signature is over all of it.
+        (piece.archive.is_some() || has_no_manifest)
+            && String::from_utf8_lossy(json).contains("\"messageSignature\"")
     }
 
     /// Its pieces as lines, each complete in itself; what cannot be read, or what nothing ties to an archive, is none.

@@ -38,8 +38,8 @@ mod url;
 pub use crate::digest::{ArchiveDigest, Commit, CommitError, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, TreeError, brief, causes, none_if, with_causes};
 pub use crate::evidence::{
-    EVIDENCE_TYPE, EvidenceAbout, FoundEvidence, FoundPiece, LARGEST_EVIDENCE, MOST_EVIDENCE,
-    NumberedLine, checked_evidence, evidence_lines, evidence_path, lines_to_text,
+    EVIDENCE_TYPE, EvidenceAbout, FoundEvidence, FoundPiece, LARGEST_CONTENT, LARGEST_EVIDENCE,
+    MOST_EVIDENCE, NumberedLine, checked_evidence, evidence_lines, evidence_path, lines_to_text,
 };
 pub use crate::json_lines::{
     JsonLineError, MOST_VALUES, has_few_values, json_lines, numbered_lines, read_json_lines,

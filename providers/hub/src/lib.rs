@@ -405,7 +405,14 @@ impl Provider for HubProvider {
         let root = self.root(&location.root.with_trailing_slash(), &asking)?;
         // A refusal may hide evidence, unless everybody may read the hub.
         let asking = Asking { hides: self.is_open(&root), ..asking };
-        root.evidence_about(location, release, &asking, &self.archives.http, progress)
+        let http = &self.archives.http;
+        let mut found = root.evidence_about(location, release, &asking, http, progress)?;
+        if found.needs_content() {
+            let mut bytes = Vec::new();
+            let copied = self.copy_archive(location, release, &mut bytes, progress);
+            found.content = none_if(copied, ErrorKind::NotFound)?.map(|()| bytes);
+        }
+        Ok(found)
     }
 
     fn capabilities(

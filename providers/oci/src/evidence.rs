@@ -70,6 +70,20 @@ impl OciProvider {
         }
     }
 
+    /// The bytes of the archive of a release; `None` if it is not here.
+    fn archive_bytes(
+        &self,
+        repository: &RegistryRepository<'_>,
+        release: &Release,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let Some(archive) = &release.archive else { return Ok(None) };
+        let bytes = repository.registry.by_scheme(|scheme| {
+            let place = repository.blob_at(scheme, archive)?;
+            self.archives.layer_bytes(&place, release, repository.progress)
+        });
+        none_if(bytes, ErrorKind::NotFound)
+    }
+
     /// What vouches for the manifest, or index, with this digest.
     fn evidence_about(
         &self,
@@ -138,7 +152,12 @@ impl OciProvider {
         all.truncate(MOST_PIECES);
         let looked_at = vec![signatures, format!("the referrers of {subject}")];
         let found = FoundEvidence { subject, manifests, pieces: all, ..FoundEvidence::default() };
-        Ok(FoundEvidence { looked_at, ..found })
+        let mut found = FoundEvidence { looked_at, ..found };
+        // A copy of an archive by URL has what its author signed, which was over its bytes.
+        if found.needs_content() {
+            found.content = self.archive_bytes(repository, release)?;
+        }
+        Ok(found)
     }
 }
 

@@ -47,7 +47,7 @@ pub use crate::auth::Stores;
 use crate::auth::{RegistryTokens, RepositoryGuard};
 use crate::foreign::InspectedLayers;
 pub use crate::foreign::{Marked, marked};
-pub use crate::image::{Image, ImageName};
+pub use crate::image::{Image, ImageName, restore_image};
 pub use crate::kept::Kept;
 use crate::listing::Known;
 

@@ -25,7 +25,7 @@ use mu_provider::{
     ErrorKind, Facts, Found, FoundEvidence, LineTrust, Listing, Location, PlaceKind, Progress,
     Provider, ProviderError, Release, TreeWriter, json_lines,
 };
-use mu_provider_oci::{ImageName, OciProvider};
+use mu_provider_oci::{ImageName, OciProvider, restore_image};
 
 use crate::catalogs::{Catalogs, Head, OperatorCatalog, path_of};
 
@@ -269,5 +269,17 @@ impl Provider for OlmProvider {
             "the catalog `{}` names no image of it, and has none of its resources",
             location.root
         )))
+    }
+
+    fn restore(
+        &self,
+        _location: &Location,
+        release: &Release,
+        preserved: &[u8],
+        tree: &mut TreeWriter,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let image = release.archive.as_deref().unwrap_or_default();
+        restore_image(preserved, image, FOLDERS.map(str::to_owned), tree)
     }
 }

@@ -20,14 +20,14 @@ use std::sync::{Arc, Mutex};
 
 use mu_archive::document::{Validator, evidence_beside};
 use mu_archive::remembered::AskedOnce;
-use mu_archive::{Archives, Held, Looked, Packing, Place};
+use mu_archive::{Archives, Held, Looked, Packing, Place, restore_anyones};
 use mu_formats::{FORMATS, Format, Reading, Texts};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Facts, Found, FoundEvidence, FoundPiece, LineTrust, Listing, Location,
-    MANIFEST_NAMES, ManifestFile, Progress, Provider, ProviderError, Release, SafeUrl, Silent,
-    TreeWriter, json_lines,
+    ErrorKind, Facts, Found, FoundEvidence, FoundPiece, KeptArchives, LARGEST_CONTENT, LineTrust,
+    Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider, ProviderError, Release,
+    SafeUrl, Silent, TreeWriter, json_lines,
 };
 use mu_trust::{Evidence, MOST_BYTES};
 
@@ -36,9 +36,6 @@ const LARGEST_ARCHIVE: u64 = 4 << 30;
 
 /// What the name of an archive is followed by in that of the bundle that vouches for it.
 const BUNDLE_ENDING: &str = ".sigstore.json";
-
-/// The largest archive that is read as a whole, because a signature is over its bytes.
-const LARGEST_SIGNED: u64 = 512 << 20;
 
 /// The explanation if another archive is at a URL.
 const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is there now, and a pinned digest has to be changed where it is written";
@@ -176,7 +173,7 @@ impl UrlProvider {
     ) -> Result<Option<Vec<u8>>, ProviderError> {
         let (place, _) = Self::place(location)?;
         let mut held = self.held(location, release, progress)?;
-        let bytes = (held.size <= LARGEST_SIGNED).then(|| held.bytes()).transpose();
+        let bytes = (held.size <= LARGEST_CONTENT).then(|| held.bytes()).transpose();
         lock(&self.read).insert(place.url, held);
         bytes
     }
@@ -370,16 +367,13 @@ impl Provider for UrlProvider {
         found.looked_at.push(place.clone());
         let evidence = match bundle {
             Ok(None) => return Ok(found),
-            Ok(Some(json)) => {
-                // A statement names the digest, any other signature is over all of it.
-                if String::from_utf8_lossy(&json).contains("\"messageSignature\"") {
-                    found.content = self.bytes(location, release, progress)?;
-                }
-                Ok(Evidence::Bundle(json))
-            }
+            Ok(Some(json)) => Ok(Evidence::Bundle(json)),
             Err(error) => Err(found.withheld.insert(error).to_string()),
         };
         found.pieces.push(FoundPiece { place, evidence, manifests: Vec::new(), archive: None });
+        if found.needs_content() {
+            found.content = self.bytes(location, release, progress)?;
+        }
         Ok(found)
     }
 
@@ -390,7 +384,31 @@ impl Provider for UrlProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        self.held(location, release, progress)?.unpack(tree)
+        let mut held = self.held(location, release, progress)?;
+        if tree.keeps_archive == KeptArchives::All {
+            if held.size > LARGEST_CONTENT {
+                let text = format!(
+                    "the archive `{}` is not kept: it has {} bytes, and {LARGEST_CONTENT} are the most",
+                    location.describe(),
+                    held.size
+                );
+                return Err(ProviderError::new(ErrorKind::Refused, text));
+            }
+            tree.archive = Some(held.bytes()?);
+        }
+        held.unpack(tree)
+    }
+
+    fn restore(
+        &self,
+        location: &Location,
+        release: &Release,
+        preserved: &[u8],
+        tree: &mut TreeWriter,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let (_, packing) = Self::place(location)?;
+        restore_anyones(preserved, release, packing, tree)
     }
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::fs;
 use crate::index::{Candidate, Revision, Route};
 use crate::manifest::source::New;
-use crate::ops::apply::fetch::used_instead;
+use crate::ops::apply::fetch::{is_led_elsewhere, used_instead};
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::lookup::chosen::{
     PublishedPackage, candidate_of, choose, confirmed, deciding, published,
@@ -391,8 +391,9 @@ fn locked_content(
         wanted.as_ref().is_none_or(accepts)
     });
     let found = packages.next().and_then(|package| {
-        // The archive is known before it is fetched, so the version can be chosen anew.
-        let archive = package.archive.map(|digest| digest.to_string());
+        // The archive is known before it is fetched, so the version can be chosen anew. A mirror may have packed it otherwise.
+        let archive = package.archive.filter(|_| !is_led_elsewhere(session, package));
+        let archive = archive.map(|digest| digest.to_string());
         let digest = archive.or_else(|| Some(package.digest?.to_string()))?;
         Some((id.clone(), package.parsed_version()?, digest))
     });

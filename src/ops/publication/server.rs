@@ -84,13 +84,18 @@ impl Server {
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         let mut url = self.version(&upload.name, &upload.version)?;
         let is_foreign = upload.line.contains_key("format");
-        if let Some(origin) =
-            upload.line.get("origin").and_then(Value::as_str).filter(|_| !is_foreign)
-        {
+        let text = |key: &str| upload.line.get(key).and_then(Value::as_str);
+        let mut said = Vec::new();
+        if let Some(origin) = text("origin").filter(|_| !is_foreign) {
             let from = upload.renamed.and_then(|renamed| renamed.from);
-            let from = from.map(|from| format!("&from={from}")).unwrap_or_default();
+            said.push(format!("origin={origin}"));
+            said.extend(from.map(|from| format!("from={from}")));
+        }
+        // The archive of a package of mu that its author has packed.
+        said.extend(text("locator").filter(|_| !is_foreign).map(|one| format!("locator={one}")));
+        if !said.is_empty() {
             let path = url.as_url().path().to_owned();
-            url = join(&url, &format!("{path}?origin={origin}{from}"))?;
+            url = join(&url, &format!("{path}?{}", said.join("&")))?;
         }
         // What mu has packed says everything itself, and the server makes the line from it. Of another tool's archive,
         // the line goes in front:

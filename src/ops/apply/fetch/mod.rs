@@ -50,7 +50,7 @@ pub(crate) use crate::ops::apply::fetch::one::{bring_locked, store_release};
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::route::location_in_settings;
 pub(crate) use crate::ops::apply::fetch::route::{
-    archive_urls, fetch_archive, source_now, used_instead,
+    archive_urls, fetch_archive, is_led_elsewhere, source_now, used_instead,
 };
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::route::{fetch_evidence, fetch_provenance};

@@ -104,6 +104,12 @@ pub(super) fn known_way(
     })
 }
 
+/// Whether the settings lead a locked package elsewhere than the lock says, as far as that is known without a request. There, its
+/// content is the same, and its archive may be another one.
+pub(crate) fn is_led_elsewhere(session: &Session, package: &LockedPackage) -> bool {
+    known_way(session, package, &LockedRoots::default()).is_some_and(|way| way.is_moved)
+}
+
 /// The place that the settings lead a locked package to now.
 #[cfg(feature = "git")]
 pub(crate) fn location_in_settings(

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use mu_archive::ArchiveLayout;
+use mu_archive::{ArchiveLayout, Packing};
 use mu_formats::FORMATS;
 use mu_provider::threads::{at_once, into_inner, lock};
 use mu_provider::{Digest, ProviderError, Release, TreeWriter};
@@ -258,8 +258,13 @@ impl Ruled<'_> {
         let inside = locator.or(folder).unwrap_or_default();
         let content = archive.as_deref().or(commit.as_deref())?;
         let name = self.source.name();
-        let name = if self.package.source.is_url_archive() { name.as_str() } else { name.leaf() };
+        let name = if self.is_named_by_url() { name.as_str() } else { name.leaf() };
         Some([content, inside, name, &self.package.version].join("\n"))
+    }
+
+    /// Whether its name is the path of an archive in a URL, also where a mirror has it now.
+    fn is_named_by_url(&self) -> bool {
+        self.package.source.is_url_archive() || Packing::of(self.source.name_str()).is_some()
     }
 
     /// The content that this machine has unpacked from its archive.
@@ -379,7 +384,7 @@ impl Ruled<'_> {
         let Some(head) = head else { return Ok(()) };
         let id = source.name();
         // The name of an archive by URL is what its author liked, so the package's stands somewhere in it.
-        let by_url = package.source.is_url_archive().then(|| id.as_str());
+        let by_url = self.is_named_by_url().then(|| id.as_str());
         let is_other_name = |name: &str| match by_url {
             Some(path) => !stands_in(path, name),
             None => name != id.leaf(),

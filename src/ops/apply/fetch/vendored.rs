@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mu_provider::{Folder, InnerPath, Kind, OwnPath, lines_to_text};
+use mu_provider::{Folder, InnerPath, Kind, lines_to_text};
 use mu_trust::EvidenceLine;
 
 use crate::fs::FileError;
@@ -19,10 +19,7 @@ use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
 use crate::ops::session::events::Work;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
-use crate::trust::VENDORED_FILE;
-
-/// The folder of archives, as seen from the root of the workspace. It is committed, other than what else mu keeps for itself there.
-const ARCHIVES: OwnPath = InnerPath::own(".mu/packs/.mu/archives");
+use crate::trust::{VENDORED_ARCHIVES, VENDORED_FILE};
 
 /// A package under rules whose evidence and archive can be kept.
 struct Vouched<'l> {
@@ -41,7 +38,7 @@ pub(crate) fn keep_vouchers(
 ) -> Result<(), CommandError> {
     let root = session.workspace.opened()?;
     let file = InnerPath::own(VENDORED_FILE).into();
-    let keeps_archives = archives || root.look_at(&ARCHIVES.into())? == Some(Kind::Folder);
+    let keeps_archives = archives || root.look_at(&VENDORED_ARCHIVES.into())? == Some(Kind::Folder);
     let vouched = vouched(session, lock)?;
     // The file, sorted, so that two branches merge.
     let mut lines: BTreeMap<(String, String), Vec<EvidenceLine>> = BTreeMap::new();
@@ -89,8 +86,8 @@ pub(crate) fn keep_vouchers(
 /// Removes all of it.
 pub(crate) fn drop_vouchers(root: &Folder) -> Result<(), FileError> {
     remove_file(root, &InnerPath::own(VENDORED_FILE).into())?;
-    match root.look_at(&ARCHIVES.into())? {
-        Some(_) => root.remove(&ARCHIVES.into()),
+    match root.look_at(&VENDORED_ARCHIVES.into())? {
+        Some(_) => root.remove(&VENDORED_ARCHIVES.into()),
         None => Ok(()),
     }
 }
@@ -177,7 +174,7 @@ fn keep_archives(
     vouched: &[Vouched<'_>],
     is_asked_for: bool,
 ) -> Result<(), CommandError> {
-    let folder = root.make_inner(&ARCHIVES.into())?;
+    let folder = root.make_inner(&VENDORED_ARCHIVES.into())?;
     let present: BTreeSet<String> = folder.entries()?.into_iter().map(|(name, _)| name).collect();
     for one in vouched {
         let Some(name) = archive_name(one.package) else { continue };
@@ -213,7 +210,7 @@ fn keep_archives(
 
 /// What a locked package can be made of again, if the packs folder has that.
 pub(super) fn kept_archive(session: &Session, package: &LockedPackage) -> Option<Vec<u8>> {
-    let path = InnerPath::from(ARCHIVES).join(&archive_name(package)?);
+    let path = InnerPath::from(VENDORED_ARCHIVES).join(&archive_name(package)?);
     match session.workspace.opened().and_then(|root| root.read(&path)) {
         Ok(found) => found,
         Err(error) => {

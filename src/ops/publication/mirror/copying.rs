@@ -240,17 +240,15 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// As [`Self::catch_up`], for what vouches for a version; an artifact that was copied as it is has it beside it.
+    /// As [`Self::catch_up`], for what vouches for a version.
     pub(super) fn catch_up_evidence(
         &self,
         name: &str,
         version: &str,
         evidence: impl FnOnce() -> Result<String, CommandError>,
     ) {
-        if !self.target.takes_artifacts() {
-            let evidence = self.known_evidence(name, version, evidence());
-            self.target.keep_evidence(name, version, &evidence);
-        }
+        let evidence = self.known_evidence(name, version, evidence());
+        self.target.keep_evidence(name, version, &evidence);
     }
 
     /// What vouches for a version, as lines of a file. What cannot be found out is told: the next run copies it.

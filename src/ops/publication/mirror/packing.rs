@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use mu_archive::ArchiveLayout;
+use mu_archive::{ArchiveError, ArchiveLayout, Packing, lacks_early, layout_of_anyones};
 use mu_formats::{FORMATS, GIT, Reading, helm, kudo};
-use mu_provider::{ArchiveDigest, KeptArchives, PlaceKind, Release};
+use mu_provider::{ArchiveDigest, KeptArchives, MANIFEST_NAMES, PlaceKind, Release};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -45,8 +45,10 @@ impl Copying<'_> {
             return Ok(());
         };
         let (name, renamed) = self.name_in_mirror(id, route)?;
-        self.tell_repacked(id, chosen);
         for package in chosen.values() {
+            if package.commit.is_some() {
+                self.tell_repacked(id, package, route);
+            }
             let called = version_in_hub(self.session, id, package);
             let there = match self.target.lines(&name) {
                 // An archive by URL is called like a file of the hub.
@@ -126,6 +128,9 @@ impl Copying<'_> {
                         (archive, fetch_provenance(self.session, package)?, evidence)
                     }
                     None => {
+                        if package.commit.is_none() {
+                            self.tell_repacked(id, package, route);
+                        }
                         let what = format!("{id} {called}");
                         let archive = archive_of(self.session, &what, &stored)?.bytes()?;
                         (archive, None, String::new())
@@ -169,39 +174,46 @@ impl Copying<'_> {
             return;
         }
         // Of an artifact that was copied as it is, copying once more brings what others have attached to it since.
+        let version = line_version(line);
         if self.target.takes_artifacts() && package.commit.is_none() {
             let release = release_of(self.session, id, package).map(Arc::unwrap_or_clone);
             let copied = release.map(|release| {
                 let release = Release { tags: Vec::new(), ..release };
                 self.target.copy(route, &release, line, name)
             });
-            if let Ok(Err(error)) = copied {
-                let version = line_version(line);
-                self.known_evidence(name, &version, Err(error));
+            match copied {
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => return drop(self.known_evidence(name, &version, Err(error))),
+                _ => return,
             }
-            return;
         }
         self.catch_up(name, line, || fetch_provenance(self.session, package));
         // What was packed anew is another archive, of which nobody has signed anything.
-        let archive = package.archive.map(|archive| archive.to_string());
-        if archive.is_some() && line.get("archive").and_then(Value::as_str) == archive.as_deref() {
-            let version = line_version(line);
-            self.catch_up_evidence(name, &version, || fetch_evidence(self.session, package));
+        let Some(archive) = package.archive.map(|archive| archive.to_string()) else { return };
+        match line.get("archive").and_then(Value::as_str) == Some(&archive) {
+            true => {
+                self.catch_up_evidence(name, &version, || fetch_evidence(self.session, package))
+            }
+            false if package.commit.is_none() => self.tell_repacked(id, package, route),
+            false => {}
         }
     }
 
-    /// Tells that rules will not accept the copy of a commit: nothing that is signed in Git speaks of it.
-    fn tell_repacked(&self, id: &PackageId, chosen: &VersionsToCopy) {
-        // A tag or a commit is signed as an object of Git. The archive that a mirror gets is none, and mu makes it.
-        let rules = self.session.trust.rules().in_force(id, &[]);
+    /// Tells that rules will not accept a copy that mu packs: nothing that is signed where it comes from speaks of that archive.
+    fn tell_repacked(&self, id: &PackageId, package: &LockedPackage, route: &Route) {
+        let rules = self.session.trust.rules_about(route, id, &[]);
         let Some(rule) = rules.first().map(rule_in_words) else { return };
-        for package in chosen.values().filter(|package| package.commit.is_some()) {
-            let name = format!("{id} {}", package.version);
-            self.session.events.warning(&format!(
-                "{name} is packed anew, and signatures in Git do not speak of the copy: behind the mirror, no version satisfies the {rule}; leave the repository where it is, or accept exactly this content with `mu trust allow '{id}#{}'`",
-                package.version
-            ));
-        }
+        // A tag or a commit is signed as an object of Git, and an operator as an image of several layers. The archive that a mirror gets
+        // is neither, and mu makes it.
+        let (signed, place) = match route.provider.facts().kind {
+            PlaceKind::Repository => ("signatures in Git do", "the repository"),
+            PlaceKind::OperatorCatalog => ("a signature of its image does", "the catalog"),
+            _ => ("a signature of what it comes in does", "it"),
+        };
+        self.session.events.warning(&format!(
+            "{id} {version} is packed anew, and {signed} not speak of the copy: behind the mirror, no version satisfies the {rule}; leave {place} where it is, or accept exactly this content there with `mu trust allow '{id}#{version}'`",
+            version = package.version
+        ));
     }
 
     /// The archive that a package was published as, which is copied byte for byte: the line says how it is laid out. `None` if mu packs
@@ -222,21 +234,54 @@ impl Copying<'_> {
         }
         let mut of_name = FORMATS.iter().filter(|format| Some(format.name) == name);
         let layout = match of_name.find_map(|format| format.artifact.as_ref()) {
-            Some(artifact) if artifact.in_folder => ArchiveLayout::InFolder,
-            Some(_) => ArchiveLayout::Layer,
+            Some(artifact) if artifact.in_folder => Some(ArchiveLayout::InFolder),
+            Some(_) => Some(ArchiveLayout::Layer),
             // Its tool packs it as mu packs packages.
-            None if name == Some(kudo::NAME) => ArchiveLayout::Files,
-            None => return Ok(None),
+            None if name == Some(kudo::NAME) => Some(ArchiveLayout::Files),
+            None => None,
         };
-        // An archive by URL is laid out as its author likes, so mu packs its files.
         if package.source.is_url_archive() {
-            return Ok(None);
+            return self.archive_by_url(package, route, layout, line);
         }
+        let Some(layout) = layout else { return Ok(None) };
         let archive = fetch_archive(self.session, package, KeptArchives::OfOtherTools)?;
         if let (Some(_), Some(locator)) = (&archive, layout.as_locator()) {
             line.insert("locator".to_owned(), locator.into());
         }
         Ok(archive)
+    }
+
+    /// The archive that somebody has put at a URL, byte for byte: it may be laid out in any way, so the line says how. `None` if a hub
+    /// cannot say that, or an artifact must be laid out otherwise, as the tool of its format has it (`usual`).
+    fn archive_by_url(
+        &self,
+        package: &LockedPackage,
+        route: &Route,
+        usual: Option<ArchiveLayout>,
+        line: &mut IndexLine,
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        let Some(packing) = Packing::of(&route.location.path) else { return Ok(None) };
+        let archive = fetch_archive(self.session, package, KeptArchives::All)?;
+        let Some(archive) = archive else { return Ok(None) };
+        let refused = |error: ArchiveError| error.at(&route.location.describe());
+        let Some(layout) = layout_of_anyones(&archive, packing).map_err(refused)? else {
+            return Ok(None);
+        };
+        let is_usual = usual.is_none_or(|usual| usual == layout);
+        if self.target.takes_artifacts() && !is_usual {
+            return Ok(None);
+        }
+        // Hubs want the manifest of a package of mu among the first files.
+        if layout == ArchiveLayout::Files
+            && !line.contains_key("format")
+            && lacks_early(&archive, &MANIFEST_NAMES).map_err(refused)?
+        {
+            return Ok(None);
+        }
+        if let Some(locator) = layout.as_locator() {
+            line.insert("locator".to_owned(), locator.into());
+        }
+        Ok(Some(archive))
     }
 
     fn leave_at(&mut self, id: &PackageId, route: &Route, reason: Refusal) {
