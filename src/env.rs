@@ -40,6 +40,7 @@ pub const IN_CACHE: &[&str] = &[
     "git",
     "hub-staging",
     "index",
+    "mirrors",
     "operators",
     "packs",
     "plugins",

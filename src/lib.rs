@@ -53,7 +53,7 @@
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/builds/`, `~/.mu/trust/builds.json` | [`ops::build`] |
 //! | `CACHE/trust/`, `CACHE/evidence/` | [`trust`] |
-//! | `CACHE/advisories/`, `CACHE/told/`, `~/.mu/trust/folders.json` | [`ops`] |
+//! | `CACHE/advisories/`, `CACHE/mirrors/`, `CACHE/told/`, `~/.mu/trust/folders.json` | [`ops`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub`, `providers/helm`, `providers/oci` |

@@ -1,18 +1,24 @@
 //! `mu publish`, `mu mirror`, `mu yank`, `mu deprecate` and `mu tag`: what others find of packages.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
 use clap::Args;
 use mu_hub::Notice;
+use mu_provider::with_causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::context::{CommandExit, Context, Packages};
+use crate::cli::context::{CommandExit, Context, Packages, Stop};
 use crate::cli::pack;
 use crate::env::absolute;
-use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, mirror};
+use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, mirror};
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::yank::{MarkRequest, MarkedVersion, Marking, mark};
-use crate::ops::{Code, CommandError, OperationScope, Session, View};
+use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, View};
 use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
@@ -326,20 +332,34 @@ mirror too. Packages in Git repositories are packed from the commit that is lock
 their content stays the same. What is already there is not fetched again. With --as, packages get another namespace: their index lines name the original, \
 and the copies depend on each other.
 
+A namespace, and with --all the whole hub, is copied with every package and version, and without what these need elsewhere. The next \
+run asks the hub's log what has changed since, and copies that: new versions, and what was yanked, deprecated, tagged or moved. \
+An interrupted run goes on where it was. What cannot be copied is named, the rest is copied, and the exit status is 1. \
+With --follow, mu asks again as often as the hub says that its answers are fresh, or else every minute, until it is stopped.
+
 Examples:
   mu mirror --lock --to /srv/mirror
   mu mirror acme/web acme/api --to /srv/mirror
   mu mirror 'acme/web#^1.2' --to s3://acme-mirror/hub --all-versions
   mu mirror contrib/web --to /srv/hub --as internal
   mu mirror --lock --to /srv/hub --as internal
+  mu mirror acme --to /srv/mirror                        the namespace acme
+  mu mirror --all --from hub.acme.co/ --to /srv/mirror --follow
+  mu mirror acme lib/log --from https://hub.acme.co/ --to s3://acme-mirror/hub
   mu registry add hub.mu.com/ /srv/mirror")]
 pub(crate) struct MirrorArguments {
-    /// The packages
+    /// The packages or namespaces
     #[arg(value_name = "REF", conflicts_with = "lock")]
     references: Vec<String>,
     /// Copy everything that Mu.lock names, at exactly those versions
     #[arg(long, conflicts_with_all = ["no_deps", "all_versions"])]
     lock: bool,
+    /// Copy everything that a hub has
+    #[arg(long, conflicts_with_all = ["references", "lock", "no_deps", "all_versions", "namespace"])]
+    all: bool,
+    /// The hub to copy from: its base, folder, bucket or URL [default: where references without a base lead]; REF are names there
+    #[arg(long, value_name = "HUB", conflicts_with_all = ["lock", "no_deps", "all_versions", "namespace"])]
+    from: Option<String>,
     /// Where to copy to: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY)
     #[arg(long, value_name = "PLACE")]
     to: String,
@@ -352,28 +372,145 @@ pub(crate) struct MirrorArguments {
     /// Copy packages of the namespace of REF into this one instead; with --lock, all packages
     #[arg(long = "as", value_name = "NAMESPACE")]
     namespace: Option<String>,
+    /// Copy what changes until stopped (Ctrl-C)
+    #[arg(long, conflicts_with_all = ["lock", "dry_run"])]
+    follow: bool,
     /// Print what would be copied, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> CommandExit {
-    let MirrorArguments { references, lock, to, no_deps, all_versions, namespace, dry_run } =
-        arguments;
-    if references.is_empty() && !lock {
+    let MirrorArguments {
+        references,
+        lock,
+        all,
+        from,
+        to,
+        no_deps,
+        all_versions,
+        namespace,
+        follow,
+        dry_run,
+    } = arguments;
+    if references.is_empty() && !lock && !all {
         let error = CommandError::new(Code::Usage, "the command names nothing to copy");
         let error = error.hint("`--lock` copies everything that Mu.lock names");
-        return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
+        let error = error.hint("`mu mirror acme/web --to PLACE` copies a package");
+        return Err(error.hint("`mu mirror --all --to PLACE` copies a whole hub").into());
     }
-    let session = context.open_in(OperationScope::Workspace, View::Team)?;
+    let stop = None;
+    let request = MirrorRequest {
+        references,
+        all,
+        from,
+        to,
+        no_deps,
+        all_versions,
+        namespace,
+        dry_run,
+        stop,
+    };
+    if follow { run_following(context, request) } else { run_round(context, &request).1 }
+}
+
+/// How long mu waits if a hub does not say for how long its answers are fresh.
+const USUAL_WAIT: u32 = 60;
+
+/// The longest wait, whatever a hub says.
+const LONGEST_WAIT: u32 = 3_600;
+
+/// Copies, and copies what has changed, until the process is asked to stop.
+fn run_following(context: &Context, request: MirrorRequest) -> CommandExit {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = stopping(&stop).map_err(|error| {
+        CommandError::from_error(Code::Io, error).while_doing("cannot wait for signals".to_owned())
+    })?;
+    let request = MirrorRequest { stop: Some(Arc::clone(&stop)), ..request };
+    let mut has_copied = false;
+    loop {
+        let (max_age, ended) = run_round(context, &request);
+        match ended {
+            Ok(_) => has_copied = true,
+            Err(Stop::Failed(error)) if has_copied || !error.details.is_null() => {
+                // What failed now may be there the next time.
+                has_copied = true;
+                context.shell.warning(&with_causes(&*error.error));
+            }
+            ended => return ended,
+        }
+        // The answer of a server that wants to be asked each time does not say how often.
+        let wait = max_age.filter(|seconds| *seconds > 0).unwrap_or(USUAL_WAIT).min(LONGEST_WAIT);
+        let is_asked = || stop.load(Ordering::Relaxed);
+        if is_asked() || asked.recv_timeout(Duration::from_secs(wait.into())).is_ok() || is_asked()
+        {
+            return Ok(0);
+        }
+    }
+}
+
+/// Sets `stop`, and sends something, when the process is asked to stop (Ctrl-C, SIGTERM).
+#[cfg(unix)]
+fn stopping(stop: &Arc<AtomicBool>) -> std::io::Result<Receiver<()>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let (sender, receiver) = channel();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let stop = Arc::clone(stop);
+    mu_provider::threads::start(move || {
+        for _ in signals.forever() {
+            if stop.swap(true, Ordering::Relaxed) {
+                // Whoever asks twice does not want to wait for the package that is being copied.
+                let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
+            }
+            let _ = sender.send(());
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// Sends nothing: here the system ends a process without asking it.
+#[cfg(not(unix))]
+fn stopping(_: &Arc<AtomicBool>) -> std::io::Result<Receiver<()>> {
+    let (sender, receiver) = channel();
+    std::mem::forget(sender);
+    Ok(receiver)
+}
+
+/// Copies once; also returns for how many seconds that is fresh, if a hub says so.
+fn run_round(context: &Context, request: &MirrorRequest) -> (Option<u32>, CommandExit) {
+    let copied = context.open_in(OperationScope::Workspace, View::Team).and_then(|session| {
+        let mirrored = mirror(&session, request)?;
+        Ok((session, mirrored))
+    });
+    match copied {
+        Ok((session, mirrored)) => {
+            (mirrored.max_age, print_mirrored(context, &session, request, &mirrored))
+        }
+        Err(error) => (None, Err(error.into())),
+    }
+}
+
+fn print_mirrored(
+    context: &Context,
+    session: &Session,
+    request: &MirrorRequest,
+    mirrored: &Mirrored,
+) -> CommandExit {
     // Under another name, a registry of the settings does not lead to it.
-    let is_for_registries = lock && namespace.is_none();
-    let request = MirrorRequest { references, to, no_deps, all_versions, namespace, dry_run };
-    let mirrored = mirror(&session, &request)?;
+    let is_locked = request.references.is_empty() && !request.all;
+    let is_for_registries = is_locked && request.namespace.is_none();
     for elsewhere in &mirrored.elsewhere {
         session.events.warning(&left(elsewhere));
     }
-    context.answer(&mirrored, |mirrored| {
+    let failure = mirrored.failure.map(|code| {
+        let message = format!(
+            "{} not copied, as said above",
+            count(mirrored.failed.len(), "package or version")
+        );
+        CommandError::new(code, message).hint("the next run tries these again")
+    });
+    context.answer_checks(mirrored, failure, |mirrored| {
         for Copied { name, version } in &mirrored.copied {
             context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
         }
@@ -391,7 +528,7 @@ pub(crate) fn run_mirror(context: &Context, arguments: MirrorArguments) -> Comma
             mirrored.present
         ));
         if is_for_registries && !mirrored.dry_run {
-            let place = registry_place(&session, &mirrored.place);
+            let place = registry_place(session, &mirrored.place);
             for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
                 let next = format!("next: `mu registry add {prefix} {}`", quoted_for_shell(place));
                 context.shell.status(&next);

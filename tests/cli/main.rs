@@ -116,6 +116,7 @@ mod minimal;
 mod mirror;
 mod mirror_example;
 mod mirror_foreign;
+mod mirror_hub;
 #[cfg(feature = "oci")]
 mod mirror_provenance;
 mod mislabelled;

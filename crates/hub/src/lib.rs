@@ -4,7 +4,7 @@
 //! machines, may write to one at the same time. [`Hub`] is the entry point. `writer.rs` has the order of writes that makes this
 //! safe, `files.rs` the conditional writes, and `folder.rs` how the files of a folder are read. `lines.rs` handles an index file;
 //! `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` handle the files that are derived from the index, and `log.rs` also
-//! what is left of interrupted writes. `check/` finds problems. `tokens.rs` knows who may change a hub, and `private.rs` has what
+//! what is left of interrupted writes. `package_copy.rs` makes a package what it is in another hub. `check/` finds problems. `tokens.rs` knows who may change a hub, and `private.rs` has what
 //! only its owner may open. `place.rs` says where a hub is, and how it is served, which the crate `mu-hub-server` does.
 //! `mu_provider_hub::wire` defines what the files look like to readers.
 
@@ -26,6 +26,7 @@ pub mod folder;
 pub mod lines;
 pub mod log;
 pub mod names;
+pub mod package_copy;
 mod place;
 mod private;
 pub mod root;
@@ -45,12 +46,16 @@ use crate::files::Files;
 pub use crate::lines::Notice;
 use crate::lines::{Lines, PUBLISHED_BY, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
+pub use crate::package_copy::{PackageUpdate, PlacedVersion, Vouching};
 pub use crate::place::{Network, Place, Serving, UploadReporter, WriteLog};
 pub use crate::private::Staging;
 use crate::root::Root;
 pub use crate::tokens::{Can, NewToken, Token};
 use crate::writer::{Change, Writer};
 pub use crate::writer::{Published, Tags};
+
+/// The folder of what only the owner of a hub reads.
+const PRIVATE: &str = "private/";
 
 /// A hub that is read and changed by the calling thread.
 ///
@@ -126,6 +131,66 @@ impl Hub {
         unpacked.agrees(&line)?;
         let archive = publication.archive.clone();
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
+    }
+
+    /// Writes everything about a version but its index line, so that no reader finds it before [`Hub::follow`] publishes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hub::publish`], and when what vouches for it cannot be taken.
+    pub fn place(
+        &self,
+        publication: &Publication,
+        vouching: &Vouching,
+    ) -> Result<PlacedVersion, HubError> {
+        let line = PublishedLine::new(publication.line.clone());
+        line.check_new()?;
+        let staging = &self.writer.files.staging;
+        let unpacked = archive::unpack(staging, &publication.archive, &line)?;
+        unpacked.check(&line)?;
+        unpacked.agrees(&line)?;
+        let archive = publication.archive.clone();
+        self.runtime.block_on(self.writer.place_version(line, archive, &unpacked, vouching))
+    }
+
+    /// Makes a package what it is in another hub, at once: publishes versions that were placed, and changes what can change of those
+    /// that are there (notices, tags, where it has moved) to what `lines` say, which are all of the other hub.
+    ///
+    /// # Errors
+    ///
+    /// When a line breaks a rule, a version is there with another archive, or the place refuses. Nothing has changed then.
+    pub fn follow(
+        &self,
+        name: &str,
+        placed: &[PlacedVersion],
+        lines: &[Map<String, Value>],
+    ) -> Result<PackageUpdate, HubError> {
+        let lines: Vec<_> = lines.iter().cloned().map(PublishedLine::new).collect();
+        self.runtime.block_on(self.writer.follow(name, placed, &lines))
+    }
+
+    /// Reads a file of the hub that only its owner reads, below `private/`.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be read.
+    pub fn read_private(&self, name: &str) -> Result<Option<Bytes>, HubError> {
+        let path = format!("{PRIVATE}{name}");
+        let read = self.runtime.block_on(self.writer.files.read(&path))?;
+        Ok(read.map(|read| read.bytes))
+    }
+
+    /// Writes a file of the hub that only its owner reads, below `private/`.
+    ///
+    /// # Errors
+    ///
+    /// When the place refuses.
+    pub fn write_private(&self, name: &str, bytes: Bytes) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        files.make_private()?;
+        self.runtime.block_on(files.write(&format!("{PRIVATE}{name}"), bytes))?;
+        files.keep_private();
+        Ok(())
     }
 
     /// Keeps the signed statement about the archive of a version beside it (`.prov`), as Helm looks for it.

@@ -11,7 +11,7 @@ use mu_provider_hub::wire::LOG_LINES;
 
 use crate::files::Files;
 use crate::root::Root;
-use crate::{HubError, files};
+use crate::{HubError, files, names};
 
 /// Appends a line for each name; returns the number of the last.
 pub(crate) async fn append_log_lines(
@@ -78,6 +78,13 @@ pub(crate) async fn behind(files: &Files, root: &Root) -> Result<u64, HubError> 
     Ok(files.max().map_or(0, |last| last.saturating_add(1).saturating_mul(LOG_LINES)))
 }
 
+/// Whether a line of the log speaks of what vouches for a version, not of an index file.
+pub(crate) fn is_about_evidence(line: &str) -> bool {
+    line.split_once(' ').is_some_and(|(name, version)| {
+        names::check_name(name).is_ok() && !version.contains(char::is_whitespace)
+    })
+}
+
 /// The names that changed after generation `after`, up to `last`; `None` if the log does not know.
 pub async fn names(
     files: &Files,
@@ -106,6 +113,7 @@ pub async fn names(
             return Ok(None);
         }
     }
+    names.retain(|name| !is_about_evidence(name));
     names.sort_unstable();
     names.dedup();
     Ok(Some(names))
@@ -126,7 +134,8 @@ pub async fn newest(
         let lines: Vec<&str> = text.lines().collect();
         for name in lines.into_iter().rev() {
             // A line without a name is only there for its number.
-            let is_new = name != "-" && !names.iter().any(|known| known == name);
+            let is_name = name != "-" && !is_about_evidence(name);
+            let is_new = is_name && !names.iter().any(|known| known == name);
             if names.len() < count && is_new && is_wanted(name) {
                 names.push(name.to_owned());
             }

@@ -204,10 +204,23 @@ impl Writer {
             let reason = format!("it is longer than {LONGEST_PROVENANCE} bytes");
             return Err(names::refused(&what, &reason));
         }
-        let own = line.texts("urls").next().filter(|place| !place.contains("://"));
-        let usual = || format!("{}{}", root.packs_folder(), line.usual_archive());
-        let archive = own.map_or_else(usual, str::to_owned);
-        let path = format!("{archive}{PROV_ENDING}");
+        let kept = self.place_provenance(&root, line, bytes).await?;
+        if kept == Published::New {
+            let logged = format!("{name} {}", line.full_version());
+            let marker = Marker::set(&self.files, &logged).await?;
+            self.complete_with_earlier(marker, &logged).await?;
+        }
+        Ok(kept)
+    }
+
+    /// Writes the signed statement about an archive beside that, unless it is there.
+    pub(crate) async fn place_provenance(
+        &self,
+        root: &Root,
+        line: &PublishedLine,
+        bytes: Bytes,
+    ) -> Result<Published, HubError> {
+        let path = format!("{}{PROV_ENDING}", archive_path(root, line));
         if self.files.replace(&path, &None, bytes.clone()).await? {
             return Ok(Published::New);
         }
@@ -215,7 +228,7 @@ impl Writer {
         let offered = archive::digest(&bytes);
         match present {
             Some(present) if present != offered => Err(HubError::Exists {
-                package: what,
+                package: format!("the provenance of {}", line.describe()),
                 present: present.to_string(),
                 offered: offered.to_string(),
             }),
@@ -240,14 +253,43 @@ impl Writer {
         let Some(line) = present.find(version) else {
             return Err(self.not_found(&format!("{name} {}", names::printable(version))));
         };
-        let path = evidence_path(name, &line.full_version());
+        let (version, path) = (line.full_version(), evidence_path(name, &line.full_version()));
+        let known = self.files.read(&path).await?.map(|read| read.bytes).unwrap_or_default();
+        let known = String::from_utf8_lossy(&known);
+        if offered.iter().all(|line| known.lines().any(|other| other == line)) {
+            return Ok(Published::Same);
+        }
+        // Who copies the hub learns of it from the log. The marker comes first, so that they do in any case.
+        let logged = format!("{name} {version}");
+        let marker = Marker::set(&self.files, &logged).await?;
+        match self.join_evidence(&path, &what, &offered).await {
+            Ok(Published::New) => {
+                self.complete_with_earlier(marker, &logged).await?;
+                Ok(Published::New)
+            }
+            // It is not known whether the write happened, so the marker stays.
+            Err(error @ HubError::Store { .. }) => Err(error),
+            joined => {
+                marker.clear(&self.files).await?;
+                joined
+            }
+        }
+    }
+
+    /// Adds lines to a file of evidence.
+    pub(crate) async fn join_evidence(
+        &self,
+        path: &str,
+        what: &str,
+        offered: &[String],
+    ) -> Result<Published, HubError> {
         // Somebody else may add lines meanwhile, so they are joined with those that are there each time.
         self.files
-            .change(&path, async |known| {
+            .change(path, async |known| {
                 let known = known.map(|known| String::from_utf8_lossy(known)).unwrap_or_default();
                 let mut lines: Vec<&str> = known.lines().collect();
                 let before = lines.len();
-                for line in &offered {
+                for line in offered {
                     if !lines.contains(&&**line) {
                         lines.push(line);
                     }
@@ -257,7 +299,7 @@ impl Writer {
                 }
                 if lines.len() > MOST_EVIDENCE {
                     let reason = format!("a version has no more than {MOST_EVIDENCE} pieces of it");
-                    return Err(names::refused(&what, &reason));
+                    return Err(names::refused(what, &reason));
                 }
                 let text: String = lines.iter().flat_map(|line| [*line, "\n"]).collect();
                 Ok((Some(text.into()), Published::New))
@@ -332,7 +374,7 @@ impl Writer {
 
     /// Writes the archive to the place in its line, or to another one that it then records in the line. It
     /// never replaces a file, because somebody may be about to publish it. Returns the line, and the archive if it is new.
-    async fn upload(
+    pub(crate) async fn upload(
         &self,
         root: &Root,
         line: PublishedLine,
@@ -372,7 +414,7 @@ impl Writer {
     }
 
     /// Changes the index of a package, and all that follows from that.
-    async fn change<T>(
+    pub(crate) async fn change<T>(
         &self,
         root: &Root,
         name: &str,
@@ -405,7 +447,7 @@ impl Writer {
     }
 
     /// Completes earlier changes of a package, if any is not complete.
-    async fn complete_earlier(&self, name: &str) -> Result<(), HubError> {
+    pub(crate) async fn complete_earlier(&self, name: &str) -> Result<(), HubError> {
         let earlier = BrokenOff::all(&self.files).await?;
         if earlier.names.iter().any(|other| other == name) {
             let marker = Marker::set(&self.files, name).await?;
@@ -428,12 +470,12 @@ impl Writer {
     ///
     /// With `anew`, the catalog is always written.
     pub(crate) async fn complete(&self, names: &[String], anew: bool) -> Result<(), HubError> {
-        let mut names: Vec<String> =
-            names.iter().filter(|name| names::check_name(name).is_ok()).cloned().collect();
+        let mut names = names.to_vec();
+        names.retain(|name| names::check_name(name).is_ok() || log::is_about_evidence(name));
         names.sort_unstable();
         names.dedup();
         let root = Root::read_to_write(&self.files).await?;
-        for name in &names {
+        for name in names.iter().filter(|name| !log::is_about_evidence(name)) {
             derived::write_capabilities(&self.files, &root, name).await?;
             closures::write(&self.files, &root, name).await?;
         }
@@ -522,6 +564,13 @@ impl Writer {
     }
 }
 
+/// The place of a version's archive in its hub.
+pub(crate) fn archive_path(root: &Root, line: &PublishedLine) -> String {
+    let own = line.texts("urls").next().filter(|place| !place.contains("://"));
+    let usual = || format!("{}{}", root.packs_folder(), line.usual_archive());
+    own.map_or_else(usual, str::to_owned)
+}
+
 /// Whether a published version has the content that is offered again.
 fn same_or_other(published: &PublishedLine, unpacked: &Unpacked) -> Result<(), HubError> {
     let (archive, content) = (unpacked.archive.to_string(), unpacked.content.to_string());
@@ -551,7 +600,7 @@ fn check_tags(line: &PublishedLine) -> Result<(), HubError> {
 }
 
 /// Sets or removes a key; returns whether that changed anything.
-fn set(map: &mut Map<String, Value>, key: &str, value: Option<Value>) -> bool {
+pub(crate) fn set(map: &mut Map<String, Value>, key: &str, value: Option<Value>) -> bool {
     match value {
         Some(value) if map.get(key) == Some(&value) => false,
         Some(value) => {
@@ -563,7 +612,7 @@ fn set(map: &mut Map<String, Value>, key: &str, value: Option<Value>) -> bool {
     }
 }
 
-fn texts(value: Option<&Value>) -> Vec<String> {
+pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
     let texts = value.and_then(Value::as_array).into_iter().flatten();
     texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -47,9 +47,9 @@ pub use crate::json_lines::{
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::program::{Program, Programs};
 pub use crate::provider::{
-    Account, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location,
-    LoggedCommit, MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile, MarkedManifest,
-    PlaceKind, Progress, Provider, Silent, Soon, is_changelog,
+    Account, Changes, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location,
+    LogPosition, LoggedCommit, MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile,
+    MarkedManifest, PlaceKind, Progress, Provider, Silent, Soon, is_changelog,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,

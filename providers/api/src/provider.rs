@@ -8,6 +8,8 @@
 use std::collections::BTreeSet;
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
+
 use crate::catalog::{Hits, Query};
 use crate::{
     Commit, ErrorKind, FoundEvidence, KeptArchives, Lead, ProviderError, Release, SafeUrl,
@@ -254,6 +256,23 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// What the registry at `location`, whose path is empty, has, or what has changed in it since an earlier answer. From this call on,
+    /// caches on the way are not believed about its packages: what they keep could be older than the answer.
+    ///
+    /// `None` means that this kind of place does not say it, which is the default.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be reached, or does not list what it has.
+    fn changes(
+        &self,
+        _location: &Location,
+        _since: Option<&LogPosition>,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Changes>, ProviderError> {
+        Ok(None)
+    }
+
     /// Where the archive of a release is, as far as that is known without asking the network; `release` as in
     /// [`Provider::fetch`].
     ///
@@ -342,6 +361,31 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ) -> Result<Option<Account>, ProviderError> {
         Ok(None)
     }
+}
+
+/// How far the log of a registry was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPosition {
+    /// The number of the last change.
+    pub generation: u64,
+    /// The SHA-256 of the part of its log file up to that change. A registry that was restored from a backup counts the same numbers
+    /// again, for other changes.
+    pub log: Option<String>,
+}
+
+/// The packages of a registry that may have changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Their names, as the registry has them: they were not checked.
+    pub packages: BTreeSet<String>,
+    /// Names and versions of which only what vouches for them has changed.
+    pub vouched: BTreeSet<(String, String)>,
+    /// Whether these are all packages of the registry.
+    pub is_whole: bool,
+    /// What to ask with the next time; `None` if the registry keeps no log, so that the answer is always a whole one.
+    pub position: Option<LogPosition>,
+    /// For how many seconds nothing else need be expected, if the registry says so.
+    pub max_age: Option<u32>,
 }
 
 /// The most commits of which [`Provider::log`] tells.

@@ -26,7 +26,7 @@ pub const CATALOG: &str = "catalog.jsonl";
 const CAPABILITIES: &str = "capabilities";
 
 /// The longest catalog, in bytes.
-const LONGEST_CATALOG: u64 = 512 << 20;
+pub(crate) const LONGEST_CATALOG: u64 = 512 << 20;
 
 /// The longest catalog that is brought although a server answers, in bytes.
 const SHORT_CATALOG: u64 = 1 << 20;

@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, RangeInclusive};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_archive::below;
@@ -35,6 +35,8 @@ pub(crate) struct KnownHub {
     snapshot: OnceLock<Option<SnapshotLines>>,
     /// Its closures that were requested.
     pub(crate) closures: Closures,
+    /// Whether somebody follows its log, and must not be shown an index file that is older than that.
+    is_followed: AtomicBool,
 }
 
 impl Deref for KnownHub {
@@ -52,7 +54,18 @@ impl KnownHub {
             changes: Changes::default(),
             snapshot: OnceLock::new(),
             closures: Closures::default(),
+            is_followed: AtomicBool::new(false),
         }
+    }
+
+    /// Asks past caches on the way from now on.
+    pub(crate) fn believe_no_caches(&self) {
+        self.is_followed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether caches on the way are not believed.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.is_followed.load(Ordering::Relaxed)
     }
 
     /// Whether the snapshot is less work than requesting `packages` packages, or was read already.

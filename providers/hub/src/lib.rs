@@ -2,7 +2,7 @@
 //!
 //! [`HubProvider::list`] reads the index: `hub.rs` has the hubs of a run, what has not changed in them and what comes next, `root.rs`
 //! reads `hub.json`, `snapshot.rs` reads everything at once, and `index.rs` checks lines. [`HubProvider::fetch`] says where archives
-//! are; `mu-archive` downloads and unpacks them. `catalog.rs` searches. [`wire`] describes the files. Nothing here writes to a hub.
+//! are; `mu-archive` downloads and unpacks them. `catalog.rs` searches, and `changes.rs` says what a hub has and what is new in it. [`wire`] describes the files. Nothing here writes to a hub.
 
 #![cfg_attr(
     test,
@@ -12,6 +12,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod catalog;
+mod changes;
 mod fetch;
 mod hub;
 pub mod index;
@@ -29,9 +30,9 @@ use mu_archive::{Archive, ArchiveError, ArchiveLayout, Archives};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    Account, Copier, ErrorKind, Facts, Found, FoundEvidence, Lead, LineTrust, Listing, Location,
-    PlaceKind, Progress, Provider, ProviderError, Release, SafeUrl, Silent, Soon, TreeWriter,
-    none_if,
+    Account, Changes, Copier, ErrorKind, Facts, Found, FoundEvidence, Lead, LineTrust, Listing,
+    Location, LogPosition, PlaceKind, Progress, Provider, ProviderError, Release, SafeUrl, Silent,
+    Soon, TreeWriter, none_if,
 };
 
 pub use crate::catalog::CATALOG;
@@ -47,7 +48,8 @@ const LARGEST_ARCHIVE: u64 = 4 << 30;
 /// It reads each hub's `hub.json` once, so create a new one to look again.
 #[derive(Debug)]
 pub struct HubProvider {
-    archives: Archives,
+    /// Downloads and unpacks archives; whoever takes only smaller ones puts others here.
+    pub archives: Archives,
     /// A folder for the catalogs of hubs on the network; created when needed.
     catalogs: PathBuf,
     hubs: Hubs,
@@ -158,7 +160,8 @@ impl HubProvider {
             let validator = Validator::default().at(generation).to_stored_text();
             Ok(Listing::Absent { tried, validator, max_age })
         };
-        let asking = Asking { hides: self.is_open(&root), ..asking };
+        let (hides, past_caches) = (self.is_open(&root), root.is_followed());
+        let asking = Asking { hides, past_caches, ..asking };
         let mut answer = asking.read(&url, validator.as_ref())?;
         // The file that the hub says has changed is still the old one: something in between keeps it, and does not say so.
         let is_kept = |answer: &DocumentAnswer| {
@@ -430,6 +433,17 @@ impl Provider for HubProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         self.search_hub(location, query, progress).map(Some)
+    }
+
+    fn changes(
+        &self,
+        location: &Location,
+        since: Option<&LogPosition>,
+        progress: &dyn Progress,
+    ) -> Result<Option<Changes>, ProviderError> {
+        let asking = self.asking(location, progress);
+        let root = self.root(&location.root.with_trailing_slash(), &asking)?;
+        root.changes_since(since, &asking).map(Some)
     }
 
     fn account(

@@ -65,6 +65,16 @@ pub struct HubFile {
     /// The folder of the closures, which list the packages that each package can reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closures: Option<String>,
+    /// Which changes the catalog has, if it is not written at each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<CatalogProgress>,
+}
+
+/// How far a catalog is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogProgress {
+    /// It has every change up to this generation.
+    pub generation: u64,
 }
 
 impl Default for HubFile {
@@ -79,6 +89,7 @@ impl Default for HubFile {
             snapshot: None,
             snapshot_bytes: None,
             closures: None,
+            catalog: None,
         }
     }
 }

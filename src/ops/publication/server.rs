@@ -80,6 +80,15 @@ impl Server {
         Ok(Self { http, root, api, file, insecure })
     }
 
+    /// The number of the hub's last change; `None` if it does not say it.
+    pub(super) fn generation(&self) -> Option<u64> {
+        let url = join(&self.root, "hub.json").ok()?;
+        let request = self.http.get(&url).insecure(self.insecure);
+        let bytes =
+            request.header("cache-control", "no-cache").fetch(LONGEST_ANSWER, &Silent).ok()?;
+        serde_json::from_slice::<HubFile>(&bytes).ok()?.generation
+    }
+
     /// Publishes a version.
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         let mut url = self.version(&upload.name, &upload.version)?;

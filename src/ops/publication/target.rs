@@ -223,6 +223,22 @@ impl PublicationTarget {
         }
     }
 
+    /// The hub, if mu writes its files itself.
+    pub(crate) fn files(&self) -> Option<&Hub> {
+        match &self.kind {
+            Kind::Files(hub) => Some(hub),
+            _ => None,
+        }
+    }
+
+    /// The number of the last change, as a server says it now.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Server(server) => server.generation(),
+            _ => None,
+        }
+    }
+
     /// Whether an archive that another tool has made becomes what that tool pushes, because it can read it there.
     pub(crate) fn takes_artifacts(&self) -> bool {
         #[cfg(feature = "oci")]
@@ -233,7 +249,21 @@ impl PublicationTarget {
 
     /// Keeps the signed statement about the archive of a version that is there. What cannot be kept is told.
     pub(crate) fn keep_provenance(&self, name: &str, version: &str, provenance: Vec<u8>) {
-        let kept = match &self.kind {
+        if let Err(error) = self.add_provenance(name, version, provenance) {
+            let why = mu_provider::with_causes(&*error.error);
+            let text = format!("the provenance of {name} {version} is not copied: {why}");
+            self.events.warning(&text);
+        }
+    }
+
+    /// Keeps the signed statement about the archive of a version that is there.
+    pub(crate) fn add_provenance(
+        &self,
+        name: &str,
+        version: &str,
+        provenance: Vec<u8>,
+    ) -> Result<(), CommandError> {
+        match &self.kind {
             Kind::Files(hub) => {
                 let kept = hub.add_provenance(name, version, provenance.into());
                 kept.map(drop).map_err(CommandError::from)
@@ -242,20 +272,29 @@ impl PublicationTarget {
             // It is part of the artifact, which never changes.
             #[cfg(feature = "oci")]
             Kind::Oci(_) => Ok(()),
-        };
-        if let Err(error) = kept {
-            let why = mu_provider::with_causes(&*error.error);
-            let text = format!("the provenance of {name} {version} is not copied: {why}");
-            self.events.warning(&text);
         }
     }
 
     /// Keeps what vouches for a version that is there, as the lines of a file. What cannot be kept is told.
     pub(crate) fn keep_evidence(&self, name: &str, version: &str, lines: &str) {
-        if lines.is_empty() {
-            return;
+        if let Err(error) = self.add_evidence(name, version, lines) {
+            let why = mu_provider::with_causes(&*error.error);
+            let text = format!("what vouches for {name} {version} is not copied: {why}");
+            self.events.warning(&text);
         }
-        let kept = match &self.kind {
+    }
+
+    /// Keeps what vouches for a version that is there, as the lines of a file, if there are any.
+    pub(crate) fn add_evidence(
+        &self,
+        name: &str,
+        version: &str,
+        lines: &str,
+    ) -> Result<(), CommandError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        match &self.kind {
             Kind::Files(hub) => {
                 let kept = hub.add_evidence(name, version, lines.to_owned().into());
                 kept.map(drop).map_err(CommandError::from)
@@ -263,11 +302,6 @@ impl PublicationTarget {
             Kind::Server(server) => server.upload_evidence(name, version, lines),
             #[cfg(feature = "oci")]
             Kind::Oci(registry) => registry.attach_lines(name, version, lines),
-        };
-        if let Err(error) = kept {
-            let why = mu_provider::with_causes(&*error.error);
-            let text = format!("what vouches for {name} {version} is not copied: {why}");
-            self.events.warning(&text);
         }
     }
 

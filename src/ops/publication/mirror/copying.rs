@@ -157,7 +157,8 @@ impl<'a> Copying<'a> {
         let there = self.target.lines(&name)?;
         // What can change of a published version follows its hub in every run: whether it is withdrawn, its tags, and
         // where it has moved.
-        let changed = self.follow(&name, &here, &there)?;
+        let writes = !self.request.dry_run;
+        let changed = follow(self.target, writes, &name, &here, &there)?;
         self.mirrored.changed.extend(changed);
         let mut has_copied = false;
         for position in positions {
@@ -213,7 +214,7 @@ impl<'a> Copying<'a> {
         // A server makes its own lines, from the archive.
         if has_copied {
             let there = self.target.lines(&name)?;
-            self.follow(&name, &here, &there)?;
+            follow(self.target, true, &name, &here, &there)?;
         }
         Ok(())
     }
@@ -319,62 +320,58 @@ impl<'a> Copying<'a> {
         }
         Ok(lines)
     }
+}
 
-    /// Updates what can change of versions that are `there` to what it is `here`; returns the versions, and
-    /// what was changed of each.
-    fn follow(
-        &self,
-        name: &str,
-        here: &[IndexLine],
-        there: &[IndexLine],
-    ) -> Result<Vec<Changed>, CommandError> {
-        let mut all = Vec::new();
-        let writes = !self.request.dry_run;
-        // In a hub, all versions have the same `movedTo`.
-        let moved_to = here.last().and_then(|line| line.get("movedTo")).and_then(|to| to.as_str());
-        let mut has_moved = false;
-        for line in here {
-            let Some(copy) = copy_of(line, there) else { continue };
-            let version = line_version(line);
-            let mut keys = Vec::new();
-            for notice in Notice::ALL {
-                let [reason, known] = [line, copy].map(|line| reason_of(line, notice));
-                // A copy always has a reason: a text, if the original has none.
-                let is_kept = reason.as_deref() == Some("") && known.is_some();
-                if reason != known && !is_kept {
-                    if writes {
-                        self.target.mark(
-                            name,
-                            &version,
-                            Mark::Notice(notice, reason.as_deref()),
-                        )?;
-                    }
-                    keys.push(notice.key());
+/// Updates what can change of versions that are `there` to what it is `here`; returns the versions, and
+/// what was changed of each.
+pub(super) fn follow(
+    target: &PublicationTarget,
+    writes: bool,
+    name: &str,
+    here: &[IndexLine],
+    there: &[IndexLine],
+) -> Result<Vec<Changed>, CommandError> {
+    let mut all = Vec::new();
+    // In a hub, all versions have the same `movedTo`.
+    let moved_to = here.last().and_then(|line| line.get("movedTo")).and_then(|to| to.as_str());
+    let mut has_moved = false;
+    for line in here {
+        let Some(copy) = copy_of(line, there) else { continue };
+        let version = line_version(line);
+        let mut keys = Vec::new();
+        for notice in Notice::ALL {
+            let [reason, known] = [line, copy].map(|line| reason_of(line, notice));
+            // A copy always has a reason: a text, if the original has none.
+            let is_kept = reason.as_deref() == Some("") && known.is_some();
+            if reason != known && !is_kept {
+                if writes {
+                    target.mark(name, &version, Mark::Notice(notice, reason.as_deref()))?;
                 }
-            }
-            let (wanted, known) = (version_tags(line), version_tags(copy));
-            if wanted != known {
-                for tag in known.difference(&wanted).filter(|_| writes) {
-                    self.target.mark(name, &version, Mark::NoTag(tag))?;
-                }
-                for tag in wanted.difference(&known).filter(|_| writes) {
-                    self.target.mark(name, &version, Mark::Tag(tag))?;
-                }
-                keys.push("tags");
-            }
-            if moved_to != copy.get("movedTo").and_then(|to| to.as_str()) {
-                if !has_moved && writes {
-                    self.target.mark(name, &version, Mark::Moved(moved_to))?;
-                }
-                has_moved = true;
-                keys.push("movedTo");
-            }
-            if !keys.is_empty() {
-                all.push(Changed { name: name.to_owned(), version, keys });
+                keys.push(notice.key());
             }
         }
-        Ok(all)
+        let (wanted, known) = (version_tags(line), version_tags(copy));
+        if wanted != known {
+            for tag in known.difference(&wanted).filter(|_| writes) {
+                target.mark(name, &version, Mark::NoTag(tag))?;
+            }
+            for tag in wanted.difference(&known).filter(|_| writes) {
+                target.mark(name, &version, Mark::Tag(tag))?;
+            }
+            keys.push("tags");
+        }
+        if moved_to != copy.get("movedTo").and_then(|to| to.as_str()) {
+            if !has_moved && writes {
+                target.mark(name, &version, Mark::Moved(moved_to))?;
+            }
+            has_moved = true;
+            keys.push("movedTo");
+        }
+        if !keys.is_empty() {
+            all.push(Changed { name: name.to_owned(), version, keys });
+        }
     }
+    Ok(all)
 }
 
 /// The one of the versions to copy that has this number, however it is written: `1.28` is `1.28.0`.
@@ -386,7 +383,7 @@ fn of_version<'c>(
 }
 
 /// The published data of a version: its archive, and its line with the name that it has in the mirror.
-fn upload(
+pub(super) fn upload(
     route: &Route,
     archive: Vec<u8>,
     line: &IndexLine,

@@ -1,0 +1,207 @@
+//! What a hub has, and what has changed in it since somebody asked last: from its catalog and its log.
+//!
+//! `hub.rs` reads the log too, to save requests, and believes "may have changed" when anything is odd. Here the answer must be
+//! complete: whoever copies a hub never asks again about a package that is not named.
+//!
+//! Names are returned as the hub has them. Nothing here reads an index file.
+
+use std::collections::BTreeSet;
+
+use mu_archive::below;
+use mu_archive::document::{Asking, DocumentAnswer};
+use mu_provider::{
+    Changes, ErrorKind, FileDigest, LogPosition, ProviderError, SafeUrl, read_json_lines,
+};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::catalog::{CATALOG, LONGEST_CATALOG};
+use crate::hub::KnownHub;
+use crate::wire::{self, LOG_LINES};
+
+/// The most files of the log to read. Beyond that, the catalog says what there is.
+const MOST_FILES: u64 = 64;
+
+/// The longest file of the log, in bytes: 1,000 names, of which some are versions too.
+const LONGEST_FILE: u64 = 4 << 20;
+
+/// What helps where a hub does not list what it has.
+const CATALOG_BY_REPAIR: &str =
+    "ask its operator to run `mu hub check --repair`, which writes its catalog";
+
+/// The part of a log behind a position.
+struct LogPart {
+    /// Its lines.
+    lines: Vec<String>,
+    /// The SHA-256 of the last file up to the last line.
+    digest: String,
+}
+
+impl KnownHub {
+    /// What has changed since a position, or everything that there is.
+    pub(crate) fn changes_since(
+        &self,
+        since: Option<&LogPosition>,
+        asking: &Asking<'_>,
+    ) -> Result<Changes, ProviderError> {
+        self.believe_no_caches();
+        let asking = &Asking { past_caches: true, ..*asking };
+        let mut changes = Changes { max_age: self.max_age, ..Changes::default() };
+        let log = self.file.generation.zip(self.file.log.as_deref());
+        let Some((now, log)) = log else {
+            // Without a log, the catalog is all that the hub says.
+            changes.is_whole = true;
+            changes.packages = self.packages_of_catalog(asking)?.unwrap_or_default();
+            return Ok(changes);
+        };
+        if let Some(since) = since
+            && let Some(part) = self.log_part(log, since, now, asking)?
+        {
+            note(&mut changes, &part.lines);
+            let log = Some(part.digest);
+            changes.position = Some(LogPosition { generation: now, log });
+            return Ok(changes);
+        }
+        changes.is_whole = true;
+        let listed = self.packages_of_catalog(asking)?;
+        // A hub that says nothing of its catalog keeps it up to date; one without packages has none yet.
+        let known = match (&listed, &self.file.catalog) {
+            (None, _) => 0,
+            (Some(_), None) => now,
+            (Some(_), Some(catalog)) => catalog.generation.min(now),
+        };
+        let from = LogPosition { generation: known, log: None };
+        let Some(part) = self.log_part(log, &from, now, asking)? else {
+            let text = format!("the hub at `{}` does not list what it has", self.url);
+            let error = ProviderError::new(ErrorKind::Protocol, text);
+            return Err(error
+                .because("its log does not say what has changed since its catalog was written")
+                .hint(CATALOG_BY_REPAIR));
+        };
+        note(&mut changes, &part.lines);
+        changes.vouched.clear();
+        changes.packages.extend(listed.unwrap_or_default());
+        changes.position = Some(LogPosition { generation: now, log: Some(part.digest) });
+        Ok(changes)
+    }
+
+    /// The lines of the log behind `since`, up to generation `now`. `None` if the log does not have them all, or is not the one
+    /// that `since` is a position of.
+    ///
+    /// A file has 1,000 lines. The first that is read is the one with the line of `since`, whose digest says whether it is still
+    /// the same log:
+    ///
+    /// ```text
+    /// 000001.txt   ┌ 1001 … ┐ digest of `since`
+    ///              └ 1234   ┘
+    ///                1235 … 2000     returned
+    /// 000002.txt     2001 … 2100     returned; the digest of these is the new one
+    /// ```
+    fn log_part(
+        &self,
+        log: &str,
+        since: &LogPosition,
+        now: u64,
+        asking: &Asking<'_>,
+    ) -> Result<Option<LogPart>, ProviderError> {
+        if since.generation > now {
+            return Ok(None);
+        }
+        if since.generation == now
+            && let Some(digest) = &since.log
+        {
+            return Ok(Some(LogPart { lines: Vec::new(), digest: digest.clone() }));
+        }
+        let folder = below(&self.url, log)?.as_folder();
+        let file_of = |generation: u64| generation.saturating_sub(1) / LOG_LINES;
+        let (first, last) = (file_of(since.generation), file_of(now));
+        let mut part = LogPart { lines: Vec::new(), digest: digest_of(&[]) };
+        if now == 0 {
+            return Ok(Some(part));
+        }
+        if last - first >= MOST_FILES {
+            return Ok(None);
+        }
+        for file in first..=last {
+            let start = file * LOG_LINES;
+            let place = below(&folder, &wire::log_path(start + 1).0)?;
+            let Some(text) = read(&place, asking)? else { return Ok(None) };
+            let count = usize::try_from(now.min(start + LOG_LINES) - start).unwrap_or(usize::MAX);
+            let mut lines: Vec<&str> = text.lines().collect();
+            // A file with fewer lines has a gap behind it: what changed there is not known.
+            if lines.len() < count {
+                return Ok(None);
+            }
+            lines.truncate(count);
+            let known = usize::try_from(since.generation.saturating_sub(start)).unwrap_or(0);
+            let (before, after) = lines.split_at(known.min(lines.len()));
+            let is_other = |digest: &String| *digest != digest_of(before);
+            if file == first && since.log.as_ref().is_some_and(is_other) {
+                return Ok(None);
+            }
+            part.lines.extend(after.iter().map(|line| (*line).to_owned()));
+            part.digest = digest_of(&lines);
+        }
+        Ok(Some(part))
+    }
+
+    /// The names in the catalog; `None` if there is none because the hub has no packages yet.
+    fn packages_of_catalog(
+        &self,
+        asking: &Asking<'_>,
+    ) -> Result<Option<BTreeSet<String>>, ProviderError> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let place = below(&self.url, CATALOG)?;
+        let asking = Asking { limit: LONGEST_CATALOG, ..*asking };
+        match asking.read(&place, None)? {
+            DocumentAnswer::Read(document) => {
+                let names: Result<_, _> = read_json_lines::<Named>(&document.bytes)
+                    .map(|line| line.map(|line| line.name))
+                    .collect();
+                names.map(Some).map_err(|error| {
+                    let text = format!("`{place}` cannot be read");
+                    ProviderError::new(ErrorKind::Protocol, text).because(error.to_string())
+                })
+            }
+            _ if self.file.catalog.is_none() && self.file.generation.is_some() => Ok(None),
+            _ => {
+                let text = format!("the hub at `{}` does not list what it has", self.url);
+                let error = ProviderError::new(ErrorKind::NotFound, text);
+                Err(error.because(format!("there is no `{place}`")).hint(CATALOG_BY_REPAIR))
+            }
+        }
+    }
+}
+
+/// Adds what lines of the log name: a package, or with a version what vouches for that.
+fn note(changes: &mut Changes, lines: &[String]) {
+    for line in lines {
+        match line.split_once(' ') {
+            // A line that is only there for its number.
+            None if line == "-" => {}
+            None => drop(changes.packages.insert(line.clone())),
+            Some((name, version)) => {
+                changes.vouched.insert((name.to_owned(), version.to_owned()));
+            }
+        }
+    }
+}
+
+/// A file of the log; `None` if there is none.
+fn read(place: &SafeUrl, asking: &Asking<'_>) -> Result<Option<String>, ProviderError> {
+    let asking = Asking { limit: LONGEST_FILE, ..*asking };
+    let DocumentAnswer::Read(document) = asking.read(place, None)? else { return Ok(None) };
+    Ok(String::from_utf8(document.bytes).ok())
+}
+
+fn digest_of(lines: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for line in lines {
+        hasher.update(line.as_bytes());
+        hasher.update(b"\n");
+    }
+    FileDigest::from_bytes(hasher.finalize().into()).to_string()
+}
