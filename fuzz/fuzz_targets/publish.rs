@@ -105,6 +105,7 @@ fn serving() -> Serving {
         public_metrics: false,
         trusted_proxies: Vec::new(),
         keep_free: 0,
+        upstream: None,
         log: Arc::new(|line| {
             assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
             assert!(!line.contains(char::is_control), "{line}");

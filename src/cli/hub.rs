@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mu_provider::Program;
+use mu_provider::{Program, with_causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,9 +15,10 @@ use crate::cli::context::{CommandExit, Context};
 use crate::cli::global::within;
 use crate::env::Environment;
 use crate::ops::hub::{
-    Can, Network, Serving, TokenToCreate, create_hub_token, hub_tokens, revoke_hub_token, serve_hub,
+    Can, Network, Serving, TokenToCreate, UpstreamHub, create_hub_token, hub_tokens,
+    revoke_hub_token, serve_hub,
 };
-use crate::ops::{Code, CommandError, Events as _, Stage, hub};
+use crate::ops::{Code, CommandError, Events as _, OperationScope, Stage, hub};
 use crate::reference::Base;
 use crate::report::{FAINT, PLAIN, Table, count, size};
 use crate::workspace::Cutoff;
@@ -191,6 +193,8 @@ Everyone can read, in a browser too; changes need a token (`mu hub token add`). 
 too, and so do pages, search and counters. All state is in PLACE, so any \
 number of servers can share one, and any web server can serve the same files for reading.
 
+With --upstream, packages that this hub has not come from another one. A name that this hub has itself is never asked about there.
+
 The access log goes to standard output, one JSON object per line. `/healthz` says whether the server can read the hub, \
 and `/metrics` has counters for Prometheus. Clients refuse plain http to other machines, so \
 use TLS here, or put a proxy with TLS in front. Limits apply to each client address; behind a proxy, all clients have the proxy's address, unless it is a --trusted-proxy. Ctrl-C stops the server when the requests in progress are done, a \
@@ -200,7 +204,8 @@ Examples:
   mu hub serve /srv/hub
   mu hub serve s3://acme-packages/hub --listen 0.0.0.0:443 \\
     --tls-certificate chain.pem --tls-key key.pem
-  mu hub serve /srv/hub --trusted-proxy 127.0.0.1")]
+  mu hub serve /srv/hub --trusted-proxy 127.0.0.1
+  mu hub serve /srv/hub --upstream https://hub.example/ --own acme")]
 pub(crate) struct ServeArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
@@ -236,6 +241,18 @@ pub(crate) struct ServeArguments {
     /// Require a token for reading
     #[arg(long)]
     private: bool,
+    /// A hub (http or https) to ask for packages that this one has not; what it has is checked, and kept in PLACE/upstream/
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// How long an answer of the upstream hub is not asked for again, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "upstream")]
+    upstream_max_age: u32,
+    /// How long the upstream hub may be silent, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, requires = "upstream", value_parser = |text: &str| within::<u32>(text, 1..=600))]
+    upstream_timeout: u32,
+    /// A namespace or package that the upstream hub is never asked about, whether this one has it or not; can be repeated
+    #[arg(long, value_name = "NAME", requires = "upstream", value_parser = package_name)]
+    own: Vec<String>,
     /// Show the counters at /metrics to everyone, not only to programs on this machine
     #[arg(long)]
     public_metrics: bool,
@@ -259,6 +276,12 @@ fn base(text: &str) -> Result<Base, String> {
         return Err("expected a host such as hub.acme.co/, without a protocol".to_owned());
     }
     Base::parse(host).map_err(|error| error.to_string())
+}
+
+fn package_name(text: &str) -> Result<String, String> {
+    let name = text.trim_end_matches('/');
+    mu_hub::names::check_name(name).map_err(|error| with_causes(&error))?;
+    Ok(name.to_owned())
 }
 
 /// The program with the server.
@@ -288,7 +311,23 @@ pub(crate) fn run_server(environment: &Environment, arguments: &[OsString]) -> C
     Ok(command.status().map_err(failed)?.code().and_then(|code| code.try_into().ok()).unwrap_or(1))
 }
 
+/// The upstream hub that the arguments name.
+fn upstream(
+    context: &Context,
+    arguments: &ServeArguments,
+) -> Result<Option<UpstreamHub>, CommandError> {
+    let Some(url) = &arguments.upstream else { return Ok(None) };
+    let session = context.open_settings_of(OperationScope::Global)?;
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    let silence = seconds(arguments.upstream_timeout);
+    let mut hub = hub::upstream_hub(&session, url, silence)?;
+    hub.own.clone_from(&arguments.own);
+    hub.max_age = seconds(arguments.upstream_max_age);
+    Ok(Some(hub))
+}
+
 fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
+    let upstream = upstream(context, &arguments)?;
     let shell = Arc::clone(&context.shell);
     let serving = Serving {
         listen: arguments.listen,
@@ -302,6 +341,7 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         private: arguments.private,
         public_metrics: arguments.public_metrics,
         trusted_proxies: arguments.trusted_proxy,
+        upstream,
         // Serving continues even if nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
     };

@@ -80,6 +80,7 @@ mod hub_serve;
 #[cfg(all(feature = "publish", feature = "oci"))]
 mod hub_story;
 mod hub_tags;
+mod hub_upstream;
 mod identity;
 mod import;
 #[cfg(feature = "olm")]

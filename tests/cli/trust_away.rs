@@ -94,9 +94,16 @@ fn what_is_signed_in_a_registry_is_signed_in_each_mirror_of_it() {
     forget(&sandbox);
     sandbox.mu(&["mirror", "--lock", "--to", &format!("oci://{}", second.host())]).ok();
     drop(registry.server);
+    // A copy of all that the folder has, and a hub that brings what it is asked for.
+    sandbox.mu(&["hub", "init", "../copy"]).ok();
+    sandbox.mu(&["mirror", "--all", "--from", "../folder", "--to", "../copy"]).ok();
+    sandbox.mu(&["hub", "init", "../own"]).ok();
+    let brings = Served::start(&sandbox, "../own", &["--upstream", &served.url()]);
     let mirrors = [
         "../folder".to_owned(),
         served.url(),
+        "../copy".to_owned(),
+        brings.url(),
         format!("{{provider: oci, url: \"http://{}/\"}}", second.host()),
         format!("{{provider: oci, url: \"http://{}/\"}}", direct.host()),
     ];

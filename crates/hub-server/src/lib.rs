@@ -3,7 +3,7 @@
 //! It keeps no important state between requests: all state is in the place, so any number of servers can share one.
 //! `connection.rs` has sockets and TLS, `forwarded.rs` says which client asks through a proxy, `limits.rs` what one client gets at most, and `uploads.rs` the memory for archives.
 //! `routes.rs` dispatches requests and writes the access log, and `server.rs` has what requests share, and counts them.
-//! `readers.rs` decides who may read, `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the
+//! `readers.rs` decides who may read, `reading.rs` serves the files, `upstream.rs` brings from another hub what this one has not, `writing.rs` makes changes, `search.rs` searches the
 //! catalog, and `page/` has the web pages. `problem.rs` has the errors, and `unbound.rs` is the server without a socket.
 
 mod connection;
@@ -18,6 +18,7 @@ mod search;
 mod server;
 mod unbound;
 mod uploads;
+mod upstream;
 mod writing;
 
 use std::net::SocketAddr;

@@ -45,6 +45,12 @@ impl Problem {
         Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
     }
 
+    /// This problem with its cause, for the log.
+    pub(super) fn caused_by(mut self, cause: String) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
     pub(super) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self

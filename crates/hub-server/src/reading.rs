@@ -35,6 +35,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::problem::Problem;
+use super::upstream::{Upstream, UpstreamContent};
 
 /// What never changes, as an archive: nobody needs to request it twice.
 pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
@@ -47,6 +48,9 @@ pub(super) const NEVER: &str = "no-store";
 
 /// The keys of `hub.json` for somebody who reads only some packages: those that lead to files of single packages.
 const OF_PACKAGES: [&str; 5] = ["hub", "index", "packs", "generation", "closures"];
+/// The keys of `hub.json` about what is derived from the hub's own index.
+const OF_OWN_FILES: [&str; 7] =
+    ["generation", "log", "snapshot", "snapshotBytes", "snapshotGeneration", "closures", "catalog"];
 
 /// The path for changes, as in `hub.json`.
 pub(super) const API: &str = "api/v1/";
@@ -72,6 +76,26 @@ pub(super) async fn file(
         FileAbout::Providers => return names_file(data, scope, method, headers, path).await,
         _ => return Err(Problem::not_found()),
     }
+    if let Some(upstream) = &data.upstream {
+        match upstream.bring(data, path).await? {
+            UpstreamContent::Own => {}
+            UpstreamContent::Text(text) => return Ok(answer_text(text, path, method, headers)),
+            UpstreamContent::File(kept) => {
+                return kept_file(data, method, headers, &kept, caching).await;
+            }
+        }
+    }
+    kept_file(data, method, headers, path, caching).await
+}
+
+/// Answers with the file at a path that may be read, which may be cached like that.
+async fn kept_file(
+    data: &Data,
+    method: &Method,
+    headers: &HeaderMap,
+    path: &str,
+    caching: &'static str,
+) -> Result<Response, Problem> {
     let mut wanted = FileRequest { is_head: method == Method::HEAD, ..FileRequest::default() };
     let mut part = None;
     if let Some(range) = text(headers, header::RANGE).filter(|_| method == Method::GET) {
@@ -138,6 +162,12 @@ async fn hub_file(
         map.retain(|key, _| OF_PACKAGES.contains(&key.as_str()));
     }
     map.insert("api".to_owned(), API.into());
+    if data.upstream.is_some() {
+        // They speak of the hub's own files alone, and a reader takes them to speak of all.
+        for key in OF_OWN_FILES {
+            map.shift_remove(key);
+        }
+    }
     Ok(made_file(map, method, headers))
 }
 
@@ -170,19 +200,24 @@ async fn json_file(data: &Data, path: &str) -> Result<Option<Map<String, Value>>
 /// A file that is not on the disk as it is sent.
 fn made_file(map: Map<String, Value>, method: &Method, headers: &HeaderMap) -> Response {
     let text = format!("{}\n", Value::Object(map));
-    let digest = Sha256::digest(text.as_bytes());
+    Ok(answer_text(text.into(), HUB_FILE, method, headers))
+}
+
+/// Answers with the content of the file at `path`, which clients check with its `ETag`.
+fn answer_text(text: Bytes, path: &str, method: &Method, headers: &HeaderMap) -> Response {
+    let digest = Sha256::digest(&text);
     let e_tag = format!("\"{}\"", hex(&digest[..12]));
     if (FileRequest { known: known(headers), ..FileRequest::default() }).has(Some(&e_tag)) {
         return unchanged(headers, ASK_AGAIN);
     }
     let length = text.len();
-    let body = if method == Method::HEAD { Body::empty() } else { Body::from(Bytes::from(text)) };
+    let body = if method == Method::HEAD { Body::empty() } else { Body::from(text) };
     let mut response = Response::new(body);
     let answer = response.headers_mut();
     answer.insert(header::CONTENT_LENGTH, length.into());
     answer.insert(header::ETAG, value(&e_tag));
     answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(ASK_AGAIN));
-    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(HUB_FILE)));
+    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(path)));
     response
 }
 
@@ -395,12 +430,14 @@ pub(crate) struct Data {
     pub(crate) base: Option<String>,
     /// Whether this server itself uses TLS.
     pub(crate) is_https: bool,
+    /// The hub that is asked for what this one has not.
+    pub(super) upstream: Option<Upstream>,
 }
 
 impl Data {
     /// The data of the hub with these files, of which nothing was read yet but its root.
     pub(crate) fn new(files: Files, root: Root, base: Option<String>, is_https: bool) -> Self {
-        Self { files, root, catalog: Mutex::default(), base, is_https }
+        Self { files, root, catalog: Mutex::default(), base, is_https, upstream: None }
     }
 
     /// The catalog as it is now, with the packages in `scope`; empty if there is none.

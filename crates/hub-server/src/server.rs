@@ -21,6 +21,7 @@ use super::page::Pages;
 use super::readers::Readers;
 use super::reading::Data;
 use super::uploads::Uploads;
+use super::upstream::Upstream;
 
 /// What all requests share.
 pub(super) struct Server {
@@ -43,7 +44,10 @@ impl Server {
         files.keep_private();
         let root = Root::read(&files).await?;
         let (base, is_https) = (serving.base.clone(), serving.tls.is_some());
-        let data = Arc::new(Data::new(files, root, base, is_https));
+        let largest = serving.largest_archive;
+        let mut data = Data::new(files, root, base, is_https);
+        data.upstream = serving.upstream.clone().map(|hub| Upstream::new(hub, largest));
+        let data = Arc::new(data);
         Ok(Self {
             pages: Arc::new(Pages::new(Arc::clone(&data))),
             data,

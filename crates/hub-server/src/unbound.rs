@@ -101,6 +101,7 @@ mod tests {
             private: false,
             public_metrics: false,
             trusted_proxies: Vec::new(),
+            upstream: None,
             log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
         };
         (serving, log)

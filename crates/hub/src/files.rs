@@ -181,7 +181,7 @@ impl Files {
     }
 
     /// Writes a file, whether or not it exists.
-    pub(crate) async fn write(&self, path: &str, bytes: Bytes) -> Result<(), HubError> {
+    pub async fn write(&self, path: &str, bytes: Bytes) -> Result<(), HubError> {
         self.check(path)?;
         match &self.held {
             Held::Folder(folder) => {

@@ -47,7 +47,7 @@ pub use crate::lines::Notice;
 use crate::lines::{Lines, PUBLISHED_BY, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
 pub use crate::package_copy::{PackageUpdate, PlacedVersion, Vouching};
-pub use crate::place::{Network, Place, Serving, UploadReporter, WriteLog};
+pub use crate::place::{Network, Place, Serving, UploadReporter, UpstreamHub, WriteLog};
 pub use crate::private::Staging;
 use crate::root::Root;
 pub use crate::tokens::{Can, NewToken, Token};

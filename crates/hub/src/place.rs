@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mu_provider::Location;
+use mu_provider::http::HttpOptions;
+
 use crate::HubError;
 
 /// After how long a write counts as interrupted if its marker is still in a bucket.
@@ -180,11 +183,30 @@ pub struct Serving {
     pub public_metrics: bool,
     /// The proxies whose word for a client's address counts.
     pub trusted_proxies: Vec<Network>,
+    /// The hub that is asked for what this one has not.
+    pub upstream: Option<UpstreamHub>,
     /// Where the access log goes.
     pub log: WriteLog,
 }
 
 mu_provider::debug_fields!(Serving { listen });
+
+/// The hub from which another one takes what it has not.
+#[derive(Clone)]
+pub struct UpstreamHub {
+    /// Where it is.
+    pub location: Location,
+    /// How its server is asked, which is the only one.
+    pub http: HttpOptions,
+    /// The folder for incomplete downloads.
+    pub downloads: PathBuf,
+    /// Packages and namespaces that it is never asked about.
+    pub own: Vec<String>,
+    /// How long its answers are not asked for again.
+    pub max_age: Duration,
+}
+
+mu_provider::debug_fields!(UpstreamHub { location });
 
 /// The addresses of a network, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -133,7 +133,8 @@ impl Root {
     pub(crate) fn owns(&self, path: &str) -> bool {
         let path = format!("{path}/");
         let stated = [self.index_folder(), self.packs_folder(), self.log_folder()];
-        let usual = ["capabilities/", "closures/", "pending/", "private/", "signatures/"];
+        let usual =
+            ["capabilities/", "closures/", "pending/", "private/", "signatures/", "upstream/"];
         let usual = usual.map(str::to_owned);
         let files = [HUB_FILE, CATALOG_FILE, SNAPSHOT_FILE, &digests_path(SNAPSHOT_FILE)]
             .map(|file| format!("{file}/"));

@@ -71,6 +71,7 @@ pub struct ProviderError {
     message: String,
     hints: Vec<String>,
     is_without_tls: bool,
+    is_late: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -79,7 +80,8 @@ impl ProviderError {
     /// [`brief`] as a person reads it.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = brief(&message.into()).into_owned();
-        Self { kind, message, hints: Vec::new(), is_without_tls: false, source: None }
+        let (hints, is_without_tls, is_late) = (Vec::new(), false, false);
+        Self { kind, message, hints, is_without_tls, is_late, source: None }
     }
 
     /// Adds the reason.
@@ -111,6 +113,14 @@ impl ProviderError {
         self
     }
 
+    /// Says that the server kept silent for longer than it may.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub(crate) fn late(mut self) -> Self {
+        self.is_late = true;
+        self
+    }
+
     /// Adds that this many attempts in this time failed.
     #[cfg(feature = "http")]
     #[must_use]
@@ -131,6 +141,11 @@ impl ProviderError {
     /// Whether the server did not answer with TLS, and so perhaps speaks plain http.
     pub fn is_without_tls(&self) -> bool {
         self.is_without_tls
+    }
+
+    /// Whether the server kept silent for longer than it may.
+    pub fn is_late(&self) -> bool {
+        self.is_late
     }
 
     /// What the user can do about it.

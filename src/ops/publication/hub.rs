@@ -2,15 +2,18 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use mu_hub::{Hub, HubError, Place, Report};
+use mu_provider::http::HttpOptions;
+use mu_provider::{Lead, Location, SafeUrl, place_without_secrets};
 
-pub use mu_hub::{Can, Network, Serving, Token};
+pub use mu_hub::{Can, Network, Serving, Token, UpstreamHub};
 
 use crate::env::Environment;
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::{Code, CommandError};
+use crate::ops::{Code, CommandError, Session};
 use crate::workspace::Cutoff;
 
 /// The folder in the cache where archives are unpacked for publishing, serving or checking.
@@ -60,6 +63,42 @@ pub fn check(
 ) -> Result<Report, CommandError> {
     let hub = Hub::open(&hub_place(environment, text)?)?;
     Ok(hub.check(repair, progress)?)
+}
+
+/// How often a request to an upstream hub is repeated: somebody waits for the answer.
+const UPSTREAM_RETRIES: usize = 1;
+
+/// How long an answer of an upstream hub is not asked for again.
+const UPSTREAM_MAX_AGE: Duration = Duration::from_secs(60);
+
+/// The hub at `url` as one that another hub asks for what it has not, with the tokens of this user; it may be silent for so long.
+pub fn upstream_hub(
+    session: &Session,
+    url: &str,
+    silence: Duration,
+) -> Result<UpstreamHub, CommandError> {
+    let wrong = |why: &str| {
+        let message = format!("--upstream {}: {why}", place_without_secrets(url));
+        CommandError::new(Code::Usage, message)
+            .hint("write the URL of a hub, such as `--upstream https://hub.example/`")
+    };
+    let place = SafeUrl::parse(url).map_err(|error| wrong(&error.to_string()))?.as_folder();
+    if !matches!(place.scheme(), "http" | "https") {
+        return Err(wrong("expected an http or https URL"));
+    }
+    let insecure = session.options.allow_insecure;
+    let http = HttpOptions {
+        only: Some(place.clone()),
+        most_requests: usize::MAX,
+        retries: UPSTREAM_RETRIES,
+        read_timeout: silence,
+        watch: None,
+        ..session.http().options().clone()
+    };
+    let location = Location { insecure, ..Location::new(Lead::of_user(place), "") };
+    let downloads = session.environment.cache.join("downloads");
+    let (own, max_age) = (Vec::new(), UPSTREAM_MAX_AGE);
+    Ok(UpstreamHub { location, http, downloads, own, max_age })
 }
 
 /// A server of hubs: serves the one at a place until the process is asked to stop, and calls the last argument with the address.

@@ -86,6 +86,8 @@ pub struct HttpOptions {
     pub credentials: Arc<dyn Credentials>,
     /// Which hosts may be named for tokens.
     pub token_hosts: TokenHosts,
+    /// The only server that is asked, if it is only one: what it leads to elsewhere, by a redirect or a URL, is refused.
+    pub only: Option<SafeUrl>,
     /// Signs requests for files in buckets, which are refused without it.
     pub buckets: Option<Arc<dyn Signer>>,
     /// The observer of requests.
@@ -115,6 +117,7 @@ impl Default for HttpOptions {
             now: Arc::new(Instant::now),
             credentials: Arc::new(NoCredentials),
             token_hosts: TokenHosts::default(),
+            only: None,
             buckets: None,
             watch: None,
             proxies: Proxies::default(),

@@ -179,6 +179,7 @@ impl<'http> Request<'http> {
     pub fn ahead(self) {
         if self.is_plain()
             && self.check().is_ok()
+            && self.check_only(&self.url).is_ok()
             && !self.http.takes_turns(&self.url)
             && let Ok(pending) = self.start(&self.url, Exchange::send_ahead)
         {
@@ -232,6 +233,17 @@ impl<'http> Request<'http> {
             return bucket::check(&self.url, &self.method, has_signer);
         }
         rules::check_scheme(&self.url, self.insecure)
+    }
+
+    /// Refuses another server, if there is only one to ask.
+    fn check_only(&self, url: &SafeUrl) -> Result<(), ProviderError> {
+        match &self.http.options.only {
+            Some(only) if !url.is_same_server(only) => {
+                let text = format!("`{url}` is refused: only the server of `{only}` is asked");
+                Err(ProviderError::new(ErrorKind::Refused, text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Who signs a request to `url`, if it is for a file in a bucket.
@@ -302,6 +314,7 @@ impl<'http> Request<'http> {
     }
 
     fn send_to(&self, url: &SafeUrl) -> Result<Response, Failure> {
+        self.check_only(url)?;
         self.http.check_given_up(url)?;
         let ahead =
             lock(&self.http.ahead).remove(url).filter(|_| self.is_plain() && *url == self.url);

@@ -41,7 +41,7 @@ impl Unreachable {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
         match self {
             Self::Silent(patience) => {
-                network(format!("`{url}` did not answer for {} s", patience.as_secs_f32()))
+                network(format!("`{url}` did not answer for {} s", patience.as_secs_f32())).late()
             }
             Self::Unconnected { proxy: None, cause } => {
                 network(format!("cannot reach `{url}`")).because(cause.clone())
@@ -181,7 +181,9 @@ impl Failure {
     pub fn broken_off(error: &io::Error, url: &SafeUrl) -> Self {
         let failed =
             ProviderError::new(ErrorKind::Network, format!("the answer from `{url}` ended early"));
-        Self::may_pass(failed.because(root_cause(error)))
+        let is_late = error.kind() == io::ErrorKind::TimedOut;
+        let failed = failed.because(root_cause(error));
+        Self::may_pass(if is_late { failed.late() } else { failed })
     }
 
     /// The failure with a status that means that the server does not accept the request.
