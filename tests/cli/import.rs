@@ -269,6 +269,49 @@ fn modules_of_terraform_come_at_the_commits_of_their_checkouts() {
     assert_eq!(entry(&sandbox, "/libs/b")["commit"], libs.as_str());
 }
 
+#[test]
+fn what_a_module_of_terraform_names_beside_itself_comes_with_it() {
+    let (origin, root, [_, libs], _server) = repositories();
+    let sandbox = sandbox();
+    let source = |folder: &str| format!("git::{root}/libs.git//{folder}?ref=main");
+    let block =
+        |name: &str, source: &str| format!("module \"{name}\" {{\n  source = \"{source}\"\n}}\n");
+    let blocks = [block("one", &source("a")), block("copy", &source("a")), block("own", "./own")];
+    sandbox.write("main.tf", &blocks.concat());
+    // As `terraform init` leaves it: of what has the same source, one has `.git`, and the others are copies of its files.
+    let modules = sandbox.path("work/.terraform/modules");
+    fs::create_dir_all(&modules).expect("can be made");
+    git(&modules, &["clone", "--quiet", &origin.folder().display().to_string(), "one"]);
+    git(&modules.join("one"), &["checkout", "--quiet", &libs]);
+    fs::create_dir_all(modules.join("copy/a")).expect("can be made");
+    let module = |name: &str, source: &str, place: &str| {
+        format!(r#"{{"Key": "{name}", "Source": "{source}", "Dir": "{place}"}}"#)
+    };
+    let all = [
+        module("one", &source("a"), ".terraform/modules/one/a"),
+        module("one.beside", "../b", ".terraform/modules/one/b"),
+        module("one.far", "registry.terraform.io/acme/far/aws", ".terraform/modules/one.far"),
+        module("copy", &source("a"), ".terraform/modules/copy/a"),
+        module("own", "./own", "own"),
+    ];
+    sandbox.write(
+        ".terraform/modules/modules.json",
+        &format!(r#"{{"Modules": [{}]}}"#, all.join(",\n")),
+    );
+    sandbox
+        .mu(&["import"])
+        .ok()
+        .says(&[
+            "imported one.beside (.terraform/modules/modules.json:2) as",
+            "left one.far (.terraform/modules/modules.json:3): `one` uses it, and Terraform downloads it for that",
+        ])
+        .does_not_say(&["left copy"]);
+    for folder in ["/libs/a", "/libs/b"] {
+        assert_eq!(entry(&sandbox, folder)["commit"], libs.as_str(), "{folder}");
+    }
+    is_what_others_get(&sandbox);
+}
+
 /// A repository of charts with two versions of `redis`.
 fn charts(sandbox: &Sandbox) -> (Nginx, String) {
     fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");

@@ -3,6 +3,7 @@
 //! The readers are in `mu-formats`; here are the files, the commits of submodules and of modules that Terraform has cloned. Nothing is
 //! asked of anybody, and nothing is written.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mu_formats::FormatError;
@@ -259,16 +260,54 @@ fn modules(
     })?;
     // One block is one module, and its checkout says the commit, whatever its `source` says. A block that was added since the last
     // `terraform init` has none.
-    for module in installed {
-        let Some(commit) = commit_in(environment, folder, &module.folder)? else { continue };
+    let commits = commits_of(environment, folder, &installed)?;
+    for (module, commit) in installed.iter().zip(&commits) {
         let all = lists.iter_mut().flat_map(|one| &mut one.list.dependencies);
         for dependency in all.filter(|dependency| dependency.called == module.name) {
-            if let Ok(meaning) = &mut dependency.meaning {
+            if let (Ok(meaning), Some(commit)) = (&mut dependency.meaning, commit) {
                 meaning.in_use = Some(InUse::Commit(commit.clone()));
             }
         }
     }
+    let listed = lists.iter().flat_map(|one| &one.list.dependencies);
+    let listed: Vec<_> = listed
+        .filter_map(|one| Some((one.called.clone(), one.meaning.as_ref().ok()?.clone())))
+        .collect();
+    let dependencies = terraform::inner(&installed, &commits, &listed);
+    if !dependencies.is_empty() {
+        let list = List { dependencies, unknown: Vec::new() };
+        lists.push(ForeignList { file: terraform::MODULES.to_owned(), list, note: None });
+    }
     Ok(lists)
+}
+
+/// The commit that is in use of each module.
+fn commits_of(
+    environment: &Environment,
+    folder: &Path,
+    installed: &[terraform::InstalledModule],
+) -> Result<Vec<Option<String>>, CommandError> {
+    let mut commits = Vec::new();
+    // Of several modules with the same source, Terraform downloads one, and copies its files without `.git`. So their commit is the one
+    // that a checkout of the same has, unless two such checkouts differ, which come from different days.
+    let mut checkouts: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    let is_download = |module: &terraform::InstalledModule| {
+        module.download().is_some_and(|(download, _)| download == module.name)
+    };
+    for module in installed {
+        let commit = commit_in(environment, folder, &module.folder)?;
+        if let Some(commit) = commit.clone().filter(|_| is_download(module)) {
+            checkouts.entry(module.package()).or_default().insert(commit);
+        }
+        commits.push(commit);
+    }
+    for (module, commit) in installed.iter().zip(&mut commits) {
+        let same = checkouts.get(&module.package()).filter(|same| same.len() == 1);
+        if commit.is_none() && is_download(module) {
+            *commit = same.and_then(|same| same.first().cloned());
+        }
+    }
+    Ok(commits)
 }
 
 /// Where Terraform puts modules, each into a folder of its own.

@@ -110,6 +110,32 @@ impl Meaning {
         read.map(Self::new)
     }
 
+    /// Another folder of the same repository, at what is in use: `own` is the folder that this one is. Its version counts there, too, if
+    /// it is one of the whole repository.
+    fn beside(
+        &self,
+        own: &str,
+        folder: &str,
+        in_use: Option<InUse>,
+        is_of_repository: bool,
+    ) -> Result<Self, String> {
+        let text = self.reference.as_str();
+        let (place, version) = text.split_once('#').unwrap_or((text, ""));
+        let Some(repository) = place.strip_suffix(own) else {
+            return Err(format!(
+                "it is the folder `{folder}` of a repository that mu cannot tell from `{text}`"
+            ));
+        };
+        let place = format!("{}/{folder}", repository.trim_end_matches('/'));
+        let version = match &in_use {
+            Some(InUse::Commit(commit)) if !is_of_repository => commit,
+            _ => version,
+        };
+        let version = if version.is_empty() { String::new() } else { format!("#{version}") };
+        let found = Self::parse(&format!("{}{version}", place.trim_end_matches('/')))?;
+        Ok(found.at(in_use))
+    }
+
     /// With what is in use.
     #[must_use]
     fn at(self, in_use: Option<InUse>) -> Self {

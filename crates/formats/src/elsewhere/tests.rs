@@ -244,8 +244,13 @@ fn every_source_of_terraform() {
         ("git::ssh://git@h.example/x.git//a?depth=1&ref=v1", " -> ssh://git@h.example/x.git/a#v1"),
         ("git@github.com:o/x.git", " -> git@github.com:o/x.git#tip"),
         ("git@github.com:o/x.git//a?ref=main", " -> git@github.com:o/x.git/a#main"),
-        ("github.com/o/x", " -> github.com/o/x#tip"),
-        ("github.com/o/x//a?ref=v1.0.0", " -> github.com/o/x/a#v1.0.0"),
+        ("github.com/o/x", " -> https://github.com/o/x#tip"),
+        ("github.com/o/x//a?ref=v1.0.0", " -> https://github.com/o/x/a#v1.0.0"),
+        ("github.com/o/x.git//a?ref=v1.0.0", " -> https://github.com/o/x/a#v1.0.0"),
+        (
+            "./.terraform/modules/net/a",
+            ": it is a folder of what Terraform downloads for the module `net`: name that of its package, below `.mu/packs`, in its `source`",
+        ),
         ("https://h.example/x-1.2.zip?checksum=md5:1", " -> https://h.example/x-1.2.zip"),
         (
             "https://h.example/vpc",
@@ -269,14 +274,63 @@ fn every_source_of_terraform() {
 fn where_terraform_has_put_modules() {
     let text = r#"{"Modules": [
         {"Key": "", "Source": "", "Dir": "."},
-        {"Key": "vpc", "Source": "git::https://h.example/x.git?ref=v1", "Dir": ".terraform/modules/vpc"},
-        {"Key": "vpc.inner", "Source": "./inner", "Dir": ".terraform/modules/vpc/inner"},
-        {"Key": "r", "Source": "registry.terraform.io/a/b/c", "Version": "1.0.0", "Dir": ".terraform/modules/r"}
+        {"Key": "vpc", "Source": "git::https://h.example/x.git//net/vpc?depth=1&ref=net/vpc/v1", "Dir": ".terraform/modules/vpc/net/vpc"},
+        {"Key": "vpc.inner", "Source": "./inner", "Dir": ".terraform/modules/vpc/net/vpc/inner"},
+        {"Key": "vpc.tags", "Source": "../tags", "Dir": ".terraform/modules/vpc/net/tags"},
+        {"Key": "vpc.tags.words", "Source": "./words", "Dir": ".terraform/modules/vpc/net/tags/words"},
+        {"Key": "vpc.label", "Source": "registry.terraform.io/a/label/null", "Version": "1.0.0", "Dir": ".terraform/modules/vpc.label"},
+        {"Key": "vpc.label.part", "Source": "../part", "Dir": ".terraform/modules/vpc.label/part"},
+        {"Key": "copy", "Source": "git::https://h.example/x.git//net/copy?ref=v1", "Dir": ".terraform/modules/copy/net/copy"},
+        {"Key": "copy.words", "Source": "../../words", "Dir": ".terraform/modules/copy/words"},
+        {"Key": "own", "Source": "./modules/own", "Dir": "modules/own"},
+        {"Key": "own.beside", "Source": "../beside", "Dir": "modules/beside"},
+        {"Key": "own.logs", "Source": "git::https://h.example/y.git?ref=v2", "Dir": ".terraform/modules/own.logs"},
+        {"Key": "own.logs.parts", "Source": "./parts", "Dir": ".terraform/modules/own.logs/parts"},
+        {"Key": "own.public", "Source": "registry.terraform.io/a/b/c", "Version": "1.0.0", "Dir": ".terraform/modules/own.public"},
+        {"Key": "r", "Source": "registry.terraform.io/a/b/c", "Version": "1.0.0", "Dir": ".terraform/modules/r"},
+        {"Key": "r.parts", "Source": "../parts", "Dir": ".terraform/modules/r/parts"}
     ]}"#;
     let (found, unknown) = terraform::installed(text).expect("is read");
-    let found: Vec<_> = found.iter().map(|one| (&*one.name, &*one.folder)).collect();
-    assert_eq!(found, [("vpc", ".terraform/modules/vpc"), ("r", ".terraform/modules/r")]);
     assert!(unknown.is_empty());
+    let name = |module: &terraform::InstalledModule| module.name.clone();
+    let packages: Vec<_> = found
+        .iter()
+        .filter(|one| one.package() == ("h.example/x.git", "ref=v1"))
+        .map(name)
+        .collect();
+    assert_eq!(packages, ["copy"]);
+    // What lies beside a module in its repository comes with it, at its commit; what it names elsewhere, Terraform goes on to download.
+    let commits: Vec<_> = found
+        .iter()
+        .map(|one| ["vpc", "copy"].contains(&&*one.name).then(|| "c".repeat(40)))
+        .collect();
+    let main = r#"
+        module "vpc" { source = "git::https://h.example/x.git//net/vpc?depth=1&ref=net/vpc/v1" }
+        module "copy" { source = "git::https://h.example/x.git//net/copy?ref=v1" }
+    "#;
+    let main = main.replace("{ ", "{\n").replace(" }", "\n}");
+    let listed = terraform::list("main.tf", &main).expect("is read").dependencies;
+    let listed: Vec<_> = listed
+        .into_iter()
+        .map(|one| {
+            (one.called, one.meaning.expect("is one").at(Some(InUse::Commit("c".repeat(40)))))
+        })
+        .collect();
+    let dependencies = terraform::inner(&found, &commits, &listed);
+    let commit = "c".repeat(40);
+    check(
+        &List { dependencies, unknown: Vec::new() },
+        &[
+            &format!("10 copy.words -> git+https://h.example/x.git/words#v1 @ commit {commit}"),
+            "13 own.logs -> git+https://h.example/y.git#v2",
+            "15 own.public: only its registry knows where it is; its repository is probably `https://github.com/a/terraform-c-b`",
+            "7 vpc.label: `vpc` uses it, and Terraform downloads it for that",
+            // The tag is one of its folder, which others do not have.
+            &format!(
+                "5 vpc.tags -> git+https://h.example/x.git/net/tags#{commit} @ commit {commit}"
+            ),
+        ],
+    );
 }
 
 #[test]

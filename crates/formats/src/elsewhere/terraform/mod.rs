@@ -4,11 +4,13 @@
 
 mod hcl;
 
+use std::path::Path;
+
 use mu_manifest::reference::pasted;
 use mu_manifest::source::line_at_offset;
 
 use self::hcl::{Block, Value};
-use super::{List, ListedDependency, Meaning, read, shortest};
+use super::{InUse, List, ListedDependency, Meaning, line_of, read, shortest};
 use crate::error::{Fault, FormatError};
 use crate::shape::Shape::{self, List as Items, Map, Text, Unused};
 
@@ -17,6 +19,9 @@ pub const ENDING: &str = ".tf";
 
 /// Where Terraform says what it put where.
 pub const MODULES: &str = ".terraform/modules/modules.json";
+
+/// Where Terraform puts what it downloads, each into a folder of its own.
+const DOWNLOADS: &str = ".terraform/modules/";
 
 /// What is read of `modules.json`.
 pub(crate) static MODULES_KEYS: Shape = Map(&[(
@@ -30,16 +35,112 @@ pub(crate) static MODULES_KEYS: Shape = Map(&[(
     ])),
 )]);
 
-/// A module that Terraform has put into a folder.
+/// A module that Terraform has put into a folder, or has found in one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledModule {
-    /// The name of its block.
+    /// The name of its block, after those of the blocks that lead to it: `cluster.network`.
     pub name: String,
-    /// The folder, relative to that of the files; a module in a Git repository is a checkout of it.
+    /// Its source, as Terraform writes it.
+    pub source: String,
+    /// The folder, relative to that of the files.
     pub folder: String,
+    /// Its line.
+    pub line: usize,
 }
 
-/// The modules in `text`, that of `modules.json`, which the files themselves use.
+impl InstalledModule {
+    /// The module whose block names this one; `None` if the files themselves do.
+    pub fn parent(&self) -> Option<&str> {
+        self.name.rsplit_once('.').map(|(parent, _)| parent)
+    }
+
+    /// The name of the module that was downloaded for this one, and the folder in that download; `None` if the module is a folder of
+    /// the user's own repository. Terraform calls each download by the module that it came for.
+    pub fn download(&self) -> Option<(&str, &str)> {
+        let inner = self.folder.strip_prefix(DOWNLOADS)?;
+        Some(inner.split_once('/').unwrap_or((inner, "")))
+    }
+
+    /// What Terraform downloads for its source: for two modules with the same, it does so once, and copies the files without `.git`.
+    pub fn package(&self) -> (&str, &str) {
+        let (place, query) = self.source.split_once('?').unwrap_or((&self.source, ""));
+        let authority = place.find("://").map_or(0, |colon| colon + "://".len());
+        let folder = place[authority..].find("//").map_or(place.len(), |at| authority + at);
+        // Both are left out where Terraform knows the host.
+        let place = &place[..folder];
+        let place = place.strip_prefix("git::").unwrap_or(place);
+        (place.strip_prefix("https://").unwrap_or(place), query)
+    }
+}
+
+/// What modules themselves use, as far as somebody has to know of it once packages take the place of downloads. `listed` is what the
+/// files' own blocks are, by their names, and `commits` what is checked out for each module.
+///
+/// Terraform downloads a whole repository for each module, and a package is one folder of it. So where a module names a folder beside
+/// its own, such as `../labels`, that becomes a package, too, and lies beside it again. What the user's own modules name is like what
+/// the files name. What others name in the end, Terraform downloads for them as before, wherever they lie.
+pub fn inner(
+    installed: &[InstalledModule],
+    commits: &[Option<String>],
+    listed: &[(String, Meaning)],
+) -> Vec<ListedDependency> {
+    let named = |name: &str| installed.iter().find(|module| module.name == name);
+    let mut all: Vec<(&InstalledModule, Option<&String>)> =
+        installed.iter().zip(commits.iter().map(Option::as_ref)).collect();
+    // Those that name others come before what they name.
+    all.sort_by_key(|(module, _)| (module.name.matches('.').count(), &module.name));
+    let mut found = Vec::new();
+    // The downloads that are packages: the module that each came for, what it is for mu, and the folders of it that are there.
+    let mut packages: Vec<(&InstalledModule, Meaning, Vec<&str>)> = Vec::new();
+    for (module, commit) in all {
+        let Some((download, folder)) = module.download() else { continue };
+        let in_use = commit.cloned().map(InUse::Commit);
+        let meaning = match module.parent() {
+            None => match listed.iter().find(|(name, _)| *name == module.name) {
+                Some((_, meaning)) if download == module.name => {
+                    packages.push((module, meaning.clone(), vec![folder]));
+                    continue;
+                }
+                _ => continue,
+            },
+            Some(parent) if download == module.name => {
+                let is_own = named(parent).is_none_or(|parent| parent.download().is_none());
+                let meaning = match is_own {
+                    true => of_source(&module.source).map(|meaning| meaning.at(in_use)),
+                    false => {
+                        Err(format!("`{parent}` uses it, and Terraform downloads it for that"))
+                    }
+                };
+                if let Ok(meaning) = &meaning {
+                    packages.push((module, meaning.clone(), vec![folder]));
+                }
+                meaning
+            }
+            // It lies in what was downloaded for another one. If that is no package, it lies there as before.
+            Some(_) => {
+                let package = packages.iter_mut().find(|(owner, ..)| owner.name == download);
+                let Some((owner, meaning, folders)) = package else { continue };
+                let is_there = |at: &&str| Path::new(folder).starts_with(at);
+                if folders.iter().any(is_there) {
+                    continue;
+                }
+                folders.push(folder);
+                let own = owner.download().map_or("", |(_, folder)| folder);
+                let in_use = in_use.or_else(|| meaning.in_use.clone());
+                // Without a `ref`, it is the tip. One in which the folder stands is of that folder alone.
+                let written = meaning.reference.version_text().unwrap_or_default();
+                let mut settings = owner.package().1.split('&');
+                let is_of_repository = written == "tip"
+                    || settings.any(|setting| setting.strip_prefix("ref=") == Some(written));
+                meaning.beside(own, folder, in_use, is_of_repository)
+            }
+        };
+        found.push(ListedDependency { called: module.name.clone(), line: module.line, meaning });
+    }
+    found
+}
+
+/// The modules in `text`, that of `modules.json`.
 ///
 /// # Errors
 ///
@@ -51,10 +152,11 @@ pub fn installed(text: &str) -> Result<(Vec<InstalledModule>, Vec<String>), Form
             let word = |key: &str| -> Result<String, Fault> {
                 Ok(module.text(key)?.map_or_else(String::new, |(text, _)| text.to_owned()))
             };
-            let (name, folder) = (word("Key")?, word("Dir")?);
-            // A dot is between a module and one that it uses itself.
-            if !name.is_empty() && !name.contains('.') && !folder.is_empty() {
-                all.push(InstalledModule { name, folder });
+            let (name, source, folder) = (word("Key")?, word("Source")?, word("Dir")?);
+            let line = line_of(text, module);
+            // The first one is the folder itself.
+            if !name.is_empty() && !folder.is_empty() {
+                all.push(InstalledModule { name, source, folder, line });
             }
         }
         Ok(all)
@@ -87,11 +189,27 @@ const ARCHIVES: [&str; 4] = [".tgz", ".tar.gz", ".tar", ".zip"];
 const REPOSITORY_HOSTS: [&str; 2] = ["github.com/", "bitbucket.org/"];
 
 fn meaning(block: &Block) -> Result<Meaning, String> {
-    let source = match block.attribute("source") {
-        Some(Value::Text(source)) => source.trim(),
-        Some(Value::Expression) => return Err("its `source` is an expression".to_owned()),
-        None => return Err("it has no `source`".to_owned()),
-    };
+    match block.attribute("source") {
+        Some(Value::Text(source)) => of_source(source),
+        Some(Value::Expression) => Err("its `source` is an expression".to_owned()),
+        None => Err("it has no `source`".to_owned()),
+    }
+}
+
+/// What a `source` is for mu.
+///
+/// # Errors
+///
+/// When it is no package: the reason.
+pub fn of_source(source: &str) -> Result<Meaning, String> {
+    let source = source.trim();
+    // People write so to download a repository once for many of its folders.
+    if let Some(inner) = source.strip_prefix("./").and_then(|path| path.strip_prefix(DOWNLOADS)) {
+        let module = inner.split('/').next().unwrap_or_default();
+        return Err(format!(
+            "it is a folder of what Terraform downloads for the module `{module}`: name that of its package, below `.mu/packs`, in its `source`"
+        ));
+    }
     if source.starts_with("./") || source.starts_with("../") {
         return Err("it is a folder of this repository, so there is nothing to fetch".to_owned());
     }
@@ -121,11 +239,14 @@ fn meaning(block: &Block) -> Result<Meaning, String> {
 
 /// A source in a Git repository, as a reference.
 fn of_repository(source: &str) -> Result<Meaning, String> {
-    let path = source.split_once("://").map_or(source, |(_, path)| path);
+    // The hosts that Terraform knows need no scheme.
+    let is_short = REPOSITORY_HOSTS.iter().any(|host| source.starts_with(host));
+    let source = if is_short { format!("https://{source}") } else { source.to_owned() };
+    let path = source.split_once("://").map_or(&*source, |(_, path)| path);
     let text = match path.contains("//") || path.contains('?') {
-        true => pasted::meant(source)
+        true => pasted::meant(&source)
             .ok_or_else(|| "mu has no reference for its `source`".to_owned())?,
-        false => source.to_owned(),
+        false => source,
     };
     // Without a version, it is the tip of the default branch, and not the newest version.
     let (place, version) = text.split_once('#').unwrap_or((&text, "tip"));
@@ -135,6 +256,7 @@ fn of_repository(source: &str) -> Result<Meaning, String> {
 /// Why a module of a registry is no package, and where its repository probably is.
 fn of_registry(source: &str) -> String {
     let place = source.split("//").next().unwrap_or_default();
+    let place = place.strip_prefix("registry.terraform.io/").unwrap_or(place);
     let segments: Vec<&str> = place.split('/').collect();
     let reason = "only its registry knows where it is";
     match segments[..] {
