@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use mu_manifest::reference::Version;
 
-use super::{InUse, List, ListedDependency, Meaning, line_of, read, read_documents};
+use super::{InUse, List, ListedDependency, Meaning, line_of, read, read_documents, terraform};
 use crate::error::{Fault, FormatError};
-use crate::node::{Kind, Node};
-use crate::shape::Shape::{self, List as Items, Map, Text, Unused};
+use crate::node::{Entry, Kind, Node};
+use crate::shape::Shape::{self, Each, List as Items, Map, Text, Unused};
+use crate::shape::TEXTS;
 
 /// The names of the file.
 pub const HELMFILES: [&str; 4] =
@@ -38,6 +39,7 @@ pub(crate) static HELMFILE_KEYS: Shape = Map(&[
         "helmfiles",
         Items(&Map(&[
             ("path", Text),
+            ("inherits", Unused),
             ("selectors", Unused),
             ("selectorsInherited", Unused),
             ("values", Unused),
@@ -48,6 +50,7 @@ pub(crate) static HELMFILE_KEYS: Shape = Map(&[
     ("chart", Unused),
     ("commonLabels", Unused),
     ("context", Unused),
+    ("defaultInherit", TEXTS),
     ("environments", Unused),
     ("filepath", Unused),
     ("helmBinary", Unused),
@@ -56,12 +59,13 @@ pub(crate) static HELMFILE_KEYS: Shape = Map(&[
     ("kubeContext", Unused),
     ("kubeVersion", Unused),
     ("kustomizeBinary", Unused),
+    ("llm", Unused),
     ("lockFilePath", Unused),
     ("missingFileHandler", Unused),
     ("missingFileHandlerConfig", Unused),
     ("namespace", Unused),
     ("renderedvalues", Unused),
-    ("templates", Unused),
+    ("templates", Each(&RELEASE)),
     ("values", Unused),
 ]);
 
@@ -76,6 +80,8 @@ const REPOSITORY: Shape = Map(&[
     ("managed", Unused),
     ("passCredentials", Unused),
     ("password", Unused),
+    ("plainHttp", Unused),
+    ("registryConfig", Unused),
     ("skipTLSVerify", Unused),
     ("username", Unused),
     ("verify", Unused),
@@ -93,44 +99,72 @@ const RELEASE: Shape = Map(&[
     ("chartPath", Unused),
     ("cleanupOnFail", Unused),
     ("condition", Unused),
+    ("conditionTemplate", Unused),
     ("createNamespace", Unused),
+    ("deleteTimeout", Unused),
+    ("deleteWait", Unused),
     ("dependencies", Unused),
+    ("description", Unused),
     ("devel", Unused),
     ("directory", Unused),
+    ("disableAutoDetectedKubeVersionForDiff", Unused),
     ("disableOpenAPIValidation", Unused),
     ("disableValidation", Unused),
     ("disableValidationOnInstall", Unused),
     ("enableDNS", Unused),
     ("env", Unused),
     ("force", Unused),
+    ("forceConflicts", Unused),
     ("forceGoGetter", Unused),
     ("forceNamespace", Unused),
+    ("helmStuckGrace", Unused),
     ("historyMax", Unused),
     ("hooks", Unused),
-    ("inherit", Unused),
+    ("inherit", Items(&Map(&[("template", Text), ("except", Unused)]))),
     ("insecureSkipTLSVerify", Unused),
     ("installedTemplate", Unused),
     ("jsonPatches", Unused),
     ("keyring", Unused),
     ("kubeContext", Unused),
     ("kubeVersion", Unused),
+    ("kubedogBurst", Unused),
+    ("kubedogQPS", Unused),
     ("labels", Unused),
     ("missingFileHandler", Unused),
+    ("missingFileHandlerConfig", Unused),
     ("namespace", Unused),
     ("needs", Unused),
+    ("plainHttp", Unused),
     ("postRenderer", Unused),
     ("postRendererArgs", Unused),
     ("recreatePods", Unused),
     ("reuseValues", Unused),
+    ("rollbackOnFailure", Unused),
     ("secrets", Unused),
+    ("serverSide", Unused),
     ("set", Unused),
     ("setString", Unused),
     ("setTemplate", Unused),
     ("skipDeps", Unused),
+    ("skipKinds", Unused),
+    ("skipRefresh", Unused),
+    ("skipSchemaValidation", Unused),
     ("strategicMergePatches", Unused),
     ("suppressDiff", Unused),
+    ("suppressOutputLineRegex", Unused),
+    ("syncReleaseLabels", Unused),
+    ("takeOwnership", Unused),
     ("timeout", Unused),
+    ("trackFailOnError", Unused),
+    ("trackFailedLogs", Unused),
+    ("trackKinds", Unused),
+    ("trackLogs", Unused),
+    ("trackMode", Unused),
+    ("trackResources", Unused),
+    ("trackTimeout", Unused),
     ("transformers", Unused),
+    ("unitTests", Unused),
+    ("updateStrategy", Unused),
     ("values", Unused),
     ("valuesPathPrefix", Unused),
     ("valuesTemplate", Unused),
@@ -138,6 +172,7 @@ const RELEASE: Shape = Map(&[
     ("verifyTemplate", Unused),
     ("wait", Unused),
     ("waitForJobs", Unused),
+    ("waitRetries", Unused),
     ("waitTemplate", Unused),
 ]);
 
@@ -164,12 +199,14 @@ type LockedChart = [String; 3];
 ///
 /// When the rest of the template is no YAML, or has a misspelt key.
 pub fn list(file: &str, text: &str, lock: Option<&str>) -> Result<(List, bool), FormatError> {
-    let plain = without_actions(text);
+    let (plain, origins) = without_actions(text);
     let (locked, unknown) = match lock {
         Some(lock) => read(&lock_of(file), lock, &HELMFILE_LOCK_KEYS, locked_charts)?,
         None => (Vec::new(), Vec::new()),
     };
     let (mut repositories, mut releases) = (Repositories::new(), Vec::new());
+    let mut templates: BTreeMap<String, Release> = BTreeMap::new();
+    let mut defaults: Vec<String> = Vec::new();
     let mut others: Vec<ListedDependency> = Vec::new();
     let mut own = read_documents(file, &plain, &HELMFILE_KEYS, &mut |root| {
         for node in root.list("repositories").unwrap_or_default() {
@@ -179,6 +216,18 @@ pub fn list(file: &str, text: &str, lock: Option<&str>) -> Result<(List, bool), 
                 repositories.insert(name, (url, is_oci));
             }
         }
+        if let Some(Kind::Map(entries, _)) = root.written("templates").map(|node| &node.kind) {
+            let read =
+                |entry: &Entry<'_>| Some((entry.key.to_string(), release(&entry.value).ok()?));
+            templates.extend(entries.iter().filter_map(read));
+        }
+        match root.written("defaultInherit").map(|node| &node.kind) {
+            Some(Kind::List(names)) => {
+                defaults.extend(names.iter().filter_map(|one| one.scalar()).map(str::to_owned));
+            }
+            Some(Kind::Scalar(name)) => defaults.push(name.trim().to_owned()),
+            _ => {}
+        }
         for key in ["helmfiles", "bases"] {
             for node in root.list(key).unwrap_or_default() {
                 let path = node.scalar().map(str::to_owned).or_else(|| match key {
@@ -187,8 +236,8 @@ pub fn list(file: &str, text: &str, lock: Option<&str>) -> Result<(List, bool), 
                 });
                 others.extend(path.map(|called| ListedDependency {
                     line: line_of(&plain, node),
-                    meaning: Err(format!("it is another file: `mu import {called}` reads it")),
-                    called,
+                    meaning: Err(other_file(&called)),
+                    called: shown(&called),
                 }));
             }
         }
@@ -197,11 +246,21 @@ pub fn list(file: &str, text: &str, lock: Option<&str>) -> Result<(List, bool), 
                 releases.push((line_of(&plain, node), release(node)));
             }
         }
+    })
+    .map_err(|error| {
+        // It points into the text without its actions, and its reader has the file.
+        let at = |offset: usize| origins.get(offset).copied().unwrap_or(text.len());
+        let span = at(error.span.start)..at(error.span.end);
+        let FormatError { reason, is_excess, .. } = error;
+        FormatError::new(file, text, Fault { span, reason, is_excess })
     })?;
     let dependencies = releases.into_iter().map(|(line, read)| {
         // Two branches of a template can both set a key.
         let (called, read) = match read {
-            Ok(release) => (release.name.clone(), release.meaning(&repositories, &locked)),
+            Ok(release) => {
+                let release = release.with_inherited(&templates, &defaults);
+                (shown(&release.name), release.meaning(&repositories, &locked))
+            }
             Err(fault) => ("a release".to_owned(), Err(fault.reason)),
         };
         ListedDependency { called, line, meaning: read }
@@ -226,6 +285,8 @@ struct Release {
     chart: String,
     version: String,
     is_installed: bool,
+    /// The names of the templates that it has the rest from; a later one counts before the ones in front of it.
+    inherits: Vec<String>,
 }
 
 fn release(node: &Node<'_>) -> Result<Release, Fault> {
@@ -235,10 +296,27 @@ fn release(node: &Node<'_>) -> Result<Release, Fault> {
     let is_off = matches!(node.get("installed")?.map(|node| &node.kind), Some(Kind::Scalar(text)) if text == "false");
     let (name, chart) = (word("name")?, word("chart")?);
     let name = if name.is_empty() { chart.clone() } else { name };
-    Ok(Release { name, chart, version: word("version")?, is_installed: !is_off })
+    let inherits = node.list("inherit")?.iter();
+    let inherits = inherits.filter_map(|one| one.text_for_people("template")).collect();
+    Ok(Release { name, chart, version: word("version")?, is_installed: !is_off, inherits })
 }
 
 impl Release {
+    /// With what it has from templates, where it says nothing itself: its own ones, and those that each release inherits from.
+    fn with_inherited(mut self, templates: &BTreeMap<String, Self>, defaults: &[String]) -> Self {
+        let names = self.inherits.iter().rev().chain(defaults.iter().rev());
+        for template in names.filter_map(|name| templates.get(name)) {
+            for (own, theirs) in
+                [(&mut self.chart, &template.chart), (&mut self.version, &template.version)]
+            {
+                if own.is_empty() {
+                    own.clone_from(theirs);
+                }
+            }
+        }
+        self
+    }
+
     fn meaning(
         &self,
         repositories: &Repositories,
@@ -269,9 +347,7 @@ impl Release {
         let place = if chart.starts_with("oci://") {
             chart.to_owned()
         } else if chart.contains("://") || chart.contains("::") {
-            return Err(
-                "its chart is an address of go-getter, which only helmfile follows".to_owned()
-            );
+            return of_address(chart);
         } else {
             match repositories.get(repository) {
                 Some((url, _)) if url.contains(ACTION) => {
@@ -299,22 +375,72 @@ impl Release {
     }
 }
 
-/// The text without its actions. Its lines stay where they are.
-fn without_actions(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
+/// What a chart at an address of its own is: helmfile has a form of go-getter's, with `@` in front of the folder.
+fn of_address(address: &str) -> Result<Meaning, String> {
+    let source = match address.split_once("://") {
+        Some((scheme, path)) if scheme.contains("git") => {
+            format!("{scheme}://{}", path.replacen(".git@", ".git//", 1))
+        }
+        _ => address.to_owned(),
+    };
+    terraform::of_source(&source)
+        .map_err(|_| "its chart is at an address that only helmfile follows".to_owned())
+}
+
+/// A text in a form that people can read: what an action makes of it is not known.
+fn shown(text: &str) -> String {
+    text.replace(ACTION, "{{…}}")
+}
+
+/// What to do about a file that this one names.
+fn other_file(path: &str) -> String {
+    if path.contains(ACTION) {
+        return "it is another file, whose name only helmfile fills in".to_owned();
+    }
+    if path.contains("://") || path.contains("::") {
+        return "it is a file elsewhere, which only helmfile fetches".to_owned();
+    }
+    match path.contains(['*', '?', '[']) {
+        true => "these are other files: `mu import FILE` reads one of them".to_owned(),
+        false => format!("it is another file: `mu import {path}` reads it"),
+    }
+}
+
+/// The text without its actions, and where each of its bytes was. Its lines stay where they are.
+fn without_actions(text: &str) -> (String, Vec<usize>) {
+    let (mut plain, mut origins) = (String::with_capacity(text.len()), Vec::new());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
         // Without an end, it is none.
         let Some((action, behind)) = after.split_once("}}") else { break };
+        let start = text.len() - rest.len();
         plain.push_str(before);
+        origins.extend(start..start + before.len());
+        let start = start + before.len();
         plain.push(ACTION);
-        plain.extend(action.matches('\n'));
+        origins.extend([start; ACTION.len_utf8()]);
+        for (at, line_end) in action.match_indices('\n') {
+            plain.push_str(line_end);
+            origins.push(start + "{{".len() + at);
+        }
         rest = behind;
     }
     plain.push_str(rest);
+    origins.extend(text.len() - rest.len()..text.len());
     let has_only_actions = |line: &str| {
         line.contains(ACTION) && line.chars().all(|one| one == ACTION || one.is_whitespace())
     };
-    let lines = plain.split('\n').map(|line| if has_only_actions(line) { "" } else { line });
-    lines.collect::<Vec<_>>().join("\n")
+    // Such a line becomes empty: spaces in it would count in a text of several lines.
+    let (mut kept, mut places) = (String::with_capacity(plain.len()), Vec::new());
+    let mut start = 0;
+    for line in plain.split_inclusive('\n') {
+        let left_out = match has_only_actions(line) {
+            true => line.trim_end_matches('\n').len(),
+            false => 0,
+        };
+        kept.push_str(&line[left_out..]);
+        places.extend_from_slice(&origins[start + left_out..start + line.len()]);
+        start += line.len();
+    }
+    (kept, places)
 }

@@ -404,7 +404,7 @@ releases:
             "16 e: it is not installed (`installed: false`)",
             "17 f: its repository has the scheme `git+https`, which only a Helm plugin supports",
             "18 g: the file lists no repository `missing`",
-            "19 h: its chart is an address of go-getter, which only helmfile follows",
+            "19 h -> git+https://h.example/x.git/charts/h#v1",
             "20 i: its chart `alone` is in no repository",
             "21 j: its `version` is a template, which only helmfile fills in",
             "24 k: the `url` of the repository `named` is a template",
@@ -417,6 +417,51 @@ releases:
             "1 common.yaml: it is another file: `mu import common.yaml` reads it",
         ],
     );
+    let text = "\
+repositories:
+- {name: stable, url: 'https://charts.example/stable'}
+templates:
+  web: {chart: stable/web, version: 1.0.0}
+  newer: {version: 2.0.0}
+  named: {chart: 'stable/{{`{{ .Release.Name }}`}}'}
+  every: {version: 9.0.0}
+defaultInherit: [every]
+releases:
+- {name: a, inherit: [{template: web}]}
+- {name: b, inherit: [{template: web}, {template: newer}]}
+- {name: c, version: 3.0.0, inherit: [{template: web}]}
+- {name: d, inherit: [{template: named}]}
+- {name: e, inherit: [{template: missing}]}
+- {name: '{{ .Values.team }}-f', chart: stable/f}
+- {name: g, chart: 'https://h.example/g-1.0.0.tgz'}
+- {name: h, chart: 's3::https://h.example/h.tgz'}
+helmfiles:
+- '{{ .Values.team }}/helmfile.yaml'
+- releases/*.yaml
+- git::https://h.example/x.git@helmfile.yaml?ref=v1
+";
+    let (list, _) = helmfile::list("helmfile.yaml", text, None).expect("is read");
+    check(
+        &list,
+        &[
+            "10 a -> helm+https://charts.example/stable/web#1.0.0",
+            "11 b -> helm+https://charts.example/stable/web#2.0.0",
+            "12 c -> helm+https://charts.example/stable/web#3.0.0",
+            "13 d: its `chart` is a template, which only helmfile fills in",
+            "14 e: it has no `chart`",
+            "15 {{…}}-f -> helm+https://charts.example/stable/f#9.0.0",
+            "16 g -> https://h.example/g-1.0.0.tgz",
+            "17 h: its chart is at an address that only helmfile follows",
+            "19 {{…}}/helmfile.yaml: it is another file, whose name only helmfile fills in",
+            "20 releases/*.yaml: these are other files: `mu import FILE` reads one of them",
+            "21 git::https://h.example/x.git@helmfile.yaml?ref=v1: it is a file elsewhere, which only helmfile fetches",
+        ],
+    );
+    // What is wrong is pointed at where it is in the file, and not in what is left of it without actions.
+    let text =
+        "a: {{ 1 }}\n{{ if x }}\nb: {{ two\n three }} c: x\nreleases:\n- name: {{ n }}, *x\n";
+    let error = helmfile::list("helmfile.yaml", text, None).expect_err("is wrong");
+    assert!(text[error.span.start..].starts_with(": x"), "{error} {:?}", error.span);
     let error = helmfile::list("helmfile.yaml", "releases:\n- chart: a\n  verison: 1\n", None)
         .expect_err("is wrong");
     assert!(error.reason.contains("did you mean `version`?"), "{}", error.reason);
