@@ -57,6 +57,36 @@ fn sources_of_vendir_in_parts() {
 }
 
 #[test]
+fn paths_of_vendir_are_the_same_however_they_are_written() {
+    let contents = |path: &str, source: &str| format!("  - path: {path}\n    git: {{{source}}}\n");
+    let text = [
+        "directories:\n- path: ./proto\n  contents:\n",
+        &contents("./vendor/", "url: 'https://h.example/x', ref: main"),
+        "- path: ../a/./b/..\n  contents:\n",
+        &contents(".", "url: 'https://h.example/y', ref: main"),
+    ];
+    // As older and newer versions of vendir write it.
+    for (proto, vendor, above) in
+        [("proto", "vendor", "../a"), ("./proto", "./vendor/", "../a/./b/..")]
+    {
+        let lock = [
+            &format!("directories:\n- path: {proto}\n  contents:\n"),
+            &contents(vendor, "sha: 0f3a8e5d1b9c47266e1d2a90c5b7f84d3e6a1c28"),
+            &format!("- path: {above}\n  contents:\n"),
+            &contents(".", "sha: 7be41d0c92a35f68e0d4c1b7a9f28350d6ce41ab"),
+        ];
+        let list = vendir::list(&text.concat(), Some(&lock.map(|one| one.to_owned()).concat()));
+        check(
+            &list.expect("is read"),
+            &[
+                "4 ./proto/./vendor/ -> git+https://h.example/x#main @ commit 0f3a8e5d1b9c47266e1d2a90c5b7f84d3e6a1c28",
+                "8 ../a/./b/.. -> git+https://h.example/y#main @ commit 7be41d0c92a35f68e0d4c1b7a9f28350d6ce41ab",
+            ],
+        );
+    }
+}
+
+#[test]
 fn sources_of_vendir_by_branch_and_url() {
     let list = vendir::list(&file("lessons.vendir.yml"), None).expect("is read");
     let found: Vec<String> = shown(&list)

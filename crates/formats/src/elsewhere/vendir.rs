@@ -176,7 +176,7 @@ pub fn list(text: &str, lock: Option<&str>) -> Result<List, FormatError> {
             let above = said(directory, "path")?;
             for contents in directory.list("contents")? {
                 let path = said(contents, "path")?;
-                let place = [above.to_owned(), path.to_owned()];
+                let place = [above, path].map(clean);
                 let in_use = locked.iter().find(|(at, _)| *at == place);
                 let in_use = in_use.map(|(_, in_use)| in_use.clone());
                 let called = match path {
@@ -198,11 +198,23 @@ fn said<'n>(node: &'n Node<'_>, key: &str) -> Result<&'n str, Fault> {
     Ok(node.text(key)?.map_or("", |(text, _)| text))
 }
 
+/// A path without what leads nowhere: vendir writes such ones into its lock, as Go's `filepath.Clean` makes them.
+fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        match (part, parts.last()) {
+            ("..", Some(last)) if *last != ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    if path.starts_with('/') { format!("/{}", parts.join("/")) } else { parts.join("/") }
+}
+
 fn locked(root: &Node<'_>) -> Result<Locked, Fault> {
     let mut all = Vec::new();
     for directory in root.list("directories")? {
         for contents in directory.list("contents")? {
-            let place = [said(directory, "path")?, said(contents, "path")?].map(str::to_owned);
+            let place = [said(directory, "path")?, said(contents, "path")?].map(clean);
             let word = |what: &str, key: &str| -> Result<Option<String>, Fault> {
                 let Some(node) = contents.get(what)? else { return Ok(None) };
                 Ok(node.text(key)?.map(|(text, _)| text.to_owned()))
