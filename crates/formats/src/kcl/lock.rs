@@ -13,7 +13,7 @@ use mu_provider::{InnerPath, TreeError};
 use sha2::{Digest as _, Sha256};
 
 use super::dependency::{self, Entry, VersionKey};
-use super::{MODULE, REGISTRY, parse};
+use super::{MODULE, NAMESPACE, REGISTRY, parse};
 use crate::error::FormatError;
 use crate::format::{Reading, Texts};
 use crate::shape::Shape::{self, Each, Map, Text, Unused};
@@ -33,11 +33,12 @@ pub(super) static LOCKED: Shape = Map(&[(
         ("reg", Text),
         ("repo", Text),
         ("oci_tag", Text),
-        ("url", Unused),
+        ("url", Text),
         ("branch", Text),
         ("commit", Text),
         ("git_tag", Text),
         ("package", Unused),
+        ("path", Text),
     ])),
 )]);
 
@@ -209,7 +210,8 @@ pub fn folders(lock: &str) -> Vec<InnerPath> {
     modules.iter().filter_map(folder).collect()
 }
 
-/// The modules of OCI registries in a lock: the reference of each, and its version.
+/// The modules of OCI registries in a lock: the reference of each, and its version. Where an older kpm has not kept the place, it is the
+/// usual one. So it is for folders of a person's own, too, which some versions of kpm write in the same way; nobody requires them there.
 ///
 /// # Errors
 ///
@@ -221,13 +223,20 @@ pub fn locked(lock: &str) -> Result<Vec<(String, String)>, FormatError> {
     });
     let document = read.map_err(|fault| FormatError::new(LOCK, lock, fault))?;
     let modules = document.get("dependencies").and_then(|all| all.as_table_like());
-    let found = modules.into_iter().flat_map(|modules| modules.iter()).filter_map(|(_, module)| {
-        let table = module.as_table_like()?;
-        let text = |key: &str| table.get(key)?.as_str().filter(|text| !text.is_empty());
-        let registry = text("reg").unwrap_or(REGISTRY);
-        let version = text("oci_tag").or_else(|| text("version"))?;
-        Some((format!("oci://{registry}/{}", text("repo")?), version.to_owned()))
-    });
+    let found =
+        modules.into_iter().flat_map(|modules| modules.iter()).filter_map(|(key, module)| {
+            let table = module.as_table_like()?;
+            let text = |key: &str| table.get(key)?.as_str().filter(|text| !text.is_empty());
+            let registry = text("reg").unwrap_or(REGISTRY);
+            let repository = match text("repo") {
+                // In `oci://ghcr.io//kcl-lang/kind`, as some write it, Go's path begins with a slash.
+                Some(repository) => repository.trim_matches('/').to_owned(),
+                None if text("url").or_else(|| text("path")).is_some() => return None,
+                None => format!("{NAMESPACE}/{}", text("name").unwrap_or(key)),
+            };
+            let version = text("oci_tag").or_else(|| text("version"))?;
+            Some((format!("oci://{registry}/{repository}"), version.to_owned()))
+        });
     Ok(found.collect())
 }
 
@@ -282,7 +291,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{InnerPath, Locked, Origin, folders, lock};
+    use super::{InnerPath, Locked, Origin, folders, lock, locked};
 
     /// The text of kpm 0.12 for the same modules.
     const OF_KPM: &str = r#"[dependencies]
@@ -338,5 +347,23 @@ mod tests {
         let read = texts(folders(OF_KPM));
         assert_eq!(read, ["flask_manifests_v0.1.0", "hello-world_0.1.4", "local_0.0.1"]);
         assert!(folders("[").is_empty());
+    }
+
+    /// As locks of several years have it: without a place, with a slash in front of it, and with the path of a folder.
+    #[test]
+    fn a_module_is_locked_in_whatever_form_kpm_wrote_it() {
+        let lock = [
+            "[dependencies]",
+            "[dependencies.k8s]\nname = \"k8s\"\nfull_name = \"k8s_1.31.1\"\nversion = \"1.31.1\"\nsum = \"x\"",
+            "[dependencies.kind]\nname = \"kind\"\nversion = \"0.0.2\"\nreg = \"ghcr.io\"\nrepo = \"/kcl-lang/kind\"\noci_tag = \"0.0.2\"",
+            "[dependencies.own]\nname = \"own\"\npath = \"../own\"",
+            "[dependencies.git]\nname = \"git\"\nversion = \"0.1.0\"\nurl = \"https://h.example/x.git\"\ngit_tag = \"v0.1.0\"",
+        ];
+        let found = locked(&lock.join("\n")).expect("is read");
+        let found: Vec<_> = found.iter().map(|(place, version)| (&**place, &**version)).collect();
+        assert_eq!(
+            found,
+            [("oci://ghcr.io/kcl-lang/k8s", "1.31.1"), ("oci://ghcr.io/kcl-lang/kind", "0.0.2")]
+        );
     }
 }
