@@ -108,6 +108,26 @@ impl World {
 }
 
 #[test]
+fn where_work_was_pushed_is_told_by_the_url_that_others_know() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.mu(&["edit", "net/vpc"]).ok();
+    let clone = format!(".mu/edit/{}", world.place());
+    let folder = world.work().join(&clone);
+    // This user's Git leads the URL elsewhere, as many do to reach a host by SSH.
+    let settings =
+        format!("[url \"{}\"]\n\tinsteadOf = https://git.acme.example/\n", world.server.root());
+    fs::write(sandbox.path("home/.gitconfig"), settings).expect("can be written");
+    git(&folder, &["config", "remote.origin.url", "https://git.acme.example/acme/mono.git"]);
+    world.commit_in(&clone, "net/vpc/main.tf");
+    world.push(&clone);
+    git(&folder, &["update-ref", "refs/remotes/origin/edit/vpc-1.2.0", "HEAD"]);
+    sandbox.mu(&["edit", "--done", "net/vpc"]).ok().says(&[
+        "`mu add 'https://git.acme.example/acme/mono.git/net/vpc#edit/vpc-1.2.0'` depends on the branch",
+    ]);
+}
+
+#[test]
 fn a_package_of_a_hub_is_edited_in_its_repository_and_given_back() {
     let world = World::new();
     let sandbox = &world.sandbox;

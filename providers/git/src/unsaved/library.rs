@@ -225,10 +225,11 @@ pub(super) fn git2_pushed_branch(
 ) -> Result<Option<PushedBranch>, git2::Error> {
     let head = repository.head()?;
     let (commit, own) = (head.peel_to_commit()?.id(), head.shorthand().unwrap_or_default());
+    let settings = repository.config()?.snapshot()?;
     let mut places = Vec::new();
     for name in repository.remotes()?.iter().flatten().flatten() {
-        let remote = repository.find_remote(name)?;
-        let Ok(url) = remote.url() else { continue };
+        // As it is written, and not as this user's `url.….insteadOf` leads it: others have to understand it, and a package is called by it.
+        let Ok(url) = settings.get_str(&format!("remote.{name}.url")) else { continue };
         let start = format!("refs/remotes/{name}/");
         for reference in repository.references_glob(&format!("{start}*"))? {
             let reference = reference?;
