@@ -337,7 +337,11 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
         || provider.facts().kind == PlaceKind::Repository
     {
         match root.scheme() {
-            "file" => Ok(root.as_url().to_file_path().is_ok_and(|path| path.is_dir())),
+            "file" => Ok(root.as_url().to_file_path().is_ok_and(|path| {
+                // Git reads a file, too: a bundle. The URL of a registry ends with a slash, which no file has.
+                let path: PathBuf = path.components().collect();
+                path.is_dir() || provider.facts().kind == PlaceKind::Repository && path.is_file()
+            })),
             "http" | "https" => {
                 let insecure = location.insecure;
                 match session.http().get(root).insecure(insecure).send() {
@@ -364,7 +368,7 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
         }
         Ok(false) if root.scheme() == "file" => {
             let found = format!("there is nothing for `{kind}` at {root}");
-            let advice = "check the folder: `mu registry list` shows where it is set";
+            let advice = "check the path: `mu registry list` shows where it is set";
             Finding::failed(subject, found, advice)
         }
         Ok(false) => {

@@ -163,6 +163,9 @@ fn doctor_asks_registries_and_fails_where_a_check_does() {
 fn doctor_asks_each_kind_of_registry() {
     let oci = OciServer::start(Behaviour::default());
     let origin = Origin::new("r.git");
+    origin.commit(&[("file", "one")]);
+    let bundle = origin.root().join("r.bundle").display().to_string();
+    origin.git(&["bundle", "create", "--quiet", &bundle, "HEAD"]);
     let git = HttpServer::start(origin.root());
     let page = TestServer::start(|_, _| Reply::body("<html>please log in</html>"));
     let sandbox = Sandbox::new();
@@ -177,11 +180,13 @@ fn doctor_asks_each_kind_of_registry() {
   e.acme.example/: oci://{page}/acme
   f.acme.example/: {{provider: git, url: \"file:///nowhere/\"}}
   g.acme.example/: {{provider: nope, url: https://x.example/}}
+  h.acme.example/: {{provider: git, url: \"file://{bundle}\"}}
 "
     );
     sandbox.write(".mu/workspace.yaml", &settings);
     let run = sandbox.mu(&["doctor"]).fails();
     run.says(&[
+        &format!("✓ registry h.acme.example/: file://{bundle}/ is there (git)"),
         &format!("✓ registry a.acme.example/: https://{oci}/acme/ answers in "),
         " ms (oci)",
         &format!("✓ registry b.acme.example/: {git} answers in "),
