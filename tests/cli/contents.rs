@@ -78,7 +78,7 @@ fn an_error_about_a_changed_folder_names_it_and_the_first_file() {
     sandbox.mu_in("mono/app", &["get"]).ok();
     for (path, text, said) in [
         ("lib/a.tf", "new", "`a.tf` is new"),
-        ("lib/main.tf", "other", "`main.tf` is another file"),
+        ("lib/main.tf", "other", "`main.tf` has other content"),
         ("lib/main.tf", "", "`main.tf` is gone"),
     ] {
         match text {
@@ -117,7 +117,7 @@ fn a_chart_is_what_helm_packs_without_the_archives_of_its_dependencies() {
     assert_eq!(sandbox.read("../mono/app/Mu.lock"), lock);
     write(&mono, "lib/charts/own-1.0.0.tgz", "another");
     let run = sandbox.mu_in("mono/app", &["get", "--locked"]).fails();
-    run.says(&["`charts/own-1.0.0.tgz` is another file"]);
+    run.says(&["`charts/own-1.0.0.tgz` has other content"]);
 }
 
 #[test]

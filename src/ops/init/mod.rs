@@ -224,9 +224,9 @@ fn folder_name(environment: &Environment) -> Result<String, CommandError> {
 fn name_of(folder: &Path) -> Result<String, CommandError> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default().to_lowercase().replace(' ', "-");
-    Name::parse(&name).map_err(|_| {
-        CommandError::new(Code::Usage, "this folder's name is not a valid package name")
-            .hint("give one: `mu init acme/web`")
+    Name::parse(&name).map_err(|error| {
+        let message = format!("the folder `{name}` has no name that a package can have: {error}");
+        CommandError::new(Code::Usage, message).hint("give one: `mu init acme/web`")
     })?;
     Ok(name)
 }

@@ -35,8 +35,13 @@ pub(super) fn content_differs(
 pub(crate) fn folder_has_changed(package: &LockedPackage, change: Option<String>) -> CommandError {
     let LockedPackage { id, source, .. } = package;
     let change = change.map(|change| format!(": {change}")).unwrap_or_default();
+    // A package without a base is called by its folder.
+    let called = match id.to_string() == source.place {
+        true => String::new(),
+        false => format!(", which is `{id}`,"),
+    };
     let message = format!(
-        "the folder `{}`, which is `{id}`, has changed since Mu.lock was written{change}",
+        "the folder `{}`{called} has changed since Mu.lock was written{change}",
         source.place
     );
     CommandError::new(Code::LockOutdated, message)

@@ -176,7 +176,7 @@ fn change(session: &Session, before: &Tree, route: &Route) -> Option<String> {
     Some(match (of(before, path), of(now, path)) {
         (None, _) => format!("`{path}` is new"),
         (_, None) => format!("`{path}` is gone"),
-        _ => format!("`{path}` is another file"),
+        _ => format!("`{path}` has other content"),
     })
 }
 
