@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use mu_testing::http::{Reply, Seen, TestServer};
 use mu_testing::oci::Behaviour;
-use mu_testing::{Nginx, OciServer, Package, ZipEntry, hex, tar_gz, write, zip};
+use mu_testing::{Nginx, OciServer, Package, ZipEntry, gzip, hex, tar, tar_gz, write, zip};
 
 use super::support::Sandbox;
 
@@ -287,4 +287,79 @@ fn an_archive_without_a_version_is_pinned_and_unpinned() {
     sandbox.mu(&["pin"]).ok();
     sandbox.mu(&["unpin"]).ok();
     assert_eq!((sandbox.read("Mu.yaml"), sandbox.read("Mu.lock")), before);
+}
+
+/// Offers archives under their names, and requires all of them.
+fn offered_as(archives: Vec<(&'static str, Vec<u8>)>) -> (Sandbox, TestServer) {
+    let names: Vec<&str> = archives.iter().map(|(name, _)| *name).collect();
+    let server = TestServer::start(move |seen, _| {
+        let found = archives.iter().find(|(name, _)| seen.path == format!("/{name}"));
+        found.map_or(Reply::status(404), |(_, bytes)| Reply::ranged(seen, bytes))
+    });
+    let sandbox = Sandbox::new();
+    let urls: Vec<String> = names.iter().map(|name| server.url(name)).collect();
+    sandbox.asks_for(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    (sandbox, server)
+}
+
+#[test]
+fn archives_of_others_are_read_as_their_own_tools_read_them() {
+    let manifest = "name: acme/tool\nversion: 1.2.0\n";
+    // PowerShell's `Compress-Archive` writes backslashes, and macOS adds what its Finder knows.
+    let windows = zip(&[
+        ZipEntry { mode: 0, ..ZipEntry::new("tool\\bin\\", 'f', "") },
+        ZipEntry { mode: 0, ..ZipEntry::new("tool\\bin\\run", 'f', "#!/bin/sh\n") },
+        ZipEntry { mode: 0, ..ZipEntry::new("tool\\Mu.yaml", 'f', manifest) },
+    ]);
+    let finder = zip(&[
+        ZipEntry::new("tool/Mu.yaml", 'f', manifest),
+        ZipEntry::new("tool/bin/run", 'x', "#!/bin/sh\n"),
+        ZipEntry::new("__MACOSX/tool/._Mu.yaml", 'f', "attributes"),
+    ]);
+    let whole = tar([
+        ("tool/Mu.yaml".to_owned(), ('f', manifest.as_bytes().to_vec())),
+        ("tool/bin/run".to_owned(), ('x', b"#!/bin/sh\n".to_vec())),
+    ]);
+    let (first, second) = whole.split_at(700);
+    let members = [gzip(first), gzip(second)].concat();
+    // GNU tar makes a hard link of the second name of a file.
+    let made = Sandbox::new();
+    write(made.root(), "tool/Mu.yaml", manifest);
+    write(made.root(), "tool/bin/run", "#!/bin/sh\n");
+    fs::hard_link(made.path("tool/bin/run"), made.path("tool/bin/start")).expect("can be made");
+    let linked = std::process::Command::new("tar")
+        .args(["-C".as_ref(), made.root().as_os_str()])
+        .args(["--sort=name", "-czf", "-", "tool"])
+        .output()
+        .expect("there is a tar");
+    let (sandbox, _server) = offered_as(vec![
+        ("windows-1.zip", windows),
+        ("finder-1.zip", finder),
+        ("members-1.TGZ", members),
+        ("linked-1.tar.gz", linked.stdout),
+    ]);
+    sandbox.mu(&["get"]).ok().says(&["installed 4 packages"]);
+    for package in sandbox.lock()["packages"].as_array().expect("is a list") {
+        assert_eq!(package["version"], "1.2.0", "the manifest in it counts: {package}");
+        let id = package["id"].as_str().expect("is text");
+        let pack = format!("work/.mu/packs/{}", id.replace(':', "+"));
+        let all = if id.contains("linked") { vec!["run", "start"] } else { vec!["run"] };
+        for name in all {
+            let content = fs::read(sandbox.path(&format!("{pack}/bin/{name}")));
+            assert_eq!(content.expect("is there"), b"#!/bin/sh\n", "{id}");
+        }
+        assert!(!sandbox.has(&format!("{pack}/__MACOSX")), "{id}");
+    }
+    sandbox.mu(&["verify"]).ok();
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn a_compression_that_is_not_read_is_named() {
+    let xz = b"\xfd7zXZ\0\0\x04".to_vec();
+    let (sandbox, _server) = offered_as(vec![("tool-1.tar.xz", xz.clone())]);
+    sandbox.mu(&["get"]).fails().says(&["`.tgz`, `.tar.gz`, `.tar` or `.zip`, which mu reads"]);
+    let (sandbox, _server) = offered_as(vec![("tool-1.tgz", xz)]);
+    sandbox.mu(&["get"]).fails().says(&["it is compressed with xz, and mu reads gzip"]);
 }

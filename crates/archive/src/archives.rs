@@ -20,6 +20,7 @@ use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
 use crate::inflate::Scratch;
 use crate::layers::Layers;
+use crate::pick::pick_from;
 use crate::survey::{self, Packing, Survey, survey, unpack_anyones};
 use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip, unpack_with};
 
@@ -43,6 +44,7 @@ pub struct Held {
     url: SafeUrl,
     packing: Packing,
     top: Option<Vec<u8>>,
+    is_plain: bool,
     /// Its size in bytes.
     pub size: u64,
     /// Its digest.
@@ -76,9 +78,13 @@ impl Held {
     ///
     /// As [`Held::unpack`].
     pub fn unpack_and_keep(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
-        let is_at_top = self.packing == Packing::Tar && self.top.is_none();
+        let is_at_top = self.packing == Packing::Tar && self.is_plain;
         if tree.keeps_archive != KeptArchives::None && is_at_top {
-            tree.archive = Some(self.bytes()?).filter(|bytes| is_gzip(bytes));
+            let reads = |bytes: &Vec<u8>| {
+                is_gzip(bytes)
+                    && pick_from(bytes, ArchiveLayout::Files, &|_| false, u64::MAX).is_ok()
+            };
+            tree.archive = Some(self.bytes()?).filter(reads);
         }
         self.unpack(tree)
     }
@@ -258,13 +264,14 @@ impl Archives {
         let digest = archive.digest().map_err(|error| refused(ArchiveError::Io(error)))?;
         let survey = archive.read(|bytes| survey(bytes, size, packing, wanted)).map_err(refused)?;
         let (validator, max_age) = unless.now.into_inner();
-        let Survey { top, files } = survey;
+        let Survey { top, files, is_plain, .. } = survey;
         let url = place.url.clone();
         Ok(Looked::Held(Box::new(Held {
             archive,
             url,
             packing,
             top,
+            is_plain,
             size,
             digest,
             files,

@@ -62,7 +62,7 @@ pub fn pick_zip(
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
     let mut picked = Picked { wanted, files: BTreeMap::new(), most, left: most };
-    zip::unpack(&mut io::Cursor::new(archive), archive.len() as u64, None, &mut picked)?;
+    zip::unpack(&mut io::Cursor::new(archive), archive.len() as u64, &mut picked)?;
     Ok(picked.files)
 }
 

@@ -3,12 +3,15 @@
 //!
 //! Whether there is such a folder, and which manifests are inside, is known only when all entries were seen. So these archives are
 //! read twice: [`survey`] looks through one, and [`unpack`] hands it to the tree.
+//!
+//! What every reader of such archives reads alike is read here, too, although mu writes no such archive: several members of gzip, and
+//! hard links to files of the archive. What macOS packs beside the files of a person is left out.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read, SeekFrom};
 
-use flate2::bufread::GzDecoder;
-use mu_provider::{Limits, TreeError, TreeWriter};
+use flate2::bufread::MultiGzDecoder;
+use mu_provider::{Limits, TreeError, TreeWriter, shown_path};
 
 use crate::tar::{self, Sink};
 use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip};
@@ -31,7 +34,7 @@ pub enum Packing {
 impl Packing {
     /// The packing of an archive that is called so, if it is called like one.
     pub fn of(name: &str) -> Option<Self> {
-        match name {
+        match &*name.to_ascii_lowercase() {
             name if name.ends_with(".zip") => Some(Self::Zip),
             name if [".tgz", ".tar.gz", ".tar"].iter().any(|end| name.ends_with(end)) => {
                 Some(Self::Tar)
@@ -48,6 +51,10 @@ pub(crate) struct Survey {
     pub(crate) top: Option<Vec<u8>>,
     /// The wanted files, by their paths in the package.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
+    /// Whether the package is all that is in it, as it is there.
+    pub(crate) is_plain: bool,
+    /// As [`Self::is_plain`], besides the folder.
+    pub(crate) is_whole: bool,
 }
 
 /// Looks through an archive of `length` bytes, and reads the files whose paths in the package are `wanted`.
@@ -71,7 +78,7 @@ pub(crate) fn survey(
         left: limits.most_from(length).min(limits.bytes),
         unread: MOST_READ,
     };
-    read(archive, length, packing, None, &mut looking)?;
+    let is_whole = read(archive, length, packing, None, &mut looking)?;
     let Looking { top, files, .. } = looking;
     let top = if let Top::One(top) = top { Some(top) } else { None };
     let inside = |path: String| match &top {
@@ -83,7 +90,8 @@ pub(crate) fn survey(
     };
     let files = files.into_iter().filter_map(|(path, content)| Some((inside(path)?, content)));
     let files = files.filter(|(path, _)| wanted(path)).collect();
-    Ok(Survey { top, files })
+    let is_plain = is_whole && top.is_none();
+    Ok(Survey { top, files, is_plain, is_whole })
 }
 
 /// Unpacks an archive of `length` bytes; what is in the folder `top` goes to the tree without it.
@@ -99,7 +107,7 @@ pub(crate) fn unpack(
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
     tree.set_archive_size(length);
-    read(archive, length, packing, top, tree)
+    read(archive, length, packing, top, tree).map(drop)
 }
 
 /// Looks through an archive in memory, and unpacks it.
@@ -128,8 +136,11 @@ pub fn layout_of_anyones(
     packing: Packing,
 ) -> Result<Option<ArchiveLayout>, ArchiveError> {
     let length = archive.len() as u64;
-    let Survey { top, .. } = survey(&mut io::Cursor::new(archive), length, packing, &|_| false)?;
-    Ok(match (packing, top, is_gzip(archive)) {
+    let found = survey(&mut io::Cursor::new(archive), length, packing, &|_| false)?;
+    if !found.is_whole {
+        return Ok(None);
+    }
+    Ok(match (packing, found.top, is_gzip(archive)) {
         (Packing::Tar, Some(_), true) => Some(ArchiveLayout::InFolder),
         (Packing::Tar, None, true) => Some(ArchiveLayout::Files),
         (Packing::Tar, None, false) => Some(ArchiveLayout::Layer),
@@ -137,32 +148,120 @@ pub fn layout_of_anyones(
     })
 }
 
+/// Hands the entries to `sink`; says whether they are all that there is, as they are.
 fn read(
     archive: &mut dyn Source,
     length: u64,
     packing: Packing,
     top: Option<&[u8]>,
     sink: &mut impl Sink,
-) -> Result<(), ArchiveError> {
+) -> Result<bool, ArchiveError> {
+    let mut entries = Entries { sink, top, is_plain: true };
     if packing == Packing::Zip {
-        return zip::unpack(archive, length, top, sink);
+        zip::unpack(archive, length, &mut entries)?;
+        return Ok(entries.is_plain);
     }
-    let layout = if top.is_some() { ArchiveLayout::InFolder } else { ArchiveLayout::Files };
     archive.seek(SeekFrom::Start(0))?;
     let mut archive = BufReader::with_capacity(BUFFER, archive);
     let start = archive.fill_buf()?;
-    if !is_gzip(start) {
-        let is_named = start.get(257..).is_some_and(|rest| rest.starts_with(b"ustar"));
-        return tar::unpack(archive, layout, sink).map_err(|error| match error {
-            ArchiveError::Truncated | ArchiveError::Entry { number: 1, .. } if !is_named => {
-                ArchiveError::NoTar
-            }
-            error => error,
-        });
+    if is_gzip(start) {
+        let inflate = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(archive));
+        tar::unpack(inflate, ArchiveLayout::Files, &mut entries)?;
+        return Ok(entries.is_plain);
     }
-    let mut inflate = GzDecoder::new(archive);
-    tar::unpack(BufReader::with_capacity(BUFFER, &mut inflate), layout, sink)?;
-    if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
+    let is_named = start.get(257..).is_some_and(|rest| rest.starts_with(b"ustar"));
+    let other = COMPRESSIONS.iter().find(|(first, _)| start.starts_with(first));
+    let other = other.map(|(_, name)| *name);
+    match tar::unpack(archive, ArchiveLayout::Files, &mut entries) {
+        Ok(()) => Ok(entries.is_plain),
+        Err(ArchiveError::Truncated | ArchiveError::Entry { number: 1, .. }) if !is_named => {
+            Err(other.map_or(ArchiveError::NoTar, ArchiveError::Compressed))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What other compressions begin with.
+const COMPRESSIONS: [(&[u8], &str); 5] = [
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"LZIP", "lzip"),
+];
+
+/// The entries of an archive on their way to `sink`.
+struct Entries<'a, S> {
+    sink: &'a mut S,
+    /// The folder that all is in, which is left out of paths.
+    top: Option<&'a [u8]>,
+    /// Whether all came through as it is.
+    is_plain: bool,
+}
+
+impl<S: Sink> Entries<'_, S> {
+    /// The path in the package; `None` of what is no part of it.
+    fn inside<'path>(&mut self, path: &'path [u8]) -> Result<Option<&'path [u8]>, TreeError> {
+        if is_of_macos(path) {
+            self.is_plain = false;
+            return Ok(None);
+        }
+        let Some(top) = self.top else { return Ok(Some(path)) };
+        match path.strip_prefix(top) {
+            Some(b"" | b"/") => Ok(None),
+            Some([b'/', below @ ..]) => Ok(Some(below)),
+            _ => {
+                let what = "not in the same folder as the others";
+                Err(TreeError::Kind { path: shown_path(path), what })
+            }
+        }
+    }
+}
+
+/// Whether macOS has packed it beside what a person wanted to pack: attributes of files, and how a folder looks in the Finder.
+fn is_of_macos(path: &[u8]) -> bool {
+    let name = path.split(|byte| *byte == b'/').next().unwrap_or_default();
+    name == b"__MACOSX" || path == b".DS_Store" || (path == name && name.starts_with(b"._"))
+}
+
+impl<S: Sink> Sink for Entries<'_, S> {
+    fn directory(&mut self, path: &[u8]) -> Result<(), TreeError> {
+        self.inside(path)?.map_or(Ok(()), |path| self.sink.directory(path))
+    }
+
+    fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
+        self.inside(path)?.map_or(Ok(()), |path| self.sink.symlink(path, target))
+    }
+
+    fn file(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &mut dyn Read,
+    ) -> Result<(), TreeError> {
+        match self.inside(path)? {
+            Some(path) => self.sink.file(path, executable, content),
+            None => {
+                let source = io::copy(content, &mut io::sink());
+                source
+                    .map(drop)
+                    .map_err(|source| TreeError::Content { path: shown_path(path), source })
+            }
+        }
+    }
+
+    fn hard_link(&mut self, path: &[u8], executable: bool, target: &[u8]) -> Result<(), TreeError> {
+        self.is_plain = false;
+        let Some(inside) = self.inside(path)? else { return Ok(()) };
+        match self.inside(target)? {
+            Some(target) => self.sink.copy(inside, executable, target),
+            None => self.sink.odd(path, "a hard link to what is no file of the package"),
+        }
+    }
+
+    fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
+        self.sink.odd(path, what)
+    }
 }
 
 /// The folder at the top, as far as it is known.
@@ -171,6 +270,11 @@ enum Top {
     One(Vec<u8>),
     /// There is none, or more than one.
     None,
+}
+
+/// Whether a path is wanted that is in a folder.
+fn is_below(path: &str, wanted: &dyn Fn(&str) -> bool) -> bool {
+    path.split_once('/').is_some_and(|(_, below)| wanted(below))
 }
 
 /// Reads an archive without writing anything.
@@ -218,11 +322,9 @@ impl Sink for Looking<'_> {
 
     fn file(&mut self, path: &[u8], _: bool, content: &mut dyn Read) -> Result<(), TreeError> {
         self.pass(path, false)?;
-        let shown = || String::from_utf8_lossy(path).escape_debug().to_string();
-        let name = std::str::from_utf8(path).ok().filter(|path| {
-            let below = path.split_once('/').map(|(_, below)| below);
-            (self.wanted)(path) || below.is_some_and(self.wanted)
-        });
+        let shown = || shown_path(path);
+        let name = std::str::from_utf8(path).ok();
+        let name = name.filter(|path| (self.wanted)(path) || is_below(path, self.wanted));
         let limit = if name.is_some() { self.unread.min(self.left) } else { self.left };
         // One more byte, to notice if the content is longer.
         let mut content = content.take(limit.saturating_add(1));
@@ -244,10 +346,22 @@ impl Sink for Looking<'_> {
         }
     }
 
+    fn copy(&mut self, path: &[u8], _: bool, target: &[u8]) -> Result<(), TreeError> {
+        self.pass(path, false)?;
+        let text = |path| std::str::from_utf8(path).ok();
+        let content = text(target).and_then(|target| self.files.get(target)).cloned();
+        match (text(path), content) {
+            (Some(name), Some(content)) => drop(self.files.insert(name.to_owned(), content)),
+            // Whether it is wanted depends on what is found later, so all that may be must be known.
+            (Some(name), None) if (self.wanted)(name) || is_below(name, self.wanted) => {
+                return self.odd(path, "a hard link to what is no manifest");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
-        Err(TreeError::Kind {
-            path: String::from_utf8_lossy(path).escape_debug().to_string(),
-            what,
-        })
+        Err(TreeError::Kind { path: shown_path(path), what })
     }
 }

@@ -85,6 +85,29 @@ pub trait Sink {
         self.file(path, executable, &mut content)
     }
 
+    /// Takes a hard link, which packages of mu do not have.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused.
+    fn hard_link(
+        &mut self,
+        path: &[u8],
+        _executable: bool,
+        _target: &[u8],
+    ) -> Result<(), TreeError> {
+        self.odd(path, HARD_LINK)
+    }
+
+    /// Takes a file with the content of `target`, a file that came before it.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused, there is no such file, or it cannot be read or written.
+    fn copy(&mut self, path: &[u8], _executable: bool, _target: &[u8]) -> Result<(), TreeError> {
+        self.odd(path, HARD_LINK)
+    }
+
     /// Whether something may not be there that is neither file, folder nor symbolic link.
     ///
     /// # Errors
@@ -118,6 +141,10 @@ impl Sink for TreeWriter {
         content: &[u8],
     ) -> Result<(), TreeError> {
         Self::file_in_memory(self, path, executable, content)
+    }
+
+    fn copy(&mut self, path: &[u8], executable: bool, target: &[u8]) -> Result<(), TreeError> {
+        Self::copy(self, path, executable, target)
     }
 
     fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
@@ -265,9 +292,13 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
             (None, ArchiveLayout::InFolder) => self.below_top(without_dot(&path))?,
         };
         let mode = header.mode().map_err(|reason| self.malformed(reason))?;
-        if mode & 0o7000 != 0 {
+        // Of a folder, they say nothing about what is in it.
+        if mode & 0o7000 != 0 && kind != b'5' {
             let what = "something with set-uid, set-gid or sticky bits";
             self.tree.odd(path, what)?;
+        }
+        if kind == b'S' {
+            return Ok(self.tree.odd(path, special(kind))?);
         }
         if !matches!(kind, b'0' | b'\0') && size != 0 {
             return Err(self.malformed("it has content, but is not a file"));
@@ -282,6 +313,10 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
             b'2' => {
                 let target = extension.target.as_deref().unwrap_or_else(|| header.target());
                 Ok(self.tree.symlink(path, target)?)
+            }
+            b'1' => {
+                let target = extension.target.as_deref().unwrap_or_else(|| header.target());
+                Ok(self.tree.hard_link(path, mode & 0o100 != 0, without_dot(target))?)
             }
             _ => Ok(self.tree.odd(path, special(kind))?),
         }
@@ -399,10 +434,12 @@ impl<R: Read> Read for Content<'_, R> {
     }
 }
 
+/// What a hard link is called in messages.
+const HARD_LINK: &str = "a hard link";
+
 /// The name of an entry's kind that packages cannot contain.
 fn special(kind: u8) -> &'static str {
     match kind {
-        b'1' => "a hard link",
         b'3' | b'4' => "a device",
         b'6' => "a named pipe",
         b'S' => "a sparse file",

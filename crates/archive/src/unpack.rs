@@ -28,6 +28,9 @@ pub enum ArchiveError {
     /// It does not begin as an archive does.
     #[error("it is neither gzip nor tar, or is damaged")]
     NoTar,
+    /// It is compressed in another way.
+    #[error("it is compressed with {0}, and mu reads gzip")]
+    Compressed(&'static str),
     /// It has no end as a zip has it.
     #[error("it is not a zip, or ends early")]
     NoZip,

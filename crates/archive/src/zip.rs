@@ -2,7 +2,8 @@
 //!
 //! A zip has two descriptions of every entry: in the central directory at its end, and in front of the content. Tools believe one or the
 //! other, so both must agree, and entries must neither overlap nor have the same name. Files may be stored or deflated. Encrypted
-//! entries, archives in several parts, and archives of more than 4 GiB or 65,534 entries (zip64) are refused.
+//! entries, archives in several parts, and archives of more than 4 GiB or 65,534 entries (zip64) are refused. Some tools on Windows write
+//! paths with backslashes alone; all readers take them for slashes.
 //!
 //! The format is described in PKWARE's APPNOTE.TXT, sections 4.3 and 4.4.
 
@@ -53,18 +54,17 @@ struct Listed {
     start: u64,
 }
 
-/// Unpacks an archive of `length` bytes; what is in the folder `top` goes to the tree without it.
+/// Unpacks an archive of `length` bytes.
 pub(crate) fn unpack(
     archive: &mut dyn Source,
     length: u64,
-    top: Option<&[u8]>,
     tree: &mut impl Sink,
 ) -> Result<(), ArchiveError> {
     let (directory, start) = directory(archive, length)?;
     let mut names = HashSet::new();
     let mut used = Vec::with_capacity(directory.len());
     for (number, listed) in (1..).zip(&directory) {
-        let entry = Entry { number, listed, top };
+        let entry = Entry { number, listed };
         if !names.insert(listed.name.strip_suffix(b"/").unwrap_or(&listed.name)) {
             return Err(entry.malformed("it is there twice"));
         }
@@ -155,7 +155,7 @@ fn listed(bytes: &[u8]) -> Option<(Listed, &[u8])> {
         crc: fields.u32(16)?,
         packed: fields.u32(20)?.into(),
         size: fields.u32(24)?.into(),
-        name: name.to_vec(),
+        name: with_slashes(name),
         attributes: fields.u32(38)?,
         start: fields.u32(42)?.into(),
     };
@@ -163,10 +163,15 @@ fn listed(bytes: &[u8]) -> Option<(Listed, &[u8])> {
     (fields.u16(34)? == 0).then_some((listed, rest))
 }
 
+/// The name of an entry, with slashes between its parts.
+fn with_slashes(name: &[u8]) -> Vec<u8> {
+    let of_windows = |byte: &u8| if *byte == b'\\' { b'/' } else { *byte };
+    if name.contains(&b'/') { name.to_vec() } else { name.iter().map(of_windows).collect() }
+}
+
 struct Entry<'a> {
     number: usize,
     listed: &'a Listed,
-    top: Option<&'a [u8]>,
 }
 
 impl Entry<'_> {
@@ -189,12 +194,10 @@ impl Entry<'_> {
         if end > directory {
             return Err(self.malformed("its content is longer than the archive"));
         }
-        let path = self.path()?;
+        let path = self.listed.name.as_slice();
         let kind = self.kind();
-        let is_folder = self.listed.name.ends_with(b"/");
-        if is_folder {
+        if path.ends_with(b"/") {
             return match (kind, size) {
-                (Some(0o040_000) | None, 0) if path.is_empty() => Ok(end),
                 (Some(0o040_000) | None, 0) => {
                     tree.directory(path).map(|()| end).map_err(Into::into)
                 }
@@ -246,23 +249,20 @@ impl Entry<'_> {
         };
         let mut own_name = vec![0; length.into()];
         archive.read_exact(&mut own_name)?;
+        let mut more = vec![0; extra.into()];
+        archive.read_exact(&mut more)?;
         let listed = [u64::from(*crc), *packed, *size];
         // Written while the sizes were not known yet; they follow the content, and are in the list.
         let is_open = flags & 1 << 3 != 0 && sizes == [0, 0, 0];
-        let agrees = is_open || sizes.map(u64::from) == listed;
-        if own_name != *name || own_method != *method || own_flags != *flags || !agrees {
+        let agrees = is_open || in_full(sizes, &more) == Some(listed);
+        if with_slashes(&own_name) != *name
+            || own_method != *method
+            || own_flags != *flags
+            || !agrees
+        {
             return Err(self.malformed("its header and the list of entries differ"));
         }
-        archive.seek(SeekFrom::Current(extra.into()))?;
         Ok(start + (LOCAL as u64) + u64::from(length) + u64::from(extra))
-    }
-
-    /// The path in the tree; empty for the folder that all is in.
-    fn path(&self) -> Result<&[u8], ArchiveError> {
-        let name = self.listed.name.as_slice();
-        let Some(top) = self.top else { return Ok(name) };
-        let below = name.strip_prefix(top).and_then(|rest| rest.strip_prefix(b"/"));
-        below.ok_or_else(|| self.malformed("it is not in the same folder as the others"))
     }
 
     /// The kind of file, if it was packed on a system that says so.
@@ -279,6 +279,24 @@ impl Entry<'_> {
     fn malformed(&self, reason: &'static str) -> ArchiveError {
         let name = shown_path(&self.listed.name);
         ArchiveError::Entry { name, number: self.number, reason }
+    }
+}
+
+/// The checksum and the two sizes that a header states. Where room was left for large sizes (zip64), they are in `more`, the fields
+/// behind its name; `None` if they are not.
+fn in_full([crc, packed, size]: [u32; 3], mut more: &[u8]) -> Option<[u64; 3]> {
+    const ZIP64: u16 = 1;
+    if [packed, size] != [u32::MAX; 2] {
+        return Some([crc, packed, size].map(u64::from));
+    }
+    loop {
+        let (head, rest) = more.split_at_checked(4)?;
+        let (field, rest) = rest.split_at_checked(Fields(head).u16(2)?.into())?;
+        if Fields(head).u16(0)? == ZIP64 {
+            let fields = Fields(field);
+            return Some([crc.into(), fields.u64(8)?, fields.u64(0)?]);
+        }
+        more = rest;
     }
 }
 
@@ -315,6 +333,10 @@ struct Fields<'a>(&'a [u8]);
 impl Fields<'_> {
     fn u16(&self, at: usize) -> Option<u16> {
         Some(u16::from_le_bytes(self.0.get(at..at + 2)?.try_into().ok()?))
+    }
+
+    fn u64(&self, at: usize) -> Option<u64> {
+        Some(u64::from_le_bytes(self.0.get(at..at + 8)?.try_into().ok()?))
     }
 
     fn u32(&self, at: usize) -> Option<u32> {

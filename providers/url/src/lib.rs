@@ -90,7 +90,7 @@ impl UrlProvider {
             ProviderError::new(ErrorKind::NotFound, text)
         };
         let packing = Packing::of(&location.path).ok_or_else(|| {
-            refused("its name does not end in `.tgz`, `.tar.gz`, `.tar` or `.zip`")
+            refused("its name does not end in `.tgz`, `.tar.gz`, `.tar` or `.zip`, which mu reads")
         })?;
         let url = location.root.with_trailing_slash().join(&location.path);
         let url = url.map_err(|_| refused("it is not a URL"))?;
@@ -414,8 +414,10 @@ impl Provider for UrlProvider {
 
 /// The version that an archive's name contains, in full: `1.2.0` of `tools-1.2.tgz` or `v1.2.0.zip`.
 fn of_name(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
     let ends = [".tgz", ".tar.gz", ".tar", ".zip"];
-    let stem = ends.iter().find_map(|end| name.strip_suffix(end))?;
+    let end = ends.iter().find(|end| lower.ends_with(**end))?;
+    let stem = name.get(..name.len() - end.len())?;
     let after = stem.match_indices(['-', '_']).map(|(at, mark)| at + mark.len());
     let mut begins = std::iter::once(0).chain(after);
     begins.find_map(|at| version(stem.get(at..)?))

@@ -21,6 +21,11 @@ const MAX_SEGMENT: usize = 128;
 /// The length of a byte that is written as `_7f`.
 const ESCAPE: usize = 3;
 const GIT_MARK: &str = ".git";
+/// What the names of archives end with.
+const ARCHIVES: [&str; 12] = [
+    ".tgz", ".tar.gz", ".tar", ".zip", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst",
+    ".tar.lz", ".7z",
+];
 
 /// The part of a reference after its base, `aws/ec2`, without `.git` marks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,9 +50,10 @@ impl Name {
         check_segments(text).is_ok()
     }
 
-    /// Whether it is called like an archive, so that it is one unless something says what else it is.
+    /// Whether it is called like an archive, also one that is compressed in a way which mu does not read, so that it is one unless something says what else it is.
     pub fn is_archive(&self) -> bool {
-        [".tgz", ".tar.gz", ".tar", ".zip"].iter().any(|end| self.0.ends_with(end))
+        let name = self.0.to_ascii_lowercase();
+        ARCHIVES.iter().any(|end| name.ends_with(end))
     }
 
     /// The whole name.

@@ -227,6 +227,20 @@ impl TreeWriter {
         Ok(())
     }
 
+    /// Writes a file with the content of `target`, a file that was written before.
+    ///
+    /// # Errors
+    ///
+    /// As [`TreeWriter::file`], and when there is no such file.
+    pub fn copy(&mut self, path: &[u8], executable: bool, target: &[u8]) -> Result<(), TreeError> {
+        let written = path::check(target, &self.limits)?;
+        // Links are created last, so whatever is there is a file.
+        match self.folder.open_file(written) {
+            Ok((mut content, _)) => self.file(path, executable, &mut content),
+            Err(_) => Err(self.refuse(path, "a hard link to what is no file before it")),
+        }
+    }
+
     /// Creates a file and the folders above it, unless its path is already there in some spelling.
     fn begin(&mut self, path: &str, executable: bool) -> Result<std::fs::File, TreeError> {
         self.claim(path, false)?;
