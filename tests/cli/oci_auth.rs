@@ -357,3 +357,63 @@ fn a_token_of_docker_login_is_exchanged_for_others() {
     let seen = thief.seen();
     assert!(seen.iter().all(|seen| seen.header("authorization").is_none()), "{seen:?}");
 }
+
+#[test]
+fn a_password_is_found_wherever_a_tool_keeps_it() {
+    let auth = STANDARD.encode(format!("ada:{PASSWORD}"));
+    let registry = registry(true);
+    let author = {
+        let mut author = sandbox(&registry.host());
+        author.set_token(&registry.host(), &format!("ada:{PASSWORD}"));
+        author
+    };
+    offer(&author);
+    let host = registry.host();
+    let text = |name: &str| format!("{{\"auths\": {{\"{name}\": {{\"auth\": \"{auth}\"}}}}}}");
+    for (file, name) in [
+        ("home/.config/containers/auth.json", host.clone()),
+        ("home/.kcl/kpm/.kpm/config/config.json", host.clone()),
+        ("home/.docker/config.json", format!("{host}/")),
+        ("home/.docker/config.json", format!("https://{host}/v2")),
+        ("DOCKER_AUTH_CONFIG", host.clone()),
+    ] {
+        let mut sandbox = sandbox(&host);
+        match file {
+            "DOCKER_AUTH_CONFIG" => sandbox.set(file, &text(&name)),
+            file => mu_testing::write(sandbox.root(), file, text(&name)),
+        }
+        sandbox.asks_for(&["web/proxy#^2"]);
+        let run = sandbox.mu(&["get", "-vv"]).ok();
+        run.does_not_say(&[PASSWORD, &auth]);
+    }
+}
+
+#[test]
+fn what_keeps_a_password_from_being_found_is_named() {
+    let registry = registry(true);
+    let host = registry.host();
+    for (config, said) in [
+        ("{\"auths\": {},}".to_owned(), "config.json` cannot be read from line 1, column 14 on"),
+        (
+            format!("{{\"auths\": {{\"{host}\": \"{PASSWORD}\"}}}}"),
+            "config.json` cannot be read from line 1",
+        ),
+        (
+            "{\"credsStore\": \"desktop.exe\"}".to_owned(),
+            "`docker-credential-desktop.exe`, which is to know it, is not in PATH",
+        ),
+        (
+            "{\"credsStore\": \"kept\"}".to_owned(),
+            "`docker-credential-kept`, which is to know it, says: gpg: no secret key",
+        ),
+    ] {
+        let mut sandbox = sandbox(&host);
+        keeper(&mut sandbox);
+        let locked = "#!/bin/sh\necho 'gpg: no secret key'\nexit 1\n";
+        mu_testing::write(sandbox.root(), "bin/docker-credential-kept", locked);
+        docker_config(&sandbox, &config);
+        sandbox.asks_for(&["web/log"]);
+        let run = sandbox.mu(&["get"]).fails();
+        run.says(&["a password may be where mu cannot look", said]).does_not_say(&[PASSWORD]);
+    }
+}

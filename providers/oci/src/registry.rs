@@ -115,27 +115,44 @@ impl RegistryAnswer {
 
     /// The URL of the next page, if there is one: on this server, and in its API.
     pub(crate) fn next(&self) -> Result<Option<SafeUrl>, ProviderError> {
-        let links = self.link.as_deref().unwrap_or_default().split(',');
-        let target = |link: &str| {
-            let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
-            let is_next = |one: &str| {
-                let one = one.trim().to_ascii_lowercase().replace('"', "");
-                one == "rel=next"
-            };
-            parameters.split(';').any(is_next).then(|| target.to_owned())
+        let Some(target) = next_link(self.link.as_deref().unwrap_or_default()) else {
+            return Ok(None);
         };
-        let Some(target) = links.into_iter().find_map(target) else { return Ok(None) };
         let refused = |why: &str| {
             let text = format!("`{}` names a next page that is not read: {why}", shown(&self.url));
             ProviderError::new(ErrorKind::Protocol, text)
         };
-        let next = self.url.join(&target).map_err(|_| refused("it is not a URL"))?;
+        let next = self.url.join(target).map_err(|_| refused("it is not a URL"))?;
         let is_here = next.is_same_server(&self.url) && next.as_url().path().starts_with("/v2/");
         match is_here {
             true => Ok(Some(next)),
             false => Err(refused("it is on another server")),
         }
     }
+}
+
+/// Where the next page is, by a header `Link` (RFC 8288): commas also stand in URLs and in quotes.
+fn next_link(header: &str) -> Option<&str> {
+    let mut rest = header;
+    while let Some((_, link)) = rest.split_once('<') {
+        let (target, parameters) = link.split_once('>')?;
+        let mut is_quoted = false;
+        let end = parameters.find(|one: char| {
+            is_quoted ^= one == '"';
+            one == ',' && !is_quoted
+        });
+        let (parameters, after) = parameters.split_at_checked(end.unwrap_or(parameters.len()))?;
+        let is_next = |one: &str| {
+            let one = one.trim().to_ascii_lowercase().replace('"', "");
+            one.strip_prefix("rel=")
+                .is_some_and(|kinds| kinds.split(' ').any(|kind| kind == "next"))
+        };
+        if parameters.split(';').any(is_next) {
+            return Some(target);
+        }
+        rest = after;
+    }
+    None
 }
 
 impl Registry {
@@ -290,7 +307,11 @@ impl Registry {
                 self.host
             )),
             ErrorKind::Auth => {
-                error.hint(format!("mu also finds what `docker login {}` has stored", self.host))
+                let login = format!("docker login {}", self.host);
+                match error.hints().iter().any(|hint| hint.contains(&login)) {
+                    true => error,
+                    false => error.hint(format!("mu also finds what `{login}` has stored")),
+                }
             }
             _ => error,
         }
@@ -307,4 +328,24 @@ pub(crate) fn shown(url: &SafeUrl) -> String {
     let mut url = url.as_url().clone();
     url.set_query(None);
     SafeUrl::from(url).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_found_among_links() {
+        for (header, expected) in [
+            ("</v2/a/tags/list?last=b>; rel=\"next\"", Some("/v2/a/tags/list?last=b")),
+            ("</x?last=a,b>; rel=next", Some("/x?last=a,b")),
+            ("</x>; title=\"a, <b>\"; rel=\"next\"", Some("/x")),
+            ("</first>; rel=\"first\", </x>; rel=\"prev next\"", Some("/x")),
+            ("</x>; rel=\"prev\"", None),
+            ("</x; rel=\"next\"", None),
+            ("", None),
+        ] {
+            assert_eq!(next_link(header), expected, "{header}");
+        }
+    }
 }

@@ -45,6 +45,8 @@ pub(crate) struct RegistryTokens {
     tokens: Mutex<HashMap<(String, String), Slot>>,
     /// By host and repository, once they were looked for.
     credentials: Mutex<HashMap<(String, String), Option<Credential>>>,
+    /// By host: why no password was found, where one may be.
+    faults: Mutex<HashMap<String, Vec<String>>>,
     /// By host: the other one, which hands out its tokens and may get no password for it.
     elsewhere: Mutex<HashMap<String, String>>,
 }
@@ -71,7 +73,31 @@ struct Token {
 struct Granted {
     token: Option<String>,
     access_token: Option<String>,
-    expires_in: Option<u64>,
+    /// A number of seconds, which some servers write as text or with a fraction.
+    expires_in: Option<serde_json::Value>,
+}
+
+impl Granted {
+    /// The token, which some servers leave empty under one of the names.
+    fn value(self) -> Option<String> {
+        let mut values = [self.token, self.access_token].into_iter().flatten();
+        let value = values.find(|token| !token.is_empty())?;
+        value.bytes().all(|byte| byte.is_ascii_graphic()).then_some(value)
+    }
+
+    /// How many seconds the token is good.
+    fn age(&self) -> u64 {
+        let stated = self.expires_in.as_ref().and_then(|stated| match stated {
+            serde_json::Value::String(text) => text.trim().parse().ok(),
+            other => other.as_f64(),
+        });
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number that is too large or too small becomes the nearest, which is then limited"
+        )]
+        stated.map_or(USUAL_AGE, |stated: f64| stated as u64).clamp(USUAL_AGE, 24 * 3600)
+    }
 }
 
 /// A repository of a registry that was asked.
@@ -158,7 +184,8 @@ impl Guard for RepositoryGuard {
     }
 
     fn hints(&self, asked: &AskedServer) -> Vec<String> {
-        self.keys.hints_elsewhere(self.of(asked))
+        let elsewhere = self.keys.hints_elsewhere(self.of(asked));
+        self.keys.faults_of(asked).into_iter().chain(elsewhere).collect()
     }
 }
 
@@ -171,6 +198,7 @@ impl RegistryTokens {
             scopes: Mutex::default(),
             tokens: Mutex::default(),
             credentials: Mutex::default(),
+            faults: Mutex::default(),
             elsewhere: Mutex::default(),
         }
     }
@@ -293,8 +321,11 @@ impl RegistryTokens {
                     let text = format!("the password for `{registry}` was not accepted");
                     vec![format!("{text}; {}", hint(&registry))]
                 }
-                (None, hints) if hints.is_empty() => vec![hint(&registry)],
-                (None, hints) => hints,
+                (None, hints) => {
+                    let mut all = self.faults_of(repository.asked);
+                    all.extend(if hints.is_empty() { vec![hint(&registry)] } else { hints });
+                    all
+                }
             };
             hints.into_iter().fold(error, ProviderError::hint)
         };
@@ -313,9 +344,8 @@ impl RegistryTokens {
             if released.is_none() { helped(failed) } else { failed }
         };
         let granted: Granted = serde_json::from_slice(&bytes).map_err(|_| broken())?;
-        let value = granted.token.or(granted.access_token).filter(|token| !token.is_empty());
-        let value = value.filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()));
-        let age = granted.expires_in.unwrap_or(USUAL_AGE).clamp(USUAL_AGE, 24 * 3600);
+        let age = granted.age();
+        let value = granted.value();
         // A little earlier, because requests take time.
         let until = Instant::now() + Duration::from_secs(age - USUAL_AGE / 6);
         Ok(Token { value: Secret::new(value.ok_or_else(broken)?), until })
@@ -346,6 +376,13 @@ impl RegistryTokens {
         login.into_iter().chain([elsewhere(&registry, "tokens", &other)]).collect()
     }
 
+    /// What kept passwords for a registry from being found.
+    fn faults_of(&self, asked: &AskedServer) -> Vec<String> {
+        let faults = lock(&self.faults).get(&asked.host_and_unusual_port()).cloned();
+        let faults = faults.unwrap_or_default().into_iter();
+        faults.map(|why| format!("a password may be where mu cannot look: {why}")).collect()
+    }
+
     /// The password for a repository: mu's own, which is for the whole registry, or one from container tools.
     fn credential(&self, repository: Repository<'_>) -> Result<Option<Credential>, ProviderError> {
         let Repository { asked, name } = repository;
@@ -359,7 +396,12 @@ impl RegistryTokens {
         let own = Credential::stored(self.http.options().credentials.as_ref(), asked);
         let found = match own {
             Some(own) => Some(own),
-            None if name.is_empty() => self.stores.find(asked)?,
+            None if name.is_empty() => {
+                let mut faults = Vec::new();
+                let found = self.stores.find(asked, &mut faults)?;
+                lock(&self.faults).insert(asked.host_and_unusual_port(), faults);
+                found
+            }
             None => match self.stores.in_folders(asked, name) {
                 Some(own) => Some(own),
                 None => self.credential(Repository { asked, name: "" })?,
@@ -397,4 +439,29 @@ fn hint(host: &str) -> String {
     format!(
         "`mu login {host}` takes `USER:PASSWORD`, and mu also finds what `docker login {host}` has stored"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_with_tokens_are_read_as_servers_write_them() {
+        for (answer, age, value) in [
+            (r#"{"token": "t", "expires_in": 300}"#, 300, Some("t")),
+            (r#"{"token": "t", "expires_in": "300"}"#, 300, Some("t")),
+            (r#"{"token": "t", "expires_in": 299.5}"#, 299, Some("t")),
+            (r#"{"token": "t", "expires_in": -1}"#, 60, Some("t")),
+            (r#"{"token": "t", "expires_in": 1e300}"#, 86_400, Some("t")),
+            (r#"{"token": "t", "expires_in": null}"#, 60, Some("t")),
+            (r#"{"token": "", "access_token": "t"}"#, 60, Some("t")),
+            (r#"{"token": null, "access_token": "t"}"#, 60, Some("t")),
+            (r#"{"token": "a b"}"#, 60, None),
+            (r#"{}"#, 60, None),
+        ] {
+            let granted: Granted = serde_json::from_str(answer).expect(answer);
+            assert_eq!(granted.age(), age, "{answer}");
+            assert_eq!(granted.value().as_deref(), value, "{answer}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Where container tools store the passwords of registries: Docker's `config.json`, and similar files of
-//! others.
+//! Where container tools store the passwords of registries: Docker's `config.json`, similar files of
+//! others, and the variable that CI systems put such a file into.
 //!
 //! Some store them in programs, which are asked with `docker-credential-NAME get`. These are found as all programs are ([`Programs`]), and killed if they take too long. Their output is a secret.
 
@@ -22,6 +22,8 @@ use serde::Deserialize;
 pub struct Stores {
     /// Files as Docker's `config.json`, the most important first.
     pub files: Vec<PathBuf>,
+    /// The text of such a file, in a variable; it counts after the first of the files, which `docker login` writes.
+    pub variable: Option<String>,
     /// Where the programs are that these files name, and their environment.
     pub programs: Programs,
     /// How long such a program may take.
@@ -30,7 +32,12 @@ pub struct Stores {
 
 impl Default for Stores {
     fn default() -> Self {
-        Self { files: Vec::new(), programs: Programs::default(), patience: PATIENCE }
+        Self {
+            files: Vec::new(),
+            variable: None,
+            programs: Programs::default(),
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -38,7 +45,7 @@ mu_provider::debug_fields!(Stores { files });
 
 impl Stores {
     /// The usual files for this home folder and the variables of these programs: Docker's, those of Podman and similar tools,
-    /// and Helm's.
+    /// Helm's and KCL's.
     pub fn of(home: &Path, programs: &Programs) -> Self {
         let set = |name: &str| {
             let value = programs.variable(name).map(PathBuf::from);
@@ -52,43 +59,76 @@ impl Stores {
         });
         let podman = set("REGISTRY_AUTH_FILE")
             .or_else(|| Some(set("XDG_RUNTIME_DIR")?.join("containers/auth.json")));
-        let files = [Some(docker.join("config.json")), podman, Some(helm)];
+        let kept = configuration.join("containers/auth.json");
+        let kcl = set("KCL_PKG_PATH").unwrap_or_else(|| home.join(".kcl/kpm"));
+        let kcl = kcl.join(".kpm/config/config.json");
+        let files = [Some(docker.join("config.json")), podman, Some(kept), Some(helm), Some(kcl)];
         let files = files.into_iter().flatten().collect();
-        Self { files, programs: programs.clone(), ..Self::default() }
+        let variable = programs.variable("DOCKER_AUTH_CONFIG").map(str::to_owned);
+        Self { files, variable, programs: programs.clone(), ..Self::default() }
     }
 
     /// The credentials in these files for the innermost folder of a registry that a repository is in. They count before those for the whole
     /// registry, and are in the files themselves.
     pub(crate) fn in_folders(&self, asked: &AskedServer, repository: &str) -> Option<Credential> {
-        let files: Vec<File> = self.files().collect();
-        folders(&asked.host_and_unusual_port(), repository)
-            .find_map(|name| files.iter().find_map(|file| file.auths.get(&name)?.credential(asked)))
+        let files: Vec<File> = self.files(&mut Vec::new());
+        folders(&asked.host_and_unusual_port(), repository).find_map(|name| {
+            files.iter().find_map(|file| file.auths.get(&name)?.as_ref()?.credential(asked))
+        })
     }
 
-    /// The credentials for a registry in these files.
+    /// The credentials for a registry in these files. Notes in `faults` what could not be read or asked: a password may be there.
     ///
     /// # Errors
     ///
     /// When a program that one of them names takes too long, or answers nonsense.
-    pub(crate) fn find(&self, asked: &AskedServer) -> Result<Option<Credential>, ProviderError> {
-        for file in self.files() {
-            if let Some(found) = self.find_in(&file, asked)? {
+    pub(crate) fn find(
+        &self,
+        asked: &AskedServer,
+        faults: &mut Vec<String>,
+    ) -> Result<Option<Credential>, ProviderError> {
+        for file in self.files(faults) {
+            if let Some(found) = self.find_in(&file, asked, faults)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    /// Those of the files that can be read.
-    fn files(&self) -> impl Iterator<Item = File> {
-        let texts = self.files.iter().filter_map(|path| fs::read_text_if_there(path).ok()?);
-        texts.filter_map(|text| serde_json::from_str(&text).ok())
+    /// Those of the files that can be read. What is wrong with the others goes into `faults`.
+    fn files(&self, faults: &mut Vec<String>) -> Vec<File> {
+        let mut texts = Vec::new();
+        for (number, path) in self.files.iter().enumerate() {
+            match fs::read_text_if_there(path) {
+                Ok(text) => texts.extend(text.map(|text| (path.display().to_string(), text))),
+                Err(error) => faults.push(error.to_string()),
+            }
+            if number == 0
+                && let Some(text) = &self.variable
+            {
+                texts.push(("DOCKER_AUTH_CONFIG".to_owned(), text.clone()));
+            }
+        }
+        let parsed = texts.into_iter().filter_map(|(name, text)| {
+            let text = text.trim_start_matches('\u{feff}');
+            let is_empty = text.trim_start().is_empty();
+            let file = if is_empty { Ok(File::default()) } else { serde_json::from_str(text) };
+            // The error itself may show what is in the file.
+            let place = |error: &serde_json::Error| {
+                format!("line {}, column {}", error.line(), error.column())
+            };
+            let failed =
+                |error| faults.push(format!("`{name}` cannot be read from {} on", place(&error)));
+            file.map_err(failed).ok()
+        });
+        parsed.collect()
     }
 
     fn find_in(
         &self,
         file: &File,
         asked: &AskedServer,
+        faults: &mut Vec<String>,
     ) -> Result<Option<Credential>, ProviderError> {
         let host = asked.host_and_unusual_port();
         let names = names(&host);
@@ -98,12 +138,13 @@ impl Stores {
         let store = file.creds_store.as_deref().filter(|store| !store.is_empty());
         let server = names.first().map_or(&*host, String::as_str);
         for (helper, server) in helper.into_iter().chain(store.map(|store| (store, server))) {
-            let found = ask(helper, (asked, server), &self.programs, self.patience)?;
-            if found.is_some() {
-                return Ok(found);
+            match ask(helper, (asked, server), &self.programs, self.patience)? {
+                Asked::Known(found) => return Ok(Some(found)),
+                Asked::Unknown => {}
+                Asked::Failed(why) => faults.push(why),
             }
         }
-        Ok(names.iter().find_map(|name| file.auths.get(name)?.credential(asked)))
+        Ok(names.iter().find_map(|name| file.auths.get(name)?.as_ref()?.credential(asked)))
     }
 }
 
@@ -111,9 +152,20 @@ impl Stores {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct File {
-    auths: HashMap<String, Entry>,
+    #[serde(deserialize_with = "or_nothing")]
+    auths: HashMap<String, Option<Entry>>,
+    #[serde(deserialize_with = "or_nothing")]
     cred_helpers: HashMap<String, String>,
     creds_store: Option<String>,
+}
+
+/// Reads `null` as nothing, as the tools do that write such files.
+fn or_nothing<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// The entry for one registry; empty if a program has the password.
@@ -159,15 +211,10 @@ fn names(host: &str) -> Vec<String> {
         let names = ["https://index.docker.io/v1/", "index.docker.io", "docker.io", host];
         return names.map(str::to_owned).to_vec();
     }
-    let forms = [
-        "HOST",
-        "https://HOST",
-        "https://HOST/",
-        "https://HOST/v2/",
-        "https://HOST/v1/",
-        "http://HOST",
-    ];
-    forms.map(|form| form.replace("HOST", host)).to_vec()
+    let schemes = ["", "https://", "http://"];
+    let ends = ["", "/", "/v2/", "/v1/", "/v2", "/v1"];
+    let forms = schemes.iter().flat_map(|scheme| ends.map(|end| format!("{scheme}{host}{end}")));
+    forms.collect()
 }
 
 /// How long a program may take. Some of them ask the user.
@@ -185,8 +232,20 @@ struct HelperAnswer {
     secret: String,
 }
 
-/// Asks the helper with this name for the password of a registry, which it knows as `server`; `None` if it has none, or if
-/// there is no such program.
+/// What came of asking a helper.
+#[derive(Debug, PartialEq)]
+enum Asked {
+    Known(Credential),
+    /// It has no password for the registry.
+    Unknown,
+    /// It could not look, for this reason.
+    Failed(String),
+}
+
+/// How helpers say that they have no password, as `docker-credential-helpers` has it.
+const UNKNOWN: [&str; 2] = ["credentials not found", "no credentials"];
+
+/// Asks the helper with this name for the password of a registry, which it knows as `server`.
 ///
 /// # Errors
 ///
@@ -196,13 +255,15 @@ fn ask(
     (asked, server): (&AskedServer, &str),
     programs: &Programs,
     patience: Duration,
-) -> Result<Option<Credential>, ProviderError> {
+) -> Result<Asked, ProviderError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_plain) {
-        return Ok(None);
+        return Ok(Asked::Unknown);
     }
     let program = format!("docker-credential-{name}");
-    let Some(found) = programs.find(&program) else { return Ok(None) };
+    let Some(found) = programs.find(&program) else {
+        return Ok(Asked::Failed(format!("`{program}`, which is to know it, is not in PATH")));
+    };
     let failed = |why: String| {
         let text = format!("`{program}`, which is to know the password for `{server}`, failed");
         ProviderError::new(ErrorKind::Auth, text).because(why)
@@ -242,13 +303,17 @@ fn ask(
     let status = process.wait().map_err(|error| failed(error.to_string()))?;
     let text = answer.ok().flatten().and_then(Result::ok).unwrap_or_default();
     if !status.success() {
-        // This is how it says that it has none.
-        return Ok(None);
+        let said = text.trim();
+        if said.is_empty() || UNKNOWN.iter().any(|none| said.contains(none)) {
+            return Ok(Asked::Unknown);
+        }
+        let said = said.lines().next().unwrap_or_default().escape_debug().to_string();
+        return Ok(Asked::Failed(format!("`{program}`, which is to know it, says: {said}")));
     }
     let answer: HelperAnswer =
         serde_json::from_str(&text).map_err(|_| failed("it answered something else".to_owned()))?;
     let secret = Secret::new(answer.secret);
-    Ok(Some(match answer.username.as_str() {
+    Ok(Asked::Known(match answer.username.as_str() {
         "<token>" => Credential::identity(asked, secret),
         user => Credential::password(asked, user, secret),
     }))
@@ -275,7 +340,7 @@ mod tests {
         let (host, repository) = host.split_once('/').unwrap_or((host, "any/thing"));
         let asked = asked(host);
         let own = stores.in_folders(&asked, repository);
-        own.or_else(|| stores.find(&asked).expect("no program is asked"))
+        own.or_else(|| stores.find(&asked, &mut Vec::new()).expect("no program is asked"))
     }
 
     #[test]
@@ -348,6 +413,7 @@ mod tests {
         program("slow", "exec sleep 60");
         program("none", "echo credentials not found; exit 1");
         program("odd", "echo nonsense");
+        program("locked", "echo gpg: no secret key; exit 1");
         let path = format!("relative:{}:/usr/bin:/bin", folder.path().display());
         let programs =
             Programs::new(&Arc::new(BTreeMap::from([("PATH".to_owned(), path)])), Vec::new);
@@ -357,9 +423,12 @@ mod tests {
         };
         let expected =
             Credential::password(&asked("h.example"), "ada", Secret::new("for h.example"));
-        assert_eq!(ask("good").expect("answers"), Some(expected));
-        assert_eq!(ask("none").expect("answers"), None);
-        assert_eq!(ask("absent").expect("is not there"), None);
+        assert_eq!(ask("good").expect("answers"), Asked::Known(expected));
+        assert_eq!(ask("none").expect("answers"), Asked::Unknown);
+        for (name, why) in [("absent", "is not in PATH"), ("locked", "says: gpg: no secret key")] {
+            let Asked::Failed(text) = ask(name).expect("says why") else { panic!("{name}") };
+            assert!(text.contains(why), "{text}");
+        }
         let slow = ask("slow").expect_err("takes too long");
         assert!(format!("{slow:?}").contains("did not answer for 2 s"), "{slow:?}");
         assert!(ask("odd").is_err());
