@@ -140,6 +140,8 @@ const GUARDED: [(&str, &[&str]); 5] = [
     (
         ".expose()",
         &[
+            // The password in the address of a proxy, for that.
+            "providers/api/src/http/connection.rs",
             "providers/api/src/http/credentials.rs",
             "providers/api/src/http/request.rs",
             "providers/api/src/http/response.rs",

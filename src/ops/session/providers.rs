@@ -1,7 +1,7 @@
 //! The providers that this program was built with.
 //!
-//! And what the HTTP client and the client of buckets are told of the environment: its proxies and certificates, for messages. The
-//! clients find them themselves.
+//! And what the HTTP client and the client of buckets are told of the environment: its proxies, and its certificates for messages. The
+//! clients find certificates themselves.
 
 #[cfg(feature = "path")]
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "path")]
 use mu_provider::TreeWriter;
-use mu_provider::http::{Http, Proxies, Signer};
+use mu_provider::http::{Http, NamedProxy, Proxies, Secret, Signer};
 use mu_provider::{Provider, SafeUrl};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
@@ -133,7 +133,7 @@ pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oc
     }
 }
 
-/// The proxies that the environment names, as messages call them.
+/// The proxies that the environment names.
 pub(super) fn proxies(environment: &Environment) -> Proxies {
     let names = [
         ("https", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
@@ -148,7 +148,8 @@ pub(super) fn proxies(environment: &Environment) -> Proxies {
             |_| "whose address is not a URL".to_owned(),
             |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
         );
-        Some((scheme, format!("{shown} ({name})")))
+        let shown = format!("{shown} ({name})");
+        Some((scheme, NamedProxy { shown, address: Secret::new(value) }))
     });
     let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| environment.variable(name));
     Proxies::new(named.collect(), no_proxy.unwrap_or_default())

@@ -2,14 +2,15 @@
 //!
 //! Everything else reaches servers with what the system trusts, through the proxies that the environment names.
 //!
-//! [`Proxies`] says which proxy a request goes through, for messages. `reqwest` makes the connection, and reads the same
-//! variables.
+//! [`Proxies`] says which proxy a request goes through, if any; `reqwest` makes the connection. Entries of `NO_PROXY` mean what they
+//! mean to the tools around: `reqwest` itself knows neither `*.acme.co` nor `acme.co:8443`.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use reqwest::{Certificate, Client, ClientBuilder, Identity, NoProxy, Proxy};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy, Url};
 
+use super::Secret;
 use crate::fs;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 
@@ -35,7 +36,11 @@ impl Connection {
     /// # Errors
     ///
     /// When a file cannot be read, or is no certificate.
-    pub(super) fn client(&self, mut builder: ClientBuilder) -> Result<Client, ProviderError> {
+    pub(super) fn client(
+        &self,
+        mut builder: ClientBuilder,
+        proxies: &Proxies,
+    ) -> Result<Client, ProviderError> {
         let failed = |path: &Path, error: &dyn std::fmt::Display| {
             let text = format!("`{}` is no certificate that can be used", path.display());
             ProviderError::new(ErrorKind::Io, text).because(error.to_string())
@@ -75,13 +80,18 @@ impl Connection {
                     true => proxy.to_owned(),
                     false => format!("http://{proxy}"),
                 };
-                let proxy = Proxy::all(&text).map_err(|error| {
+                Proxy::all(&text).map_err(|error| {
                     let shown = SafeUrl::parse(&text).map(|url| url.to_string());
                     let shown = shown.unwrap_or_else(|_| "a text that is no URL".to_owned());
                     ProviderError::new(ErrorKind::Network, format!("`{shown}` is no proxy"))
                         .because(error.without_url().to_string())
                 })?;
-                builder = builder.proxy(proxy.no_proxy(NoProxy::from_env()));
+                let proxies = proxies.clone();
+                let through = move |url: &Url| {
+                    let is_direct = proxies.is_direct(&url.clone().into());
+                    (!is_direct).then(|| text.clone())
+                };
+                builder = builder.proxy(Proxy::custom(through));
             }
         }
         builder.build().map_err(|error| {
@@ -90,45 +100,83 @@ impl Connection {
     }
 }
 
+/// A proxy that the environment names.
+#[derive(Debug, Clone)]
+pub struct NamedProxy {
+    /// What messages call it.
+    pub shown: String,
+    /// Its URL, which may hold a password.
+    pub address: Secret,
+}
+
 /// The proxies that the environment names, and the hosts that need none.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
-    named: Vec<(&'static str, String)>,
+    named: Vec<(&'static str, NamedProxy)>,
     direct: Vec<String>,
 }
 
 impl Proxies {
-    /// The name of each proxy, by the scheme that it is for, and the value of `NO_PROXY`.
-    pub fn new(named: Vec<(&'static str, String)>, no_proxy: &str) -> Self {
+    /// The proxies, each by the scheme that it is for, and the value of `NO_PROXY`.
+    pub fn new(named: Vec<(&'static str, NamedProxy)>, no_proxy: &str) -> Self {
         let direct = no_proxy.split(',').map(str::trim).filter(|host| !host.is_empty());
         Self { named, direct: direct.map(str::to_ascii_lowercase).collect() }
     }
 
-    /// The name of the proxy for requests to `url`; `None` if there is none.
-    pub(super) fn of(&self, url: &SafeUrl) -> Option<&str> {
-        let host = url.as_url().host_str().unwrap_or_default();
-        if url.is_loopback() || self.direct.iter().any(|entry| covers(entry, host)) {
+    /// The proxy for requests to `url`; `None` if there is none.
+    fn named(&self, url: &SafeUrl) -> Option<&NamedProxy> {
+        if self.is_direct(url) {
             return None;
         }
         let mut named = self.named.iter();
-        named.find(|(scheme, _)| *scheme == url.scheme()).map(|(_, proxy)| proxy.as_str())
+        named.find(|(scheme, _)| *scheme == url.scheme()).map(|(_, proxy)| proxy)
+    }
+
+    /// Whether requests to `url` go through no proxy.
+    fn is_direct(&self, url: &SafeUrl) -> bool {
+        let (host, port) = (url.as_url().host_str(), url.as_url().port_or_known_default());
+        let host = host.unwrap_or_default();
+        url.is_loopback() || self.direct.iter().any(|entry| covers(entry, host, port))
+    }
+
+    /// The name of the proxy for requests to `url`; `None` if there is none.
+    pub(super) fn of(&self, url: &SafeUrl) -> Option<&str> {
+        self.named(url).map(|proxy| &*proxy.shown)
+    }
+
+    /// A client that uses them.
+    pub(super) fn set(&self, builder: ClientBuilder) -> ClientBuilder {
+        let proxies = self.clone();
+        let through = move |url: &Url| {
+            let proxy = proxies.named(&url.clone().into())?;
+            Some(proxy.address.expose().to_owned())
+        };
+        builder.proxy(Proxy::custom(through))
     }
 }
 
-/// Whether an entry of `NO_PROXY` covers a host: `*`, a domain and its subdomains, an address, or a block of
-/// addresses.
-fn covers(entry: &str, host: &str) -> bool {
+/// Whether an entry of `NO_PROXY` covers a host: `*`, a domain and its subdomains (`acme.co`, `.acme.co` or `*.acme.co`), an address, or
+/// a block of addresses; with a port behind it, for that port alone.
+fn covers(entry: &str, host: &str, port: Option<u16>) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if entry == "*" {
         return true;
     }
+    let with_port = entry.rsplit_once(':').filter(|(before, _)| {
+        !before.contains(':') || (before.starts_with('[') && before.ends_with(']'))
+    });
+    if let Some((entry, own)) = with_port {
+        return own.parse().ok() == port && covers(entry, host, None);
+    }
+    let entry = entry.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return match entry.split_once('/') {
             Some((block, length)) => is_in(address, block, length),
             None => entry.parse() == Ok(address),
         };
     }
-    let domain = entry.strip_prefix('.').unwrap_or(entry);
+    let domain = entry.strip_prefix('*').unwrap_or(entry);
+    let domain = domain.strip_prefix('.').unwrap_or(domain);
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
@@ -155,7 +203,8 @@ mod tests {
     #[test]
     fn some_hosts_need_no_proxy() {
         let of = |no_proxy: &str, url: &str| {
-            let proxies = Proxies::new(vec![("https", "P".to_owned())], no_proxy);
+            let proxy = NamedProxy { shown: "P".to_owned(), address: Secret::new("http://p") };
+            let proxies = Proxies::new(vec![("https", proxy)], no_proxy);
             proxies.of(&SafeUrl::parse(url).expect("is a URL")).map(str::to_owned)
         };
         for (no_proxy, url, is_proxied) in [
@@ -172,6 +221,15 @@ mod tests {
             ("0.0.0.0/0", "https://10.1.2.3/", false),
             ("fd00::/8", "https://[fd00::1]/", false),
             ("10.0.0.0/x", "https://10.1.2.3/", true),
+            ("*.acme.co", "https://hub.acme.co/", false),
+            ("*.acme.co", "https://notacme.co/", true),
+            ("hub.acme.co:443", "https://hub.acme.co/", false),
+            ("hub.acme.co:8443", "https://hub.acme.co/", true),
+            ("hub.acme.co:8443", "https://hub.acme.co:8443/", false),
+            (":443", "https://hub.acme.co/", true),
+            ("10.1.2.3:443", "https://10.1.2.3/", false),
+            ("[fd00::1]:443", "https://[fd00::1]/", false),
+            ("fd00::1", "https://[fd00::1]/", false),
         ] {
             assert_eq!(of(no_proxy, url).is_some(), is_proxied, "{no_proxy} {url}");
         }

@@ -34,7 +34,7 @@ use url::Origin;
 
 pub use self::bucket::{Signed, Signer};
 pub use self::connection::Connection;
-pub use self::connection::Proxies;
+pub use self::connection::{NamedProxy, Proxies};
 use self::credentials::AuthorizationScheme;
 pub use self::credentials::Guard;
 pub use self::credentials::{
@@ -92,7 +92,7 @@ pub struct HttpOptions {
     pub buckets: Option<Arc<dyn Signer>>,
     /// The observer of requests.
     pub watch: Option<Watch>,
-    /// The proxies that the environment names, as messages call them.
+    /// The proxies that the environment names.
     pub proxies: Proxies,
     /// The variables that name trusted certificates, with what they name, as messages call them.
     pub certificates: Option<String>,
@@ -145,7 +145,7 @@ pub struct Http {
     /// The servers that could not be reached, however often it was tried.
     given_up: Mutex<HashMap<Origin, Unreachable>>,
     exchange: OnceLock<io::Result<Exchange>>,
-    /// For the network: it trusts the system's roots and uses its proxies.
+    /// For the network: it trusts the system's roots, and uses the proxies of the options.
     network: OnceLock<reqwest::Result<Client>>,
     /// For plain http to this machine: it needs no roots, and no proxy may see the requests.
     loopback: OnceLock<reqwest::Result<Client>>,
@@ -229,7 +229,7 @@ impl Http {
         if let Some(client) = others.get(connection) {
             return Ok(client.clone());
         }
-        let client = connection.client(self.builder())?;
+        let client = connection.client(self.builder(), &self.options.proxies)?;
         others.insert(connection.clone(), client.clone());
         Ok(client)
     }
@@ -271,6 +271,10 @@ impl Http {
 
     fn build(&self, local: bool) -> reqwest::Result<Client> {
         let builder = self.builder();
-        if local { builder.no_proxy().tls_certs_only([]) } else { builder }.build()
+        match local {
+            true => builder.no_proxy().tls_certs_only([]),
+            false => self.options.proxies.set(builder),
+        }
+        .build()
     }
 }
