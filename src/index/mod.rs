@@ -231,6 +231,18 @@ impl Index {
         self.shared.loaded(id).is_some()
     }
 
+    /// The packages of this run that require `id`, each in its newest version that does.
+    pub fn requirers(&self, id: &PackageId) -> Vec<(PackageId, Version)> {
+        let all: Vec<Arc<Slot>> = lock(&self.shared.packages).values().cloned().collect();
+        let known = all.iter().filter_map(|slot| slot.get()?.as_ref().ok());
+        let requiring = known.filter_map(|package| {
+            Some((package.id().clone(), package.requiring(&*self.shared, id)?))
+        });
+        let mut found: Vec<(PackageId, Version)> = requiring.collect();
+        found.sort();
+        found
+    }
+
     /// Where a candidate is, and what is known about it: everything that fetching needs.
     pub fn release(
         &self,

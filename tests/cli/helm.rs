@@ -1304,3 +1304,23 @@ fn a_chart_begins_at_the_release_that_it_was_moved_to() {
     );
     assert_eq!(sandbox.locked(), [format!("{}/stable/db 1.0.0", repository.nginx.host())]);
 }
+
+#[test]
+fn a_chart_whose_inner_repository_cannot_be_reached_can_use_its_copy() {
+    let mut repository = Repository::new();
+    // A port on which nobody listens, as a repository that only the author's company reaches.
+    let gone = "http://127.0.0.1:9";
+    let inner = Chart::new("private", "1.3.0").lines("type: library\n");
+    let vendor = Chart::new("vendor", "2.0.0").needs("private", "1.x", gone);
+    let vendor = vendor.file("charts/private/Chart.yaml", &inner.manifest());
+    repository.charts.add(&vendor);
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("vendor")]);
+    let by = repository.id("vendor");
+    let line = format!("bundled: [\"{by}>127.0.0.1:9/private\"]");
+    sandbox.mu(&["get"]).fails().says(&["2.0.0 requires it", &line]);
+    let settings = format!("{}\n{line}\n", sandbox.read(".mu/workspace.yaml"));
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), [repository.id("vendor 2.0.0")]);
+}

@@ -15,7 +15,7 @@ use crate::index::run::PackageSurroundings;
 use crate::index::wire::{self, Declared};
 use crate::manifest::error_at_dependency;
 use crate::manifest::source::SourceError;
-use crate::reference::{Defaults, PackageId, ReferenceError, VersionSpec};
+use crate::reference::{Defaults, PackageId, ReferenceError, Version, VersionSpec};
 use crate::select::releases::{Details, Position};
 use crate::select::{Candidate, Requirement};
 
@@ -201,6 +201,9 @@ impl Dependent<'_> {
     }
 }
 
+/// How many versions of a package are looked into, the newest first, for who requires another one.
+const LOOKED_INTO: usize = 64;
+
 /// What a version requires, once that was looked up.
 pub(super) type LookedUpRequirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
 
@@ -279,6 +282,23 @@ impl Package {
             ids.extend(requirements.iter().map(|requirement| requirement.id.clone()));
         }
         ids
+    }
+
+    /// Its newest version that requires a package, as far as known without a request.
+    pub(in crate::index) fn requiring(
+        &self,
+        around: &dyn PackageSurroundings,
+        id: &PackageId,
+    ) -> Option<Version> {
+        let slots: Vec<_> =
+            lock(&self.requirements).iter().map(|(at, slot)| (*at, Arc::clone(slot))).collect();
+        let settled =
+            slots.iter().filter_map(|(at, slot)| Some((*at, slot.get()?.as_ref().ok()?.clone())));
+        let newest_first = (0..self.releases.len()).rev().take(LOOKED_INTO);
+        let plain = newest_first.filter_map(|at| Some((at, self.plain(around, at)?)));
+        let all = settled.chain(plain);
+        let requiring = all.filter(|(_, needs)| needs.iter().any(|needed| needed.id == *id));
+        Some(self.releases.version(requiring.map(|(at, _)| at).max()?))
     }
 
     /// What a version requires, if that is known without its line, and its references mean nothing but their

@@ -6,7 +6,7 @@ use std::path::Path;
 use mu_provider::PlaceKind;
 
 use crate::index::{
-    Cause, GIT_HOSTS, LeftOut, Unavailable, cause, nearest_ids, unreadable_version,
+    Cause, GIT_HOSTS, LeftOut, Unavailable, Universe as _, cause, nearest_ids, unreadable_version,
 };
 use crate::manifest::source::printable;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
@@ -19,7 +19,7 @@ use crate::ops::session::error::{code_of, place, quoted_for_shell};
 use crate::ops::session::shown::count;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, Defaults, PackageId};
+use crate::reference::{ArtifactDigest, Defaults, PackageId, Version};
 use crate::select::{
     CapabilityClash, Conflict, Fact, Failure, Requirer, SelectionRequest, Strategy, Unfinished,
     WayOut,
@@ -50,10 +50,15 @@ pub(crate) fn selection_error(
         // Before ways out are looked for: names that are similar, for example, come from the session.
         complete(session, conflict);
     }
-    let ways_out = strategy.ways_out(session.index(), request, &failure);
+    let mut ways_out = strategy.ways_out(session.index(), request, &failure);
+    if let Failure::Unavailable(error) = &failure {
+        ways_out.extend(copies(session, &error.id));
+    }
     let remedies = ways_out::remedies(session, requirements, &ways_out, leads_out);
     match failure {
-        Failure::Unavailable(error) => unavailable_error(session, error),
+        Failure::Unavailable(error) => {
+            ways_out::attach(unavailable_error(session, error), remedies)
+        }
         Failure::Unfinished(unfinished) => too_hard(session, requirements, &unfinished, remedies),
         Failure::Conflict(mut conflict) => {
             // After them, because they find requirements by who has them, and this gives some another name.
@@ -327,6 +332,9 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
     hints.extend(browsed(&error.id));
     match code {
         Code::Network if !session.options.offline => {
+            if let Some((by, version)) = session.index().requirers(&error.id).first() {
+                hints.push(format!("`{}` {version} requires it", session.short_name(by)));
+            }
             hints.extend(places::warning(session, &error.id));
             hints.extend(report_installed(session, &error.id));
             if is_nowhere(session, &error.id) {
@@ -360,6 +368,15 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
         command.details = place(source);
     }
     command
+}
+
+/// The ways out of a package that cannot be looked up: charts that require it may carry a copy, which is all that Helm looks at.
+fn copies(session: &Session, id: &PackageId) -> Vec<WayOut> {
+    let index = session.index();
+    let carries =
+        |(by, version): &(PackageId, Version)| index.carries_copy(by, &version.to_string(), id);
+    let carrying = index.requirers(id).into_iter().filter(carries);
+    carrying.map(|(by, _)| WayOut::Bundle(by, id.clone())).collect()
 }
 
 /// Whether a package is searched at the default base only because nothing says where it is.
