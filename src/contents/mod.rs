@@ -44,6 +44,8 @@ pub(crate) enum Content {
         place: PathBuf,
         /// Whether it can be executed.
         executable: bool,
+        /// Its content where that is not what is there, but what Git has recorded of it.
+        recorded: Option<Vec<u8>>,
     },
     /// A file that mu writes.
     #[cfg(feature = "hub")]
@@ -126,13 +128,37 @@ pub(crate) fn choose_contents(
         && let Some(modes) = recorded_modes(folder, environment)?
     {
         for item in &mut chosen {
-            let Content::File { place, executable } = &mut item.content else { continue };
+            let Content::File { place, executable, .. } = &mut item.content else { continue };
             // As for Git, what is not tracked is an ordinary file.
             let recorded = fs::canonicalize(place).ok().and_then(|real| modes.get(&real));
             *executable = recorded.copied().unwrap_or_default();
         }
     }
+    #[cfg(feature = "git")]
+    if owned.has_more() {
+        take_recorded_line_ends(folder, environment, &mut chosen)?;
+    }
     Ok(chosen)
+}
+
+/// Takes the content that Git has recorded, where Git has turned line ends when it checked files out. Only there, all files are read here.
+#[cfg(feature = "git")]
+fn take_recorded_line_ends(
+    folder: &Path,
+    environment: &Environment,
+    chosen: &mut [PackageItem],
+) -> Result<(), ProviderError> {
+    let line_ends = local_git(environment).line_ends(folder).map_err(|error| {
+        let text = format!("it is not known what Git has recorded of `{}`", folder.display());
+        ProviderError::new(ErrorKind::Io, text).because(error)
+    })?;
+    let Some(line_ends) = line_ends else { return Ok(()) };
+    for item in chosen {
+        if let Content::File { place, recorded, .. } = &mut item.content {
+            *recorded = line_ends.recorded(&fs::canonicalize(place)?, &fs::read(place)?);
+        }
+    }
+    Ok(())
 }
 
 /// The modes that Git has recorded of the files around a folder, if the file system has none.
@@ -175,7 +201,10 @@ pub(crate) fn write(
     let source = Source { folder, kind, owned, others: &others };
     for PackageItem { path, content } in choose_contents(&source, environment, &mut Vec::new())? {
         match content {
-            Content::File { place, executable } => {
+            Content::File { executable, recorded: Some(content), .. } => {
+                tree.file_in_memory(path.as_bytes(), executable, &content)?;
+            }
+            Content::File { place, executable, recorded: None } => {
                 let mut file = fs::open(&place)?;
                 let written = tree.file(path.as_bytes(), executable, &mut file);
                 written.map_err(|error| match error {

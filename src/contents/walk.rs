@@ -144,7 +144,8 @@ impl<'a> Walk<'a> {
             {
                 continue;
             } else if found.is_file() {
-                self.add(path, Content::File { executable: fs::is_executable(&found), place });
+                let executable = fs::is_executable(&found);
+                self.add(path, Content::File { executable, place, recorded: None });
             } else if !self.follows_all() {
                 return Err(no_package(&place, "it is not a file, a folder or a link"));
             }

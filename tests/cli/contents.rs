@@ -214,3 +214,35 @@ fn a_package_whose_folder_is_a_link_is_what_it_leads_to() {
     assert_eq!(installed(&sandbox), ["Mu.yaml", "main.tf"]);
     sandbox.mu_in("mono/app", &["get", "--locked"]).ok();
 }
+
+#[test]
+fn line_ends_that_git_turns_change_no_lock() {
+    let sandbox = mono();
+    let mono = sandbox.path("mono");
+    write(&mono, ".gitignore", ".mu/packs/\n");
+    write(&mono, "lib/data", "a\r\nb\n\0");
+    write(&mono, "lib/as-is.txt", "a\r\nb\n");
+    write(&mono, ".gitattributes", "as-is.txt -text\n");
+    sandbox.mu_in("mono/app", &["get"]).ok();
+    let lock = sandbox.read("../mono/app/Mu.lock");
+    git(&mono, &["add", "."]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    git(&mono, &[&who[..], &["commit", "-qm", "all"]].concat());
+    // As Git for Windows clones.
+    let there = sandbox.path("there");
+    let [from, to] = [&mono, &there].map(|path| path.to_str().expect("is UTF-8"));
+    git(sandbox.root(), &["clone", "-q", "-c", "core.autocrlf=true", from, to]);
+    let read = |file: &str| fs::read_to_string(there.join(file)).expect("is there");
+    assert_eq!(read("lib/main.tf"), "# main\r\n");
+    sandbox.mu_in("there/app", &["get", "--locked"]).ok();
+    assert_eq!(read("app/Mu.lock").replace("\r\n", "\n"), lock);
+    // What is edited there, before and after Git knows of it.
+    fs::write(there.join("lib/main.tf"), "# other\r\n").expect("can be written");
+    sandbox.mu_in("there/app", &["get"]).ok();
+    let edited = read("app/Mu.lock");
+    git(&there, &["add", "."]);
+    sandbox.mu_in("there/app", &["get", "--locked"]).ok();
+    write(&mono, "lib/main.tf", "# other\n");
+    sandbox.mu_in("mono/app", &["get"]).ok();
+    assert_eq!(edited.replace("\r\n", "\n"), sandbox.read("../mono/app/Mu.lock"));
+}

@@ -40,6 +40,7 @@ mod checkout;
 mod config_text;
 mod database;
 mod export;
+mod line_ends;
 mod listing;
 mod manifest;
 mod opened;
@@ -65,6 +66,7 @@ mod working_copy;
 
 pub use crate::changes::{ChangesSince, CheckoutChanges};
 pub use crate::checkout::Checkout;
+pub use crate::line_ends::LineEnds;
 pub use crate::opened::LocalGit;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};

@@ -102,7 +102,11 @@ fn add(
         writer.any_first();
     }
     match &item.content {
-        Content::File { place, executable } => {
+        Content::File { executable, recorded: Some(content), .. } => {
+            let (size, content) = (content.len() as u64, &**content);
+            writer.file(path, *executable, size, content).at("pack", path.as_ref())
+        }
+        Content::File { place, executable, recorded: None } => {
             let file = fs::open(place)?;
             let size = file.metadata().at("read", place)?.len();
             writer.file(path, *executable, size, file).at("pack", place)

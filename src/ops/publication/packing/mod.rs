@@ -149,7 +149,10 @@ pub(super) fn archive_of(
                 let target = crate::fs::read_link(&place)?;
                 Content::Link(target.to_string_lossy().into_owned())
             }
-            mode => Content::File { place, executable: mode == Mode::Executable },
+            mode => {
+                let executable = mode == Mode::Executable;
+                Content::File { place, executable, recorded: None }
+            }
         };
         Ok(PackageItem { path: entry.path.clone(), content })
     });
