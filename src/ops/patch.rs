@@ -191,7 +191,8 @@ pub fn save(session: Session, copy: &str) -> Result<Saved, CommandError> {
     let stored = bring_locked(&session, package)?;
     let file = PATCHES.join(&file_name(&package.id, &format!("@{}.patch", package.version))?);
     let before = patch_of(&session, package)?.cloned();
-    let key = before.as_ref().map_or_else(|| key_of(package), |before| before.key.clone());
+    let key =
+        before.as_ref().map_or_else(|| key_of(&session, package), |before| before.key.clone());
     let reference = Reference::parse(&key)?;
     let versions = reference.version().cloned();
     let patch =
@@ -372,8 +373,14 @@ fn read_message(message: &str) -> Option<(PackageId, &str, Digest)> {
 }
 
 /// What a new patch is for: the versions that share the first two numbers with the one it was made for, and are not lower.
-fn key_of(package: &LockedPackage) -> String {
-    let id = &package.id;
+fn key_of(session: &Session, package: &LockedPackage) -> String {
+    // The id of a package on this machine, `localhost/…`, is read as a name below the default base.
+    let own = package.id.to_string();
+    let is_read = |reference: Reference| session.id_of_argument(&reference) == package.id;
+    let id = match Reference::parse(&own).is_ok_and(is_read) {
+        true => own,
+        false => session.index().written(&package.id).unwrap_or(own),
+    };
     let version = package.parsed_version().filter(|version| {
         !package.is_composite && !version.is_prerelease() && package.is_versioned()
     });

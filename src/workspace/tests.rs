@@ -267,6 +267,7 @@ fn wrong_settings_are_pointed_at() {
     check_wrong(file, "registries: {a.co/: ./x, a.co: ./y}", "1:26: `a.co/` appears twice");
     check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` has no unit");
     check_wrong(file, "namespace: https://a.co/b", "1:12: no protocol belongs here");
+    check_wrong(file, "overrides: {'https://a.co/b': c#1}", "1:14: no protocol belongs here");
     check_wrong(file, "members: ['[']", "1:11: a `[` is not closed");
     let is_root = "1:18: this is the workspace itself, with all that is installed in it";
     check_wrong(file, "overrides: {ec2: ./}", is_root);

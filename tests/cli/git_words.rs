@@ -221,3 +221,20 @@ fn a_folder_of_the_lock_that_git_ignores_is_said() {
     write(&work, ".gitignore", "aws/\n");
     sandbox.mu(&["get"]).ok().does_not_say(&["which Git ignores"]);
 }
+
+#[test]
+fn a_package_on_this_machine_is_overridden_by_its_url() {
+    let (origin, fork) = (Origin::new("logs"), Origin::new("fork"));
+    for (origin, version) in [(&origin, "1.0.0"), (&fork, "1.0.1")] {
+        origin.commit(&[("Mu.yaml", &*format!("name: acme/logs\nversion: {version}\n"))]);
+        origin.git(&["tag", &format!("v{version}")]);
+    }
+    let [reference, other] =
+        [&origin, &fork].map(|origin| format!("git+file://{}", origin.folder().display()));
+    let sandbox = Sandbox::with_dependencies(&[&format!("{reference}#^1")]);
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let line = format!("overrides: {{'{reference}': '{other}#v1.0.1'}}\n");
+    sandbox.write(".mu/workspace.yaml", &format!("{settings}{line}"));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.1");
+}

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::git::git;
-use crate::support::{Package, Sandbox};
+use crate::support::git::{Origin, git};
+use crate::support::{Package, Sandbox, write};
 
 const PACK: &str = "work/.mu/packs/hub.mu.com/aws/ec2";
 const DRAFT: &str = ".mu/patch/hub.mu.com+aws+ec2";
@@ -384,5 +384,29 @@ fn a_patch_counts_beside_a_package_that_only_this_machine_has() {
         let state = sandbox.state();
         sandbox.mu(&["get"]).ok();
         assert!(sandbox.state() == state, "{strategy}: there was nothing to do");
+    }
+}
+
+#[test]
+fn a_package_on_this_machine_is_patched_whatever_git_writes_into_diffs() {
+    let origin = Origin::new("logs");
+    origin.commit(&[("Mu.yaml", "name: acme/logs\nversion: 1.0.0\n"), ("a.txt", "one\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let reference = format!("git+file://{}", origin.folder().display());
+    for settings in ["noprefix = true", "mnemonicPrefix = true"] {
+        let sandbox = Sandbox::with_dependencies(&[&format!("{reference}#^1")]);
+        write(sandbox.root(), "home/.gitconfig", format!("[diff]\n\t{settings}\n"));
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["patch", &reference]).ok();
+        let id = sandbox.lock()["packages"][0]["id"].as_str().expect("is text").to_owned();
+        let draft = format!(".mu/patch/{}", id.replace('/', "+"));
+        sandbox.write(&format!("{draft}/a.txt"), "two\n");
+        sandbox.mu(&["patch", "--save", &draft]).ok();
+        let run = sandbox.mu(&["get"]).ok();
+        assert!(!run.stderr.contains("warning"), "{}", run.stderr);
+        assert_eq!(sandbox.read(&format!(".mu/packs/{id}/a.txt")), "two\n", "{settings}");
+        sandbox.mu(&["get", "--locked"]).ok();
+        sandbox.mu(&["patch", "--drop", &reference]).ok();
+        assert_eq!(sandbox.read(&format!(".mu/packs/{id}/a.txt")), "one\n", "{settings}");
     }
 }

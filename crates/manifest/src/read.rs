@@ -146,7 +146,9 @@ pub fn unversioned(text: &str) -> Result<Reference, TextProblem> {
     if reference.local().is_some() {
         return Err(TextProblem::new("a folder is not a name").help(advice));
     }
-    if reference.protocol().is_some() || reference.user().is_some() {
+    // What is in a repository on this machine has no other name.
+    let is_elsewhere = reference.protocol().is_some_and(|protocol| !protocol.is_file());
+    if is_elsewhere || reference.user().is_some() {
         let end = text.find("://").map_or(text.len(), |at| at + "://".len());
         return Err(TextProblem::new("no protocol belongs here").at(0..end).help(advice));
     }

@@ -313,7 +313,8 @@ impl Draft {
         let now = self.tree(&self.folder, "", &is_ignored)?;
         let now = now.map(|tree| self.repository.find_tree(tree)).transpose().map_err(failed)?;
         let mut options = DiffOptions::new();
-        options.show_binary(true).id_abbrev(40);
+        // The user's own configuration may want other prefixes, and none can be applied that has none.
+        options.show_binary(true).id_abbrev(40).old_prefix("a").new_prefix("b");
         let diff = self.repository.diff_tree_to_tree(Some(&base), now.as_ref(), Some(&mut options));
         let mut text = Vec::new();
         diff.and_then(|diff| {
