@@ -19,7 +19,8 @@ pub enum Sharing {
 ///
 /// Always take locks in this order: workspace (or global packs), then store, then repositories.
 ///
-/// On a file system that is only read, nothing needs a lock, and one without locks works without: see [`Lock::is_missing`].
+/// What can only be read, because of its file system or because it is another user's, needs no lock, and a file system without locks works without:
+/// see [`Lock::is_missing`].
 #[derive(Debug)]
 pub struct Lock(Held);
 
@@ -28,7 +29,7 @@ enum Held {
     Locked {
         _file: File,
     },
-    /// The file system is only read, and has no file for it.
+    /// Nothing can be changed there.
     NotNeeded,
     /// The file system has no locks.
     Missing,
@@ -94,7 +95,7 @@ impl Lock {
         matches!(self.0, Held::Missing)
     }
 
-    /// Opens the file of a lock; `None` if the file system is only read and does not have it. Only its owner may open it: it is enough to read a file to lock it, so any
+    /// Opens the file of a lock; `None` if nothing can be changed there, and it cannot be opened to be read. Only its owner may open it: it is enough to read a file to lock it, so any
     /// user of the machine could make mu wait for ever.
     fn open(path: &Path) -> Result<Option<File>, FileError> {
         let mut options = OpenOptions::new();
@@ -111,15 +112,34 @@ impl Lock {
                 create_folder(path.parent().unwrap_or(Path::new("/")))?;
                 options.open(path)
             }
-            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            other => other,
+        };
+        let file = match file {
+            Err(error) if is_only_read(path, &error) => {
                 match options.write(false).create(false).open(path) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        return Ok(None);
+                    }
                     other => other,
                 }
             }
             other => other,
         };
         file.and_then(only_for_owner).map(Some).at("open the lock", path)
+    }
+}
+
+/// Whether a lock could not be opened because nothing around it can be changed: its folder is on a file system that is only read, or another
+/// user's, such as that of a container's image.
+fn is_only_read(path: &Path, error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => true,
+        #[cfg(unix)]
+        io::ErrorKind::PermissionDenied => path.parent().is_some_and(|folder| {
+            rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err()
+        }),
+        _ => false,
     }
 }
 
@@ -194,5 +214,29 @@ mod tests {
         let lock = Lock::try_acquire(&path, Sharing::Exclusive).expect("locks").expect("is free");
         assert!(!lock.is_missing());
         assert!(Lock::try_acquire(&path, Sharing::Shared).expect("asks").is_none());
+    }
+
+    /// Says nothing to a user who may do everything.
+    #[test]
+    fn what_is_another_users_needs_no_lock() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let around = tempfile::tempdir().expect("a temporary folder");
+        let path = around.path().join("lock");
+        let set = |path: &Path, mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path, mode).expect("is ours");
+        };
+        std::fs::write(&path, "").expect("can be written");
+        set(&path, 0);
+        if std::fs::read(&path).is_ok() {
+            return;
+        }
+        let lock = || Lock::try_acquire(&path, Sharing::Exclusive);
+        assert!(lock().is_err(), "others may change what is there");
+        set(around.path(), 0o555);
+        let found = lock().expect("needs none").expect("nobody has it");
+        set(around.path(), 0o755);
+        assert!(!found.is_missing());
     }
 }
