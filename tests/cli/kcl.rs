@@ -218,6 +218,13 @@ fn what_kcl_has_locked_stays_where_there_is_no_lock_of_mu_yet() {
         "kept 2 versions of kcl.mod.lock",
     ]);
     sandbox.mu(&["update"]).ok().says(&["k8s 1.30 → 1.31.10"]);
+    // Earlier versions of KCL named no place for what is in its own registry.
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    let is_place =
+        |line: &&str| !["reg =", "repo =", "oci_tag ="].iter().any(|key| line.contains(key));
+    let old: Vec<&str> = lock.lines().filter(is_place).collect();
+    sandbox.write("kcl.mod.lock", &format!("[dependencies]\n{}\n", old.join("\n")));
+    sandbox.mu(&["get"]).ok().says(&["k8s 1.30", "kept 2 versions of kcl.mod.lock"]);
 }
 
 #[test]

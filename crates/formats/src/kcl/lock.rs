@@ -228,13 +228,16 @@ pub fn locked(lock: &str) -> Result<Vec<(String, String)>, FormatError> {
             let table = module.as_table_like()?;
             let text = |key: &str| table.get(key)?.as_str().filter(|text| !text.is_empty());
             let registry = text("reg").unwrap_or(REGISTRY);
+            let version = text("oci_tag").or_else(|| text("version"))?;
+            let places = ["url", "path", "git_tag", "commit", "branch"];
+            let is_elsewhere = places.iter().any(|key| text(key).is_some());
+            // Locks of earlier versions of KCL name no place for what is in its own registry.
             let repository = match text("repo") {
                 // In `oci://ghcr.io//kcl-lang/kind`, as some write it, Go's path begins with a slash.
                 Some(repository) => repository.trim_matches('/').to_owned(),
-                None if text("url").or_else(|| text("path")).is_some() => return None,
+                None if is_elsewhere => return None,
                 None => format!("{NAMESPACE}/{}", text("name").unwrap_or(key)),
             };
-            let version = text("oci_tag").or_else(|| text("version"))?;
             Some((format!("oci://{registry}/{repository}"), version.to_owned()))
         });
     Ok(found.collect())

@@ -225,7 +225,9 @@ pub(super) fn each<'t>(
     broken: &mut dyn FnMut(&str, Fault),
 ) {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_json = bare.trim_start().starts_with('{');
+    // YAML may have documents that look like JSON. In JSON, there is no line with its mark between them.
+    let is_json =
+        bare.trim_start().starts_with('{') && !bare.lines().any(|line| line.trim_end() == "---");
     let mut rest = bare;
     loop {
         let read = match is_json {

@@ -328,6 +328,9 @@ fn streams_of_json_are_read_as_well() {
     let mut catalog = CatalogDocuments::default();
     catalog.add("catalog.json", &stream, &mut |_| None).expect("is short");
     assert_eq!(catalog.finish(), yaml);
+    // YAML may look like JSON, too.
+    let all: Vec<String> = documents(KAFKA).iter().map(Value::to_string).collect();
+    assert_eq!(index(&all.join("\n---\n")), yaml);
     for (text, line) in [("{\"schema\":\"olm.package\"}\n{\"a\": [}", 2), ("a: [\n", 1), ("{", 1)] {
         let mut catalog = CatalogDocuments::default();
         catalog.add("c", text, &mut |_| None).expect("is short");
