@@ -34,6 +34,12 @@ fn a_tag_or_branch_that_is_not_there_is_answered_with_those_near_to_it() {
         let run = sandbox.mu(&["get", &reference(&origin, asked)]).fails();
         run.says(&[said]).does_not_say(&["has no commits"]);
     }
+    // As after a server's default branch was renamed.
+    origin.git(&["checkout", "--quiet", "release-1.2"]);
+    origin.git(&["tag", "--delete", "v1.2.3"]);
+    origin.git(&["symbolic-ref", "HEAD", "refs/heads/gone"]);
+    let run = sandbox.mu(&["get", &reference(&origin, "latest")]).fails();
+    run.says(&["its default branch is not there; it has ", "`#release-1.2`"]);
     let empty = Origin::new("empty.git");
     sandbox.mu(&["get", &reference(&empty, "latest")]).fails().says(&["has no commits"]);
 }

@@ -16,6 +16,9 @@ use crate::shape::{Shape, Under, Unknown, Values};
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;
 
+/// What Git writes before, between and after the sides of a merge that is not finished.
+const MERGE_MARKS: [&str; 3] = ["<<<<<<< ", "=======", ">>>>>>> "];
+
 /// Reads what `shape` declares of the first document of a text.
 pub(crate) fn read<'t>(text: &'t str, shape: &'static Shape) -> Result<Node<'t>, Fault> {
     read_all(text, shape).map(|(node, _)| node)
@@ -149,7 +152,12 @@ impl<'t> Reader<'t> {
                 }
                 Err(error) => {
                     let at = error.marker().byte_offset().unwrap_or(self.text.len());
-                    let reason = format!("this is not YAML: {}", error.info());
+                    let line = self.text.get(..at).and_then(|before| before.rfind('\n'));
+                    let line = self.text.get(line.map_or(0, |end| end + 1)..).unwrap_or_default();
+                    let reason = match MERGE_MARKS.iter().any(|mark| line.starts_with(mark)) {
+                        true => "a merge has left its marks here".to_owned(),
+                        false => format!("this is not YAML: {}", error.info()),
+                    };
                     return Err(Fault::new(at..at + 1, reason));
                 }
             }

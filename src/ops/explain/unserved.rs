@@ -111,6 +111,9 @@ const BEGINNINGS: [&str; 8] = [
     "upstream/",
 ];
 
+/// How many tags and branches are named.
+const MOST_NAMES: usize = 8;
+
 /// What to say beside a requirement on a package in a repository that nothing fulfils.
 pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec<String> {
     let Ok((names, default)) = session.index().names(&clash.id) else { return Vec::new() };
@@ -132,8 +135,18 @@ pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec
             notes.push(format!("near to that: `#{}`", printable(near)));
         }
     }
-    if let Some(default) = default {
-        notes.push(format!("its default branch is `{}`", printable(&default)));
+    match default {
+        Some(default) => {
+            notes.push(format!("its default branch is `{}`", printable(&default)));
+        }
+        None => {
+            let there: Vec<String> = names
+                .iter()
+                .take(MOST_NAMES)
+                .map(|name| format!("`#{}`", printable(name)))
+                .collect();
+            notes.push(format!("its default branch is not there; it has {}", there.join(", ")));
+        }
     }
     notes
 }

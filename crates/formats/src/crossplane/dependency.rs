@@ -65,6 +65,9 @@ pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
     let (package, at) = found.ok_or_else(|| {
         node.fault("a dependency names no `provider`, `configuration`, `function` or `package`")
     })?;
+    if let Some(reason) = pasted(package) {
+        return Err(at.fault(reason));
+    }
     let first = package.split('/').next().unwrap_or_default();
     let has_host = package.contains('/') && first.contains(['.', ':']);
     // Without a host, it is in the registry of whoever depends on it.
@@ -83,6 +86,27 @@ pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
         return Err(at.fault(format!("the dependency `{package}` has no valid reference: {error}")));
     }
     Ok(Dependency::new(reference, prerelease))
+}
+
+/// What to write in place of a name that was copied from elsewhere, with a protocol, a tag or a digest.
+fn pasted(package: &str) -> Option<String> {
+    if let Some((_, name)) = package.split_once("://") {
+        return Some(format!("the dependency `{package}` begins with a protocol: write `{name}`"));
+    }
+    let leaf = package.rfind('/').map_or(0, |slash| slash + 1);
+    let (name, version) = match package.split_once('@') {
+        Some((name, digest)) => (name.split_at_checked(leaf)?, digest),
+        None => {
+            let (folder, rest) = package.split_at_checked(leaf)?;
+            let (name, tag) = rest.split_once(':')?;
+            ((folder, name), tag)
+        }
+    };
+    // With both, the digest counts.
+    let name = format!("{}{}", name.0, name.1.split(':').next().unwrap_or_default());
+    Some(format!(
+        "the dependency `{package}` has its version in its name: write `{name}`, and `version: \"{version}\"` beside it"
+    ))
 }
 
 /// The dependencies of packages.

@@ -155,6 +155,12 @@ fn url_of(text: &str) -> Result<String, String> {
     if segments.is_empty() {
         return Err(format!("the repository `{text}` names no host"));
     }
+    if rest.contains('?') {
+        return Err(
+            "the URL of its repository has a query (`?`), and mu asks no repository with one: a token belongs into `mu login`, and not into a chart"
+                .to_owned(),
+        );
+    }
     Ok(format!("{protocol}://{}/", segments.join("/")))
 }
 

@@ -191,6 +191,14 @@ fn what_is_wrong_is_pointed_at() {
             "Chart.yaml:7:15: its repository has the scheme `s3`, which only a Helm plugin supports",
         ),
         (
+            &dependency("  version: 1.x\n  repository: https://h.example/charts?token=x\n"),
+            "Chart.yaml:7:15: the URL of its repository has a query (`?`), and mu asks no repository with one: a token belongs into `mu login`, and not into a chart",
+        ),
+        (
+            &format!("{head}<<<<<<< HEAD\ndescription: a\n=======\n"),
+            "Chart.yaml:4:1: a merge has left its marks here",
+        ),
+        (
             &dependency("  version: 1.x\n  repository: [a]\n"),
             "Chart.yaml:7:15: `repository` must be text",
         ),
