@@ -1318,7 +1318,8 @@ fn a_chart_whose_inner_repository_cannot_be_reached_can_use_its_copy() {
     sandbox.asks_for(&[&repository.chart("vendor")]);
     let by = repository.id("vendor");
     let line = format!("bundled: [\"{by}>127.0.0.1:9/private\"]");
-    sandbox.mu(&["get"]).fails().says(&["2.0.0 requires it", &line]);
+    let shown = "bundled: [\"[HOST]/stable/vendor>127.0.0.1:9/private\"]";
+    sandbox.mu(&["get"]).fails().says(&["2.0.0 requires it", shown]);
     let settings = format!("{}\n{line}\n", sandbox.read(".mu/workspace.yaml"));
     sandbox.write(".mu/workspace.yaml", &settings);
     sandbox.mu(&["get"]).ok();

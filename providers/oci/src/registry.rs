@@ -310,7 +310,8 @@ impl Registry {
                 let login = format!("docker login {}", self.host);
                 match error.hints().iter().any(|hint| hint.contains(&login)) {
                     true => error,
-                    false => error.hint(format!("mu also finds what `{login}` has stored")),
+                    false => error
+                        .hint(format!("mu also finds what `docker login {}` has stored", self.host)),
                 }
             }
             _ => error,
