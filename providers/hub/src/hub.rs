@@ -64,7 +64,7 @@ impl KnownHub {
     }
 
     /// Whether caches on the way are not believed.
-    pub(crate) fn is_followed(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.is_followed.load(Ordering::Relaxed)
     }
 

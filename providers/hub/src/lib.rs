@@ -160,8 +160,7 @@ impl HubProvider {
             let validator = Validator::default().at(generation).to_stored_text();
             Ok(Listing::Absent { tried, validator, max_age })
         };
-        let (hides, past_caches) = (self.is_open(&root), root.is_followed());
-        let asking = Asking { hides, past_caches, ..asking };
+        let asking = Asking { hides: self.is_open(&root), past_caches: root.is_live(), ..asking };
         let mut answer = asking.read(&url, validator.as_ref())?;
         // The file that the hub says has changed is still the old one: something in between keeps it, and does not say so.
         let is_kept = |answer: &DocumentAnswer| {
