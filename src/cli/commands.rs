@@ -20,7 +20,7 @@ use crate::cli::{
     manifest, schema, search, status, trust, update, vendor,
 };
 #[cfg(feature = "publish")]
-use crate::cli::{hub, publish};
+use crate::cli::{hub, hub_token, publish};
 use crate::ops::audit::Audit;
 use crate::ops::build::BuildReport;
 use crate::ops::cache::Filled;
@@ -335,11 +335,11 @@ const OTHER_ANSWERS: &[(&str, &[Shape])] = &[
     #[cfg(feature = "publish")]
     ("hub init", &[answer_shape::<hub::Init<'_>>]),
     #[cfg(feature = "publish")]
-    ("hub token add", &[answer_shape::<hub::Added<'_>>]),
+    ("hub token add", &[answer_shape::<hub_token::Added<'_>>]),
     #[cfg(feature = "publish")]
-    ("hub token list", &[answer_shape::<hub::Tokens>]),
+    ("hub token list", &[answer_shape::<hub_token::Tokens>]),
     #[cfg(feature = "publish")]
-    ("hub token revoke", &[answer_shape::<hub::Revoked<'_>>]),
+    ("hub token revoke", &[answer_shape::<hub_token::Revoked<'_>>]),
     #[cfg(feature = "exec")]
     ("plugin check", &[answer_shape::<plugin::Checked>]),
     #[cfg(feature = "exec")]

@@ -17,6 +17,8 @@ mod graph;
 mod help;
 #[cfg(feature = "publish")]
 mod hub;
+#[cfg(feature = "publish")]
+mod hub_token;
 mod import;
 mod info;
 mod inventory;

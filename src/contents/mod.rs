@@ -155,7 +155,7 @@ fn take_recorded_line_ends(
     let Some(line_ends) = line_ends else { return Ok(()) };
     for item in chosen {
         if let Content::File { place, recorded, .. } = &mut item.content {
-            *recorded = line_ends.recorded(&fs::canonicalize(place)?, &fs::read(place)?);
+            *recorded = line_ends.recorded_content(&fs::canonicalize(place)?, &fs::read(place)?);
         }
     }
     Ok(())

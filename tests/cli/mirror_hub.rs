@@ -61,8 +61,10 @@ fn content(sandbox: &Sandbox, folder: &str) -> BTreeMap<String, Vec<u8>> {
     let parts = ["index", "packs", "signatures"];
     let files =
         parts.iter().filter(|part| sandbox.has(&format!("{folder}/{part}"))).flat_map(|part| {
-            let files = tree(&sandbox.path(&format!("{folder}/{part}")));
-            files.into_iter().map(move |(path, (_, bytes))| (format!("{part}/{path}"), bytes))
+            // What a write that was killed has left beside its file is no part of the hub.
+            let files = tree(&sandbox.path(&format!("{folder}/{part}"))).into_iter();
+            let files = files.filter(|(path, _)| !path.contains(".mu-staged-"));
+            files.map(move |(path, (_, bytes))| (format!("{part}/{path}"), bytes))
         });
     files.collect()
 }
@@ -290,13 +292,15 @@ fn a_server_is_mirrored_into_a_server_with_what_vouches_for_versions() {
     vouch("acme/a/1.0.0");
     let arguments = ["mirror", "--all", "--from", &source.url(), "--to", &mirror.url(), "--json"];
     assert_eq!(copied(&sandbox.mu(&arguments).ok()).len(), 3);
-    // A server says when a version was published there, and nothing else differs.
+    // A server says when a version was published there, and by whom, and nothing else differs.
     let undated = |folder: &str| {
         let files = content(&sandbox, folder).into_iter().map(|(path, bytes)| {
             let dated = path.starts_with("index/");
             let without = |line: &str| {
                 let mut line: Value = serde_json::from_str(line).expect("is JSON");
-                line.as_object_mut().expect("is an object").remove("published");
+                let keys = line.as_object_mut().expect("is an object");
+                keys.retain(|key, _| !["published", "publishedBy"].contains(&key.as_str()));
+                keys.sort_keys();
                 line
             };
             let lines =
@@ -316,7 +320,7 @@ fn a_server_is_mirrored_into_a_server_with_what_vouches_for_versions() {
     // The files of a hub and its server tell the same.
     sandbox.mu(&["hub", "init", "../files"]).ok();
     sandbox.mu(&["mirror", "--all", "--from", &mirror.url(), "--to", "../files"]).ok();
-    is_equal(&sandbox, "mirror", "files");
+    assert_eq!(undated("mirror"), undated("files"));
     for folder in ["../source", "../mirror", "../files"] {
         sandbox.mu(&["hub", "check", folder]).ok().does_not_say(&["leftover"]);
     }

@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::forwarded::is_any;
+use super::forwarded::is_any_proxy;
 use super::limits::{Crowd, Patient};
 use super::routes;
 use super::server::Server;
@@ -140,7 +140,7 @@ pub(super) async fn listen(
             _ = end.changed() => break,
         };
         // All clients of a proxy have its address here.
-        let is_proxy = is_any(&server.serving.trusted_proxies, peer.ip());
+        let is_proxy = is_any_proxy(&server.serving.trusted_proxies, peer.ip());
         let share = if is_proxy { None } else { crowd.enter(peer.ip()) };
         if share.is_none() && !is_proxy {
             continue;

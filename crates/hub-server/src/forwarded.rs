@@ -29,7 +29,7 @@ impl Client {
     /// The client of a request that arrived on a connection from `peer`.
     pub(super) fn of(peer: IpAddr, headers: &HeaderMap, proxies: &[Network]) -> Self {
         let peer = peer.to_canonical();
-        if !is_any(proxies, peer) {
+        if !is_any_proxy(proxies, peer) {
             return Self(peer);
         }
         let usual =
@@ -45,7 +45,7 @@ impl Client {
 }
 
 /// Whether an address is that of a proxy.
-pub(super) fn is_any(proxies: &[Network], address: IpAddr) -> bool {
+pub(super) fn is_any_proxy(proxies: &[Network], address: IpAddr) -> bool {
     proxies.iter().any(|proxy| proxy.contains(address))
 }
 
@@ -66,7 +66,7 @@ fn named(
     let mut found = None;
     for address in addresses.collect::<Vec<_>>().into_iter().rev() {
         found = address;
-        if address.is_none_or(|address| !is_any(proxies, address)) {
+        if address.is_none_or(|address| !is_any_proxy(proxies, address)) {
             break;
         }
     }

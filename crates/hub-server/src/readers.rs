@@ -96,7 +96,7 @@ pub(super) async fn check(
 ) -> Result<(Option<Asker>, Scope), Problem> {
     let secret = match needs {
         Needs::Nothing => return Ok((None, Scope::Everything)),
-        Needs::NothingToRead => return Ok((None, Scope::nothing())),
+        Needs::NothingToRead => return Ok((None, Scope::of_nothing())),
         Needs::Token(secret) => secret,
     };
     let Some(secret) = secret else {

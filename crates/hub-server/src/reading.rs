@@ -200,7 +200,7 @@ async fn json_file(data: &Data, path: &str) -> Result<Option<Map<String, Value>>
 /// A file that is not on the disk as it is sent.
 fn made_file(map: Map<String, Value>, method: &Method, headers: &HeaderMap) -> Response {
     let text = format!("{}\n", Value::Object(map));
-    Ok(answer_text(text.into(), HUB_FILE, method, headers))
+    answer_text(text.into(), HUB_FILE, method, headers)
 }
 
 /// Answers with the content of the file at `path`, which clients check with its `ETag`.
@@ -359,11 +359,11 @@ pub(crate) enum Shows {
 }
 
 /// A path of the server, with what it shows and who answers.
-pub(crate) type Route<State> = (&'static str, Shows, MethodRouter<State>);
+pub(crate) type ServedRoute<State> = (&'static str, Shows, MethodRouter<State>);
 
 /// What the reader who sends a request may read; nothing, if nobody has found that out.
 pub(crate) fn scope_of(request: &Request) -> Scope {
-    request.extensions().get().cloned().unwrap_or_else(Scope::nothing)
+    request.extensions().get().cloned().unwrap_or_else(Scope::of_nothing)
 }
 
 /// Answers only readers of the whole hub; for others, it is as if nothing was there.

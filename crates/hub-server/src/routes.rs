@@ -18,7 +18,7 @@ use super::connection::Peer;
 use super::forwarded::Client;
 use super::problem::Problem;
 use super::reading::{
-    Asker, Route, Shows, answer_file, json, only_read, only_whole, scope_of, too_many,
+    Asker, ServedRoute, Shows, answer_file, json, only_read, only_whole, scope_of, too_many,
 };
 use super::server::{Server, Shared, count, write_log};
 use super::{page, readers, search, writing};
@@ -32,7 +32,7 @@ const LOGGED_ERROR: usize = 1_000;
 /// All requests that the server answers.
 pub(super) fn router(server: Arc<Server>) -> Router {
     let mut router = Router::new();
-    for (path, shows, answers) in routes() {
+    for (path, shows, answers) in all_routes() {
         let answers = match shows {
             Shows::All => answers.layer(from_fn(only_whole)),
             Shows::Readable | Shows::None => answers,
@@ -47,7 +47,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
 }
 
 /// The paths that are no files of the hub, and what each shows of a private one.
-pub(super) fn routes() -> Vec<Route<Shared>> {
+pub(super) fn all_routes() -> Vec<ServedRoute<Shared>> {
     let mut routes = vec![
         ("/healthz", Shows::None, get(healthy)),
         ("/metrics", Shows::All, get(metrics)),

@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(include_str!("routes.rs").matches(".route(").count(), 1);
         let mut examples = examples();
         let mut asked = Vec::new();
-        for (path, shows, _) in routes::routes() {
+        for (path, shows, _) in routes::all_routes() {
             let paths = examples.remove(path).unwrap_or_else(|| panic!("{path} has no examples"));
             // For somebody who reads everything, they show something hidden.
             let shown =

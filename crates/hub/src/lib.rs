@@ -16,6 +16,7 @@
 pub mod archive;
 #[cfg(feature = "buckets")]
 mod bucket;
+mod change;
 mod check;
 mod closures;
 pub mod derived;
@@ -40,6 +41,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
+use crate::archive::Unpacked;
+pub use crate::change::{Change, Tags};
 pub use crate::check::{Finding, Report};
 pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
@@ -51,8 +54,8 @@ pub use crate::place::{Network, Place, Serving, UploadReporter, UpstreamHub, Wri
 pub use crate::private::Staging;
 use crate::root::Root;
 pub use crate::tokens::{Can, NewToken, Token};
-use crate::writer::{Change, Writer};
-pub use crate::writer::{Published, Tags};
+pub use crate::writer::Published;
+use crate::writer::Writer;
 
 /// The folder of what only the owner of a hub reads.
 const PRIVATE: &str = "private/";
@@ -120,15 +123,7 @@ impl Hub {
     /// When the line or the archive breaks a rule, the two do not belong together, the version exists with
     /// other content, or the place refuses.
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
-        let mut line = publication.line.clone();
-        // Whoever writes into a folder or a bucket shows no token. That of another hub says nothing about this one.
-        line.shift_remove(PUBLISHED_BY);
-        let line = PublishedLine::new(line);
-        line.check_new()?;
-        let staging = &self.writer.files.staging;
-        let unpacked = archive::unpack(staging, &publication.archive, &line)?;
-        unpacked.check(&line)?;
-        unpacked.agrees(&line)?;
+        let (line, unpacked) = self.unpack(publication)?;
         let archive = publication.archive.clone();
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
     }
@@ -143,14 +138,23 @@ impl Hub {
         publication: &Publication,
         vouching: &Vouching,
     ) -> Result<PlacedVersion, HubError> {
-        let line = PublishedLine::new(publication.line.clone());
+        let (line, unpacked) = self.unpack(publication)?;
+        let archive = publication.archive.clone();
+        self.runtime.block_on(self.writer.place_version(line, archive, &unpacked, vouching))
+    }
+
+    /// The line of a version that somebody writes into the place, and its archive, which it fits.
+    fn unpack(&self, publication: &Publication) -> Result<(PublishedLine, Unpacked), HubError> {
+        let mut line = publication.line.clone();
+        // Whoever writes into a folder or a bucket shows no token. That of another hub says nothing about this one.
+        line.shift_remove(PUBLISHED_BY);
+        let line = PublishedLine::new(line);
         line.check_new()?;
         let staging = &self.writer.files.staging;
         let unpacked = archive::unpack(staging, &publication.archive, &line)?;
         unpacked.check(&line)?;
         unpacked.agrees(&line)?;
-        let archive = publication.archive.clone();
-        self.runtime.block_on(self.writer.place_version(line, archive, &unpacked, vouching))
+        Ok((line, unpacked))
     }
 
     /// Makes a package what it is in another hub, at once: publishes versions that were placed, and changes what can change of those
@@ -185,7 +189,7 @@ impl Hub {
     /// # Errors
     ///
     /// When the place refuses.
-    pub fn write_private(&self, name: &str, bytes: Bytes) -> Result<(), HubError> {
+    pub fn write_owner_file(&self, name: &str, bytes: Bytes) -> Result<(), HubError> {
         let files = &self.writer.files;
         files.make_private()?;
         self.runtime.block_on(files.write(&format!("{PRIVATE}{name}"), bytes))?;

@@ -9,11 +9,12 @@ use serde_json::json;
 
 use crate::HubError;
 use crate::archive::Unpacked;
+use crate::change::{set, texts};
 use crate::derived;
 use crate::lines::{Lines, PublishedLine};
 use crate::names;
 use crate::root::Root;
-use crate::writer::{Writer, archive_path, set, texts};
+use crate::writer::{Writer, place_of_archive};
 
 /// What vouches for a version.
 #[derive(Debug, Clone, Default)]
@@ -161,7 +162,7 @@ impl Writer {
         let root = Root::read_to_write(&self.files).await?;
         for PlacedVersion(line) in placed {
             // A repair in between has removed it as a leftover.
-            let path = archive_path(&root, line);
+            let path = place_of_archive(&root, line);
             if self.files.head(&path).await?.is_none() {
                 return Err(self.files.broken(&path, "it was removed before it was published"));
             }

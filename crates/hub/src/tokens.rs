@@ -150,7 +150,7 @@ pub enum Scope {
 
 impl Scope {
     /// That of somebody who has shown no token.
-    pub fn nothing() -> Self {
+    pub fn of_nothing() -> Self {
         Self::Only(Arc::default())
     }
 
@@ -370,7 +370,7 @@ mod tests {
             assert_eq!(limited.scope().has(name), expected, "{name}");
         }
         // An older program has written the file without the key.
-        assert!(!token(None, LIMITED).scope().has("lib") && !Scope::nothing().has("lib"));
+        assert!(!token(None, LIMITED).scope().has("lib") && !Scope::of_nothing().has("lib"));
         assert_ne!(limited.hash, hash("x"));
         let tokens = Tokens { tokens: vec![limited] };
         assert!(tokens.find("x").is_some() && tokens.find("y").is_none());

@@ -5,23 +5,23 @@
 //! marker is removed. Wherever this is interrupted, readers find no half version, and the next write, or a
 //! repair, completes what the marker names.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use mu_archive::ArchiveLayout;
 use mu_archive::document::PROV_ENDING;
-use mu_provider::publishable::{LONGEST_PROVENANCE, MOST_TAGS};
-use mu_provider::{MOST_EVIDENCE, NO_REASON, checked_evidence, evidence_path};
-use serde_json::{Map, Value, json};
+use mu_provider::publishable::LONGEST_PROVENANCE;
+use mu_provider::{MOST_EVIDENCE, checked_evidence, evidence_path};
+use serde_json::json;
 
 use crate::HubError;
 use crate::archive::{self, Unpacked};
+use crate::change::{Change, Tags, check_tags};
 use crate::closures;
 use crate::derived::{self, LONGEST_IN_A_CHANGE, Left};
 use crate::file::Read;
 use crate::files::Files;
-use crate::lines::{Lines, Notice, PublishedLine};
+use crate::lines::{Lines, PublishedLine};
 use crate::log::{self, BrokenOff, Marker};
 use crate::names;
 use crate::root::{DerivedFileProgress, HUB_FILE, Root};
@@ -34,96 +34,6 @@ pub enum Published {
     New,
     /// The version was already there, with the same content.
     Same,
-}
-
-/// What to do with the tags of a version. At most one version of a package has a tag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tags {
-    /// The version has these tags, and no others.
-    Set(Vec<String>),
-    /// The version has these tags in addition.
-    Add(Vec<String>),
-    /// The version no longer has these tags.
-    Remove(Vec<String>),
-}
-
-/// The changes of a published version. `None` means no change.
-#[derive(Debug, Clone, Default)]
-pub struct Change {
-    /// What is said against it from now on, and why, or `None` if it is taken back; an empty reason is none, and keeps the one there is.
-    pub notices: BTreeMap<Notice, Option<String>>,
-    /// Its tags.
-    pub tags: Option<Tags>,
-    /// The package that replaced this one, which is recorded in every version.
-    pub moved_to: Option<Option<String>>,
-    /// The ETags of index files that it was made for; with none, it is for any.
-    pub expected: Vec<String>,
-}
-
-impl Change {
-    /// Whether it breaks a rule, for the package `name`.
-    fn check(&self, name: &str) -> Result<(), HubError> {
-        for reason in self.notices.values().flatten() {
-            names::check_reason(reason)?;
-        }
-        if let Some(Tags::Set(named) | Tags::Add(named) | Tags::Remove(named)) = &self.tags {
-            named.iter().try_for_each(|tag| names::check_tag(tag))?;
-        }
-        match &self.moved_to {
-            Some(Some(to)) => names::check_moved_to(name, to),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the index file is not one that it was made for.
-    fn is_outdated(&self, index: Option<&Read>) -> bool {
-        let e_tag = index.and_then(|index| index.mark.e_tag.as_ref());
-        let is_any = self.expected.is_empty() || self.expected.iter().any(|one| one == "*");
-        !is_any && !self.expected.iter().any(|one| Some(one) == e_tag)
-    }
-
-    /// Changes one line of the package; `is_it` says whether it is the line of the version.
-    fn apply(&self, map: &mut Map<String, Value>, is_it: bool) -> bool {
-        let mut changed = false;
-        if let Some(tags) = &self.tags {
-            changed |= tags.apply(map, is_it);
-        }
-        for (notice, reason) in self.notices.iter().filter(|_| is_it) {
-            let key = notice.key();
-            let value = reason.as_ref().map(|reason| match (reason.as_str(), map.get(key)) {
-                ("", Some(Value::String(known))) => known.as_str().into(),
-                ("", _) => NO_REASON.into(),
-                (reason, _) => reason.into(),
-            });
-            changed |= set(map, key, value);
-        }
-        if let Some(to) = &self.moved_to {
-            changed |= set(map, "movedTo", to.as_deref().map(Value::from));
-        }
-        changed
-    }
-}
-
-impl Tags {
-    /// Changes the tags of one line; `is_it` says whether it is the line of the version.
-    fn apply(&self, map: &mut Map<String, Value>, is_it: bool) -> bool {
-        let (Self::Set(named) | Self::Add(named) | Self::Remove(named)) = self;
-        let present: Vec<String> = texts(map.get("tags"));
-        let mut wanted = present.clone();
-        match (self, is_it) {
-            (Self::Remove(_), false) => {}
-            (Self::Set(_), true) => wanted.clear(),
-            _ => wanted.retain(|tag| !named.contains(tag)),
-        }
-        if is_it && !matches!(self, Self::Remove(_)) {
-            for tag in named {
-                if !wanted.contains(tag) {
-                    wanted.push(tag.clone());
-                }
-            }
-        }
-        wanted != present && set(map, "tags", (!wanted.is_empty()).then(|| json!(wanted)))
-    }
 }
 
 /// Changes one hub.
@@ -220,7 +130,7 @@ impl Writer {
         line: &PublishedLine,
         bytes: Bytes,
     ) -> Result<Published, HubError> {
-        let path = format!("{}{PROV_ENDING}", archive_path(root, line));
+        let path = format!("{}{PROV_ENDING}", place_of_archive(root, line));
         if self.files.replace(&path, &None, bytes.clone()).await? {
             return Ok(Published::New);
         }
@@ -322,7 +232,7 @@ impl Writer {
             let Some(line) = lines.find(version) else {
                 return Err(self.not_found(&format!("{name} {}", names::printable(version))));
             };
-            if change.is_outdated(index) {
+            if change.is_for_another_index(index) {
                 return Err(HubError::Changed { package: name.to_owned() });
             }
             let found = line.map().clone();
@@ -565,7 +475,7 @@ impl Writer {
 }
 
 /// The place of a version's archive in its hub.
-pub(crate) fn archive_path(root: &Root, line: &PublishedLine) -> String {
+pub(crate) fn place_of_archive(root: &Root, line: &PublishedLine) -> String {
     let own = line.texts("urls").next().filter(|place| !place.contains("://"));
     let usual = || format!("{}{}", root.packs_folder(), line.usual_archive());
     own.map_or_else(usual, str::to_owned)
@@ -587,32 +497,4 @@ fn same_or_other(published: &PublishedLine, unpacked: &Unpacked) -> Result<(), H
         present: present.to_owned(),
         offered: content,
     })
-}
-
-/// Whether more tags are on a version than may be.
-fn check_tags(line: &PublishedLine) -> Result<(), HubError> {
-    let count = line.texts("tags").count();
-    if count <= MOST_TAGS {
-        return Ok(());
-    }
-    let reason = format!("it would have {count} tags, and at most {MOST_TAGS} are allowed");
-    Err(names::refused(&format!("the change of {}", line.describe()), &reason))
-}
-
-/// Sets or removes a key; returns whether that changed anything.
-pub(crate) fn set(map: &mut Map<String, Value>, key: &str, value: Option<Value>) -> bool {
-    match value {
-        Some(value) if map.get(key) == Some(&value) => false,
-        Some(value) => {
-            map.insert(key.to_owned(), value);
-            true
-        }
-        // `shift_remove` keeps the order of the other keys.
-        None => map.shift_remove(key).is_some(),
-    }
-}
-
-pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
-    let texts = value.and_then(Value::as_array).into_iter().flatten();
-    texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -1,7 +1,8 @@
 //! Catalogs: one line for each package of a registry, for searching.
 //!
 //! Static hubs store a catalog as a file; servers search theirs. Both rank with [`Query`], so they give the
-//! same answer. The index has the versions, not the catalog.
+//! same answer. The index has the versions, not the catalog. What else a registry says of itself is here, too: what has changed in it, and
+//! whose a token is.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -314,6 +315,53 @@ impl PartialEq for Ranked {
 }
 
 impl Eq for Ranked {}
+
+/// How far the log of a registry was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPosition {
+    /// The number of the last change.
+    pub generation: u64,
+    /// The SHA-256 of the part of its log file up to that change. A registry that was restored from a backup counts the same numbers
+    /// again, for other changes.
+    pub log: Option<String>,
+}
+
+/// The packages of a registry that may have changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Their names, as the registry has them: they were not checked.
+    pub packages: BTreeSet<String>,
+    /// Names and versions of which only what vouches for them has changed.
+    pub vouched: BTreeSet<(String, String)>,
+    /// Whether these are all packages of the registry.
+    pub is_whole: bool,
+    /// What to ask with the next time; `None` if the registry keeps no log, so that the answer is always a whole one.
+    pub position: Option<LogPosition>,
+    /// For how many seconds nothing else need be expected, if the registry says so.
+    pub max_age: Option<u32>,
+}
+
+/// Whose a password or token is, as far as a place says it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The user, or the name of the token; empty if it has none.
+    pub name: String,
+    /// The packages that it is for: those in these namespaces.
+    pub namespaces: Vec<String>,
+    /// The packages that it reads, if it does not read everything: those in these namespaces.
+    pub reads: Option<Vec<String>>,
+    /// What it allows.
+    pub can: Vec<String>,
+    /// When it ends, as RFC 3339 writes it.
+    pub expires: Option<String>,
+}
+
+impl Account {
+    /// That of a user about whom nothing else is known.
+    pub fn of_user(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+}
 
 #[cfg(test)]
 mod tests {

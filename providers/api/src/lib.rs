@@ -35,6 +35,7 @@ pub mod threads;
 mod tree;
 mod url;
 
+pub use crate::catalog::{Account, Changes, LogPosition};
 pub use crate::digest::{ArchiveDigest, Commit, CommitError, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, TreeError, brief, causes, none_if, with_causes};
 pub use crate::evidence::{
@@ -47,9 +48,9 @@ pub use crate::json_lines::{
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::program::{Program, Programs};
 pub use crate::provider::{
-    Account, Changes, Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location,
-    LogPosition, LoggedCommit, MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile,
-    MarkedManifest, PlaceKind, Progress, Provider, Silent, Soon, is_changelog,
+    Copier, Dates, FOREIGN_MANIFESTS, Facts, Found, LineTrust, Listing, Location, LoggedCommit,
+    MANIFEST_NAMES, MARKED_MANIFESTS, MOST_LOGGED, ManifestFile, MarkedManifest, PlaceKind,
+    Progress, Provider, Silent, Soon, is_changelog,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,

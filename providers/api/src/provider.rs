@@ -8,11 +8,9 @@
 use std::collections::BTreeSet;
 use std::{fmt, io};
 
-use serde::{Deserialize, Serialize};
-
-use crate::catalog::{Hits, Query};
+use crate::catalog::{Changes, Hits, LogPosition, Query};
 use crate::{
-    Commit, ErrorKind, FoundEvidence, KeptArchives, Lead, ProviderError, Release, SafeUrl,
+    Account, Commit, ErrorKind, FoundEvidence, KeptArchives, Lead, ProviderError, Release, SafeUrl,
     TreeWriter, read_json_lines,
 };
 
@@ -363,31 +361,6 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 }
 
-/// How far the log of a registry was read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogPosition {
-    /// The number of the last change.
-    pub generation: u64,
-    /// The SHA-256 of the part of its log file up to that change. A registry that was restored from a backup counts the same numbers
-    /// again, for other changes.
-    pub log: Option<String>,
-}
-
-/// The packages of a registry that may have changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Their names, as the registry has them: they were not checked.
-    pub packages: BTreeSet<String>,
-    /// Names and versions of which only what vouches for them has changed.
-    pub vouched: BTreeSet<(String, String)>,
-    /// Whether these are all packages of the registry.
-    pub is_whole: bool,
-    /// What to ask with the next time; `None` if the registry keeps no log, so that the answer is always a whole one.
-    pub position: Option<LogPosition>,
-    /// For how many seconds nothing else need be expected, if the registry says so.
-    pub max_age: Option<u32>,
-}
-
 /// The most commits of which [`Provider::log`] tells.
 pub const MOST_LOGGED: usize = 200;
 
@@ -405,28 +378,6 @@ pub fn is_changelog(path: &str) -> bool {
     let name = path.to_ascii_lowercase();
     let name = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt")).unwrap_or(&name);
     matches!(name, "changelog" | "changes" | "history" | "news" | "releases")
-}
-
-/// Whose a password or token is, as far as a place says it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Account {
-    /// The user, or the name of the token; empty if it has none.
-    pub name: String,
-    /// The packages that it is for: those in these namespaces.
-    pub namespaces: Vec<String>,
-    /// The packages that it reads, if it does not read everything: those in these namespaces.
-    pub reads: Option<Vec<String>>,
-    /// What it allows.
-    pub can: Vec<String>,
-    /// When it ends, as RFC 3339 writes it.
-    pub expires: Option<String>,
-}
-
-impl Account {
-    /// That of a user about whom nothing else is known.
-    pub fn of_user(name: String) -> Self {
-        Self { name, ..Self::default() }
-    }
 }
 
 /// What holds for the places of a provider.

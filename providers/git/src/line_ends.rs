@@ -51,7 +51,7 @@ fn turning(repository: &Repository) -> Result<Option<LineEnds>, git2::Error> {
 
 impl LineEnds {
     /// What Git would record of the file at `place`, a path without links, with this content; `None` if that is the content itself.
-    pub fn recorded(&self, place: &Path, content: &[u8]) -> Option<Vec<u8>> {
+    pub fn recorded_content(&self, place: &Path, content: &[u8]) -> Option<Vec<u8>> {
         let inside = place.strip_prefix(&self.root).ok()?;
         let start = content.get(..LOOKED_AT).unwrap_or(content);
         if start.contains(&0) || !has_windows_ends(content) {

@@ -50,7 +50,7 @@ impl HubProvider {
         progress: &dyn Progress,
     ) -> Result<Hits, ProviderError> {
         let url = location.root.with_trailing_slash();
-        let kept = self.kept(&url);
+        let kept = kept_catalog(&self.catalogs, &url);
         let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
         if url.scheme() != "file" && self.archives.http.options().offline {
             return search_file(&kept, query)?.ok_or_else(|| not_here(&url));
@@ -59,7 +59,7 @@ impl HubProvider {
         if let Some(api) = &root.file.api
             && let Some(hits) = ask_server(&root, api, query, &asking)?
         {
-            self.keep_short_catalog(&root, &kept, &asking);
+            keep_short_catalog(&root, &kept, &asking);
             return Ok(hits);
         }
         let catalog = below(&root.url, CATALOG)?;
@@ -95,7 +95,7 @@ impl HubProvider {
             let root = self.root(&url, &asking)?;
             return Ok(Some(in_folder(&file_path(&below(&root.url, CAPABILITIES)?)?)?));
         }
-        let kept = self.kept(&url);
+        let kept = kept_catalog(&self.catalogs, &url);
         if !self.archives.http.options().offline {
             let root = self.root(&url, &asking)?;
             let catalog = below(&root.url, CATALOG)?;
@@ -107,32 +107,32 @@ impl HubProvider {
         let found = capabilities(BufReader::with_capacity(256 << 10, file)).at("read", &kept)?;
         Ok(Some(found))
     }
-
-    /// Brings the catalog beside an answer of the server, unless it is long: names are completed from it, and searched offline.
-    fn keep_short_catalog(&self, root: &Root, kept: &Path, asking: &Asking<'_>) {
-        let asking = Asking { limit: SHORT_CATALOG, ..*asking };
-        // The question was answered.
-        let _ = below(&root.url, CATALOG)
-            .and_then(|catalog| bring(root, &catalog, kept, &asking).map(drop));
-    }
-
-    /// Where the catalog of a hub is stored.
-    fn kept(&self, url: &SafeUrl) -> PathBuf {
-        let hash = FileDigest::from_bytes(Sha256::digest(url.to_string()).into()).to_string();
-        let plain = |character: char| match character {
-            '.' => character,
-            other if other.is_ascii_alphanumeric() => other,
-            _ => '-',
-        };
-        let host: String = url.host_and_port().chars().map(plain).collect();
-        self.catalogs.join(format!("{host}-{}.jsonl", hash.split_at(16).0))
-    }
 }
 
 /// The error about a catalog that was never fetched, while mu is offline.
 fn not_here(url: &SafeUrl) -> ProviderError {
     let text = format!("the catalog of `{url}` is not on this machine");
     ProviderError::new(ErrorKind::Offline, text).hint("search once without --offline")
+}
+
+/// Brings the catalog beside an answer of the server, unless it is long: names are completed from it, and searched offline.
+fn keep_short_catalog(root: &Root, kept: &Path, asking: &Asking<'_>) {
+    let asking = Asking { limit: SHORT_CATALOG, ..*asking };
+    // The question was answered.
+    let _ = below(&root.url, CATALOG)
+        .and_then(|catalog| bring(root, &catalog, kept, &asking).map(drop));
+}
+
+/// Where the catalog of a hub is stored.
+fn kept_catalog(catalogs: &Path, url: &SafeUrl) -> PathBuf {
+    let hash = FileDigest::from_bytes(Sha256::digest(url.to_string()).into()).to_string();
+    let plain = |character: char| match character {
+        '.' => character,
+        other if other.is_ascii_alphanumeric() => other,
+        _ => '-',
+    };
+    let host: String = url.host_and_port().chars().map(plain).collect();
+    catalogs.join(format!("{host}-{}.jsonl", hash.split_at(16).0))
 }
 
 /// Asks a hub's server; `None` if it does not support searching, or answers far too much.

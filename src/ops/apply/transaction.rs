@@ -22,6 +22,7 @@ use crate::ops::solve::solver::{is_locked_as, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Move, Update};
+use crate::workspace::Majors;
 
 /// A draft, and what it asks; with it everything is known that a command is about to do.
 ///
@@ -97,9 +98,11 @@ impl Transaction {
     pub(crate) fn writing_chosen(self, session: &Session, adding: Adding, by: &Requester) -> Self {
         let open = &adding.dependencies;
         let ids = open.iter().map(|open| session.id_of_argument(&open.reference)).collect();
-        // What the list has already says which version is meant: a wish for any beside it could lead to another major.
+        // Of several majors, the list has already said which one is meant: a wish for any beside it could lead to another one.
         let line = Some((adding.member, adding.section));
-        let listed = self.question.requirements.asked.iter().filter(|asked| asked.line == line);
+        let has_many = session.workspace.settings.majors == Majors::Many;
+        let listed = self.question.requirements.asked.iter();
+        let listed = listed.filter(|asked| has_many && asked.line == line);
         let listed: BTreeSet<&PackageId> = listed.map(|asked| &asked.requirement.id).collect();
         let wishes = open.iter().map(|open| wish(session, open, by));
         let wishes = wishes.filter(|wish| !listed.contains(&wish.requirement.id)).collect();

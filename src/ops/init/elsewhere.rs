@@ -273,7 +273,7 @@ fn modules(
     let listed: Vec<_> = listed
         .filter_map(|one| Some((one.called.clone(), one.meaning.as_ref().ok()?.clone())))
         .collect();
-    let dependencies = terraform::inner(&installed, &commits, &listed);
+    let dependencies = terraform::inner_modules(&installed, &commits, &listed);
     if !dependencies.is_empty() {
         let list = List { dependencies, unknown: Vec::new() };
         lists.push(ForeignList { file: terraform::MODULES.to_owned(), list, note: None });

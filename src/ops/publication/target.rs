@@ -224,7 +224,7 @@ impl PublicationTarget {
     }
 
     /// The hub, if mu writes its files itself.
-    pub(crate) fn files(&self) -> Option<&Hub> {
+    pub(crate) fn hub_of_files(&self) -> Option<&Hub> {
         match &self.kind {
             Kind::Files(hub) => Some(hub),
             _ => None,

@@ -439,7 +439,8 @@ fn without_actions(text: &str) -> (String, Vec<usize>) {
             false => 0,
         };
         kept.push_str(&line[left_out..]);
-        places.extend_from_slice(&origins[start + left_out..start + line.len()]);
+        let end = start + line.len();
+        places.extend(origins.iter().take(end).skip(start + left_out));
         start += line.len();
     }
     (kept, places)

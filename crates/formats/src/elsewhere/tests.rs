@@ -346,7 +346,7 @@ fn where_terraform_has_put_modules() {
             (one.called, one.meaning.expect("is one").at(Some(InUse::Commit("c".repeat(40)))))
         })
         .collect();
-    let dependencies = terraform::inner(&found, &commits, &listed);
+    let dependencies = terraform::inner_modules(&found, &commits, &listed);
     let commit = "c".repeat(40);
     check(
         &List { dependencies, unknown: Vec::new() },

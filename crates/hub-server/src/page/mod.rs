@@ -35,10 +35,10 @@ pub(super) use self::pages::Pages;
 
 use self::frame::Frame;
 use super::problem::Problem;
-use super::reading::{Data, NEVER, Route, Shows};
+use super::reading::{Data, NEVER, ServedRoute, Shows};
 
 /// The pages, and what belongs to them.
-pub(super) fn routes<State>() -> [Route<State>; 8]
+pub(super) fn routes<State>() -> [ServedRoute<State>; 8]
 where
     State: Clone + Send + Sync + 'static,
     Arc<Pages>: FromRef<State>,

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mu_hub::files::Files;
-use mu_hub::writer::{Change, Writer};
-use mu_hub::{Hub, Notice, Place};
+use mu_hub::writer::Writer;
+use mu_hub::{Change, Hub, Notice, Place};
 use serde_json::json;
 
 use crate::support::{hub_file, publication};

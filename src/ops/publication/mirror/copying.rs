@@ -196,7 +196,7 @@ impl<'a> Copying<'a> {
                 work.doing(&format!("fetching {id} {version}"));
                 let mut archive = Vec::new();
                 copier.copy_archive(&route.location, &release, &mut archive, work)?;
-                let mut upload = upload(&route, archive, line, &name, renamed.as_ref());
+                let mut upload = upload_of_line(&route, archive, line, &name, renamed.as_ref());
                 upload.provenance = provenance()?;
                 upload.evidence = self.known_evidence(&name, &version, evidence());
                 // Before it is sent: a line that does not match its archive would be refused by whoever installs it,
@@ -383,7 +383,7 @@ fn of_version<'c>(
 }
 
 /// The published data of a version: its archive, and its line with the name that it has in the mirror.
-pub(super) fn upload(
+pub(super) fn upload_of_line(
     route: &Route,
     archive: Vec<u8>,
     line: &IndexLine,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::copying::{follow, upload};
+use super::copying::{follow, upload_of_line};
 use super::{Changed, Copied, CopyFailure, MirrorRequest, Mirrored};
 use crate::fs;
 use crate::index::Route;
@@ -121,7 +121,7 @@ impl HubCopy<'_> {
         let plan = self.plan(known.clone())?;
         // A server gets what vouches for a version after the version. If this run ends in between, the next one must know that it
         // cannot rely on the versions that are there.
-        if let Some(known) = known.filter(|_| self.target.files().is_none()) {
+        if let Some(known) = known.filter(|_| self.target.hub_of_files().is_none()) {
             self.keep(&MirrorPosition { running: true, ..known })?;
         }
         let progress = Mutex::new(RunState {
@@ -415,7 +415,7 @@ impl HubCopy<'_> {
         published: bool,
     ) -> Result<Vec<Changed>, CommandError> {
         let writes = !self.request.dry_run;
-        if let Some(hub) = self.target.files().filter(|_| writes) {
+        if let Some(hub) = self.target.hub_of_files().filter(|_| writes) {
             // A version that could not be placed, or that is there with another archive, is left as it is.
             let is_placed = |line: &IndexLine| {
                 let version = line_version(line);
@@ -446,7 +446,7 @@ impl HubCopy<'_> {
         for name in &self.scope {
             hasher.update(format!("\n{name}"));
         }
-        if self.target.files().is_none() {
+        if self.target.hub_of_files().is_none() {
             hasher.update(format!("\nto {}", self.target.name));
         }
         let digest = FileDigest::from_bytes(hasher.finalize().into()).to_string();
@@ -457,7 +457,7 @@ impl HubCopy<'_> {
     fn known_position(&self) -> Result<Option<MirrorPosition>, CommandError> {
         // In the hub itself, it is restored from a backup together with the packages. A server has no place for it, and an OCI registry
         // has none either.
-        let bytes = match self.target.files() {
+        let bytes = match self.target.hub_of_files() {
             Some(hub) => hub.read_private(&self.file())?.map(|bytes| bytes.to_vec()),
             None => {
                 fs::read_if_there(&self.session.environment.cache.join(IN_CACHE).join(self.file()))?
@@ -477,8 +477,8 @@ impl HubCopy<'_> {
         }
         let mut text = serde_json::to_vec(position).expect("texts and numbers can be printed");
         text.push(b'\n');
-        match self.target.files() {
-            Some(hub) => hub.write_private(&self.file(), text.into())?,
+        match self.target.hub_of_files() {
+            Some(hub) => hub.write_owner_file(&self.file(), text.into())?,
             None => {
                 let folder = self.session.environment.cache.join(IN_CACHE);
                 fs::create_folder(&folder)?;
@@ -510,9 +510,9 @@ impl PackageSource<'_> {
         self.copier.copy_archive(self.location, &release, &mut archive, self.work)?;
         let (evidence, provenance) = self.vouching(line, &release)?;
         let route = Route { location: self.location.clone(), ..copy.source.clone() };
-        let upload = upload(&route, archive, line, name, None);
+        let upload = upload_of_line(&route, archive, line, name, None);
         self.work.doing(&format!("sending {name} {version}"));
-        if let Some(hub) = copy.target.files() {
+        if let Some(hub) = copy.target.hub_of_files() {
             let publication = Publication { line: upload.line, archive: upload.archive.into() };
             let provenance = provenance.map(Into::into);
             let vouching = Vouching { evidence: evidence.into(), provenance };

@@ -79,7 +79,7 @@ impl InstalledModule {
 /// Terraform downloads a whole repository for each module, and a package is one folder of it. So where a module names a folder beside
 /// its own, such as `../labels`, that becomes a package, too, and lies beside it again. What the user's own modules name is like what
 /// the files name. What others name in the end, Terraform downloads for them as before, wherever they lie.
-pub fn inner(
+pub fn inner_modules(
     installed: &[InstalledModule],
     commits: &[Option<String>],
     listed: &[(String, Meaning)],
