@@ -114,13 +114,35 @@ impl Writer {
             let reason = format!("it is longer than {LONGEST_PROVENANCE} bytes");
             return Err(names::refused(&what, &reason));
         }
-        let kept = self.place_provenance(&root, line, bytes).await?;
-        if kept == Published::New {
-            let logged = format!("{name} {}", line.full_version());
-            let marker = Marker::set(&self.files, &logged).await?;
-            self.complete_with_earlier(marker, &logged).await?;
+        let place = self.place_provenance(&root, line, bytes);
+        // What is there stays, so there is nothing to log.
+        match self.files.head(&place_of_provenance(&root, line)).await? {
+            Some(_) => place.await,
+            None => self.write_logged(line, place).await,
         }
-        Ok(kept)
+    }
+
+    /// Writes what vouches for a version, with a line of the log, from which those learn of it who copy the hub. The marker comes first,
+    /// so that they do in any case.
+    async fn write_logged(
+        &self,
+        line: &PublishedLine,
+        write: impl Future<Output = Result<Published, HubError>>,
+    ) -> Result<Published, HubError> {
+        let logged = format!("{} {}", line.name(), line.full_version());
+        let marker = Marker::set(&self.files, &logged).await?;
+        match write.await {
+            Ok(Published::New) => {
+                self.complete_with_earlier(marker, &logged).await?;
+                Ok(Published::New)
+            }
+            // It is not known whether the write happened, so the marker stays.
+            Err(error @ HubError::Store { .. }) => Err(error),
+            written => {
+                marker.clear(&self.files).await?;
+                written
+            }
+        }
     }
 
     /// Writes the signed statement about an archive beside that, unless it is there.
@@ -130,7 +152,7 @@ impl Writer {
         line: &PublishedLine,
         bytes: Bytes,
     ) -> Result<Published, HubError> {
-        let path = format!("{}{PROV_ENDING}", place_of_archive(root, line));
+        let path = place_of_provenance(root, line);
         if self.files.replace(&path, &None, bytes.clone()).await? {
             return Ok(Published::New);
         }
@@ -163,27 +185,13 @@ impl Writer {
         let Some(line) = present.find(version) else {
             return Err(self.not_found(&format!("{name} {}", names::printable(version))));
         };
-        let (version, path) = (line.full_version(), evidence_path(name, &line.full_version()));
+        let path = evidence_path(name, &line.full_version());
         let known = self.files.read(&path).await?.map(|read| read.bytes).unwrap_or_default();
         let known = String::from_utf8_lossy(&known);
         if offered.iter().all(|line| known.lines().any(|other| other == line)) {
             return Ok(Published::Same);
         }
-        // Who copies the hub learns of it from the log. The marker comes first, so that they do in any case.
-        let logged = format!("{name} {version}");
-        let marker = Marker::set(&self.files, &logged).await?;
-        match self.join_evidence(&path, &what, &offered).await {
-            Ok(Published::New) => {
-                self.complete_with_earlier(marker, &logged).await?;
-                Ok(Published::New)
-            }
-            // It is not known whether the write happened, so the marker stays.
-            Err(error @ HubError::Store { .. }) => Err(error),
-            joined => {
-                marker.clear(&self.files).await?;
-                joined
-            }
-        }
+        self.write_logged(line, self.join_evidence(&path, &what, &offered)).await
     }
 
     /// Adds lines to a file of evidence.
@@ -472,6 +480,11 @@ impl Writer {
     fn not_found(&self, package: &str) -> HubError {
         HubError::NotFound { place: self.files.name.to_string(), package: package.to_owned() }
     }
+}
+
+/// The place of the signed statement about an archive.
+fn place_of_provenance(root: &Root, line: &PublishedLine) -> String {
+    format!("{}{PROV_ENDING}", place_of_archive(root, line))
 }
 
 /// The place of a version's archive in its hub.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
-use mu_hub::{Hub, HubError, Place, Published};
+use mu_hub::{Hub, HubError, Place, Publication, Published};
 use mu_provider::ArchiveDigest;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -21,7 +21,7 @@ use object_store::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{publication, with_keys};
+use crate::support::{archive, publication, with_keys};
 
 /// A store whose writers die after some writes.
 #[derive(Debug)]
@@ -239,5 +239,41 @@ fn a_repair_completes_what_was_cut() {
             assert!(writes > 5);
             break;
         }
+    }
+}
+
+/// Adds what vouches for a version with a writer that dies after `writes` writes; returns whether it finished before that.
+fn vouch_cut(writes: i64, vouch: &dyn Fn(&Hub) -> Result<Published, HubError>, path: &str) -> bool {
+    let store = Arc::new(InMemory::new());
+    let place = Place::store(Arc::clone(&store) as Arc<dyn ObjectStore>, "memory")
+        .broken_off_after(Duration::ZERO);
+    let (hub, _) = Hub::init(&place).expect("can be made");
+    let line = json!({"name": "a", "version": "1.0.0", "locator": "in-folder"});
+    let line = line.as_object().expect("is an object").clone();
+    let archive = archive(&[("a/Mu.yaml", "name: a\nversion: 1.0.0\n")]);
+    hub.publish(&Publication { line, archive }).expect("is fine");
+    let failing = Failing { store: Arc::clone(&store), left: writes.into(), is_done: false.into() };
+    let dying = Place::store(Arc::new(failing), "failing").broken_off_after(Duration::ZERO);
+    let is_complete = vouch(&Hub::open(&dying).expect("is there")).is_ok();
+    // The next write, of any package, completes it: whoever reads the log learns of all that is there.
+    hub.publish(&publication("b", "1.0.0", "other")).expect("is fine");
+    let log = get(&store, "log/000000.txt").expect("is there");
+    let log = std::str::from_utf8(&log).expect("is text");
+    let is_there = get(&store, path).is_some();
+    assert!(!is_there || log.lines().any(|line| line == "a 1.0.0"), "after {writes} writes: {log}");
+    is_complete
+}
+
+#[test]
+fn at_every_write_the_log_says_what_vouches_for_a_version() {
+    let provenance = |hub: &Hub| hub.add_provenance("a", "1.0.0", "signed".into());
+    let line = r#"{"cosign":{"payload":"e30=","signature":"AAAA"}}"#;
+    let evidence = |hub: &Hub| hub.add_evidence("a", "1.0.0", format!("{line}\n").into());
+    type Vouch<'v> = &'v dyn Fn(&Hub) -> Result<Published, HubError>;
+    let ways: [(Vouch<'_>, &str); 2] =
+        [(&provenance, "packs/a/a-1.0.0.tgz.prov"), (&evidence, "signatures/a/a-1.0.0.jsonl")];
+    for (vouch, path) in ways {
+        let complete = (0..100).take_while(|writes| !vouch_cut(*writes, vouch, path)).count();
+        assert!((3..20).contains(&complete), "{path}: {complete} writes");
     }
 }
