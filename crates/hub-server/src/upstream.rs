@@ -143,11 +143,7 @@ impl Upstream {
 
     /// Whether the upstream hub is never asked about a package: this hub has it, or its operator says so.
     async fn is_own(&self, data: &Data, name: &str) -> Result<bool, Problem> {
-        let is_kept_here = |own: &String| {
-            name.strip_prefix(own.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if self.hub.own.iter().any(is_kept_here) {
+        if self.hub.own.iter().any(|own| names::is_in_namespace(own, name)) {
             return Ok(true);
         }
         Ok(data.files.head(&data.root.index(name)).await?.is_some())

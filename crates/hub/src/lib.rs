@@ -178,7 +178,7 @@ impl Hub {
     /// # Errors
     ///
     /// When the place cannot be read.
-    pub fn read_private(&self, name: &str) -> Result<Option<Bytes>, HubError> {
+    pub fn read_owner_file(&self, name: &str) -> Result<Option<Bytes>, HubError> {
         let path = format!("{PRIVATE}{name}");
         let read = self.runtime.block_on(self.writer.files.read(&path))?;
         Ok(read.map(|read| read.bytes))

@@ -16,6 +16,11 @@ const LONGEST: usize = 512;
 /// file.
 const RESERVED_ENDINGS: [&str; 4] = [".git", ".json", ".jsonl", ".tgz"];
 
+/// Whether a package is in the namespace `around`, or has that name.
+pub fn is_in_namespace(around: &str, name: &str) -> bool {
+    name.strip_prefix(around).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Checks the name of a package.
 pub fn check_name(name: &str) -> Result<(), HubError> {
     let refuse = |reason: &str| refused(&format!("the name `{}`", printable(name)), reason);

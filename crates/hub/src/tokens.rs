@@ -131,12 +131,7 @@ impl Token {
 
 /// Whether a package is in one of the namespaces, or is named by one.
 fn is_inside(namespaces: &[String], name: &str) -> bool {
-    namespaces.iter().any(|namespace| {
-        namespace == ALL
-            || name
-                .strip_prefix(namespace.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    namespaces.iter().any(|namespace| namespace == ALL || names::is_in_namespace(namespace, name))
 }
 
 /// What somebody may read of a hub.

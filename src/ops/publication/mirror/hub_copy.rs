@@ -247,11 +247,8 @@ impl HubCopy<'_> {
     }
 
     fn is_in_scope(&self, name: &str) -> bool {
-        let is_in = |scope: &String| {
-            let rest = name.strip_prefix(scope.as_str());
-            // A registry for a namespace alone has that at its root.
-            scope.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+        // A registry for a namespace alone has that at its root.
+        let is_in = |scope: &String| scope.is_empty() || names::is_in_namespace(scope, name);
         self.scope.is_empty() || self.scope.iter().any(is_in)
     }
 
@@ -458,7 +455,7 @@ impl HubCopy<'_> {
         // In the hub itself, it is restored from a backup together with the packages. A server has no place for it, and an OCI registry
         // has none either.
         let bytes = match self.target.hub_of_files() {
-            Some(hub) => hub.read_private(&self.file())?.map(|bytes| bytes.to_vec()),
+            Some(hub) => hub.read_owner_file(&self.file())?.map(|bytes| bytes.to_vec()),
             None => {
                 fs::read_if_there(&self.session.environment.cache.join(IN_CACHE).join(self.file()))?
             }
