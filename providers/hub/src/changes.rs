@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use mu_archive::below;
 use mu_archive::document::{Asking, DocumentAnswer};
+use mu_provider::threads;
 use mu_provider::{
     Changes, ErrorKind, FileDigest, LogPosition, ProviderError, SafeUrl, read_json_lines,
 };
@@ -16,11 +17,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::catalog::{CATALOG, LONGEST_CATALOG};
-use crate::hub::KnownHub;
+use crate::hub::{KnownHub, MOST_FILES, file_of};
 use crate::wire::{self, LOG_LINES};
-
-/// The most files of the log to read. Beyond that, the catalog says what there is.
-const MOST_FILES: u64 = 64;
 
 /// The longest file of the log, in bytes: 1,000 names, of which some are versions too.
 const LONGEST_FILE: u64 = 4 << 20;
@@ -113,19 +111,21 @@ impl KnownHub {
             return Ok(Some(LogPart { lines: Vec::new(), digest: digest.clone() }));
         }
         let folder = below(&self.url, log)?.as_folder();
-        let file_of = |generation: u64| generation.saturating_sub(1) / LOG_LINES;
         let (first, last) = (file_of(since.generation), file_of(now));
         let mut part = LogPart { lines: Vec::new(), digest: digest_of(&[]) };
         if now == 0 {
             return Ok(Some(part));
         }
+        // Beyond that, the catalog says what there is.
         if last - first >= MOST_FILES {
             return Ok(None);
         }
-        for file in first..=last {
+        let texts = threads::all_at_once((first..=last).collect(), |file| {
+            read(&below(&folder, &wire::log_path(file * LOG_LINES + 1).0)?, asking)
+        });
+        for (file, text) in (first..).zip(texts) {
             let start = file * LOG_LINES;
-            let place = below(&folder, &wire::log_path(start + 1).0)?;
-            let Some(text) = read(&place, asking)? else { return Ok(None) };
+            let Some(text) = text? else { return Ok(None) };
             let count = usize::try_from(now.min(start + LOG_LINES) - start).unwrap_or(usize::MAX);
             let mut lines: Vec<&str> = text.lines().collect();
             // A file with fewer lines has a gap behind it: what changed there is not known.

@@ -208,7 +208,7 @@ fn read(request: &mut Request<'_>, progress: &dyn Progress) -> Option<Vec<String
 }
 
 /// The most files of the log to read, all at once. If more has changed, requesting single index files is as good.
-const MOST_FILES: u64 = 64;
+pub(crate) const MOST_FILES: u64 = 64;
 
 /// The longest file of the log, in bytes: 1,000 names.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -290,7 +290,7 @@ impl Known {
 }
 
 /// The number of the file of the log with the line of a generation.
-fn file_of(generation: u64) -> u64 {
+pub(crate) fn file_of(generation: u64) -> u64 {
     generation.saturating_sub(1) / LOG_LINES
 }
 
