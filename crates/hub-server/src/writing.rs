@@ -456,7 +456,9 @@ async fn write<T: Send + 'static>(
     let tidier = writer.clone();
     let writing = tokio::task::spawn_blocking(move || runtime.block_on(change(writer)));
     let written = writing.await;
-    tidy_beside(server, tidier);
+    if server.left.has_work() {
+        tidy_beside(server, tidier);
+    }
     match written {
         Ok(result) => Ok(result?),
         Err(_) => Err(Problem::new(

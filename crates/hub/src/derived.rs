@@ -55,6 +55,11 @@ impl Left {
         self.is_there.store(true, Ordering::Release);
     }
 
+    /// Whether there is something to do.
+    pub fn has_work(&self) -> bool {
+        self.is_there.load(Ordering::Acquire)
+    }
+
     /// Takes what there is to do; `None` if there is nothing, or if somebody else is at it, who looks again at the end.
     pub(crate) fn take(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         let doing = self.doing.try_lock().ok()?;
