@@ -255,7 +255,9 @@ impl<S: Sink> Sink for Entries<'_, S> {
         let Some(inside) = self.inside(path)? else { return Ok(()) };
         match self.inside(target)? {
             Some(target) => self.sink.copy(inside, executable, target),
-            None => self.sink.odd(path, "a hard link to what is no file of the package"),
+            None => {
+                self.sink.odd(path, "a hard link to something that is not a file of the package")
+            }
         }
     }
 

@@ -237,7 +237,9 @@ impl TreeWriter {
         // Links are created last, so whatever is there is a file.
         match self.folder.open_file(written) {
             Ok((mut content, _)) => self.file(path, executable, &mut content),
-            Err(_) => Err(self.refuse(path, "a hard link to what is no file before it")),
+            Err(_) => {
+                Err(self.refuse(path, "a hard link to something that is not a file before it"))
+            }
         }
     }
 
