@@ -4,12 +4,14 @@
 //! It has the index, the objects and the ignore rules of the other one, and nothing of its configuration, which could name programs.
 //! libgit2 or the program `git` then reads it. Nothing in the other repository is written.
 
+use std::fs::OpenOptions;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use git2::Repository;
 use mu_provider::Commit;
-use mu_provider::fs::{self, FileError, RunFolder, canonicalize};
+use mu_provider::fs::{self, AtPath as _, FileError, RunFolder, canonicalize};
 
 use crate::config_text::{Setting, settings};
 use crate::programs::GitPrograms;
@@ -183,6 +185,15 @@ pub(crate) fn says_yes((code, said): (i32, String)) -> Result<bool, StandInError
     }
 }
 
+/// Copies an index together with its time: Git reads a file whose time is not before that of the index, because it may have
+/// changed after the index was written. A younger copy would make it trust such a file unread.
+fn copy_with_time(from: &Path, to: &Path) -> Result<(), FileError> {
+    let time = fs::metadata(from)?.modified().at("read the time of", from)?;
+    let mut index = fs::open_with(from, OpenOptions::new().read(true))?;
+    let mut copy = fs::open_with(to, OpenOptions::new().write(true).create_new(true))?;
+    io::copy(&mut index, &mut copy).and_then(|_| copy.set_modified(time)).at("write", to)
+}
+
 impl StandIn {
     /// Makes one in mu's own folder `above`.
     ///
@@ -212,7 +223,7 @@ impl StandIn {
                 name == "index" || name.starts_with("sharedindex.") && !name.ends_with(".lock")
             });
             if is_index && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                fs::copy(&entry.path(), &stand_in.folder.path().join(&name))?;
+                copy_with_time(&entry.path(), &stand_in.folder.path().join(&name))?;
             }
         }
         stand_in.take_rules()?;

@@ -1,9 +1,10 @@
 //! Repositories on this machine in formats that libgit2 does not read: what is found in them is the same as in one that it reads.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use mu_provider::{Commit, Programs};
 use mu_provider_git::{Kind, LocalGit};
@@ -156,6 +157,37 @@ fn nothing_is_lost_in_any_format() {
         } else {
             assert_eq!(found, usual, "{format}");
         }
+    }
+}
+
+#[test]
+fn a_change_in_the_very_second_of_the_index_is_found_in_any_format() {
+    for (format, init, after) in REPOSITORY_FORMATS {
+        let work = Work::new(init, after);
+        let (file, index) = (work.clone.join("a"), work.clone.join(".git/index"));
+        let of = |path: &Path| fs::metadata(path).expect("is there");
+        // The text changes and nothing else that the index knows: neither the length nor one of the two times, of which Git compares
+        // the seconds. The second may end between the two texts; then once more.
+        let long_ago = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+        let put = |text: &str| {
+            fs::write(&file, text).expect("can be written");
+            let file = fs::File::options().write(true).open(&file).expect("is there");
+            file.set_modified(long_ago).expect("is ours");
+        };
+        loop {
+            put("1");
+            let before = of(&file).ctime();
+            work.git(&["update-index", "--refresh"]);
+            put("2");
+            if of(&file).ctime() == before {
+                break;
+            }
+        }
+        let written = fs::File::options().write(true).open(&index).expect("is there");
+        written.set_modified(long_ago).expect("is ours");
+        let expected = [(Kind::Changed, String::new(), vec!["a".to_owned()])];
+        assert_eq!(work.unsaved(&[&work.base]), expected, "{format}");
+        assert_eq!(work.local.work_state(&work.clone).expect("can be read").changed, 1, "{format}");
     }
 }
 
