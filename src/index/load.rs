@@ -235,6 +235,28 @@ impl SharedIndex {
         listed.cloned().or_else(|| Some(self.learned(&found).ok()?.record))
     }
 
+    /// Lists a package in full, and uses that from now on. Returns whether the version is what it was, in the same place.
+    pub(super) fn list_chosen_in_full(
+        &self,
+        package: &Package,
+        position: Position,
+    ) -> Result<bool, PackageError> {
+        let (id, route) = (package.id(), Route::clone(&package.route));
+        let listing = {
+            let progress = self.run.start_lookup(id);
+            route.provider.list_in_full(&route.location, &*progress)?
+        };
+        let cache = self.caches.cache_of_registry(route.provider.name(), &route.location.root);
+        let cache = cache.map_err(PackageError::Cache)?;
+        let record = cache.put(&route.location.path, self.answer(&route, listing, None)?);
+        let aliases = &self.run.options.defaults.aliases;
+        let mut whole = Package::new(id, route, record, Origin::Asked).counted(aliases);
+        whole.order = package.order;
+        let is_same = whole.has_alike(package, position);
+        lock(&self.packages).insert(id.clone(), Arc::new(Slot::from(Ok(Arc::new(whole)))));
+        Ok(is_same)
+    }
+
     /// From now on, uses the place's own answer about a version instead of its listing.
     pub(super) fn correct(
         &self,

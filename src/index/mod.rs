@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 
 use mu_provider::catalog::Query;
 use mu_provider::threads::lock;
-use mu_provider::{LineTrust, Release};
+use mu_provider::{LineTrust, Release, Soon};
 use rustc_hash::FxHashSet;
 
 use crate::fs::FileError;
@@ -253,17 +253,31 @@ impl Index {
         package.release(candidate).map_err(|error| Unavailable::new(id, error))
     }
 
-    /// Whether the listing of a package is only a hint, so that [`Index::confirm`] asks the place itself.
-    pub fn is_only_a_hint(&self, id: &PackageId) -> bool {
-        self.shared
-            .loaded(id)
-            .is_none_or(|package| package.route.provider.facts().lines == LineTrust::Hint)
+    /// Those of the chosen versions about which [`Index::confirm`] asks the place itself, which is told what it will be asked.
+    pub fn unconfirmed<'a>(
+        &self,
+        chosen: &'a [(PackageId, Position)],
+    ) -> Vec<&'a (PackageId, Position)> {
+        let is_unconfirmed = |(id, position): &&(PackageId, Position)| {
+            let Some(package) = self.shared.loaded(id) else { return true };
+            let provider = &package.route.provider;
+            let is_short = package.is_short(*position);
+            if is_short {
+                provider.soon(&package.route.location, Soon::ListInFull);
+            }
+            is_short || provider.facts().lines == LineTrust::Hint
+        };
+        chosen.iter().filter(is_unconfirmed).collect()
     }
 
-    /// If listings are only hints, asks the place itself about a chosen version. Returns whether selection
+    /// If listings are only hints, or leave out digests, asks the place itself about a chosen version. Returns whether selection
     /// used the same data; if not, it uses the new data from now on, and has to choose again.
     pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {
         let package = self.shared.package(id)?;
+        if package.is_short(position) {
+            let completed = self.shared.list_chosen_in_full(&package, position);
+            return completed.map_err(|error| Unavailable::new(id, error));
+        }
         let confirmed = package.confirm_release(&*self.shared, position);
         let corrected = confirmed.and_then(|otherwise| match otherwise {
             None => Ok(true),

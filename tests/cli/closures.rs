@@ -58,16 +58,21 @@ fn naming(names: &[String]) -> String {
     json!({ "packages": names }).to_string()
 }
 
-/// The packages that a machine with an empty cache locks, in the order of installing.
+/// The ids of the packages that a machine with an empty cache locks, in the order of installing.
 fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
+    let packages = resolve_whole(sandbox, url).into_iter();
+    packages.map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
+}
+
+/// The same, with all that is said of each.
+fn resolve_whole(sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
     sandbox.hub_is_at(url);
     for part in ["cache", "work/Mu.lock"] {
         let path = sandbox.path(part);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
     let answer = sandbox.mu(&["resolve", "--json", "--jobs", JOBS]).ok().json();
-    let packages = answer["packages"].as_array().expect("is a list");
-    packages.iter().map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
+    answer["packages"].as_array().expect("is a list").clone()
 }
 
 /// All packages; each needs the next one, so the last one comes first.
@@ -303,12 +308,60 @@ fn a_snapshot_is_taken_instead_where_much_is_wanted() {
     sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
     let url = nginx.url("");
-    assert_eq!(resolve(&mut sandbox, &url).len(), 41);
-    let expected = ["hub.json", "snapshot.digests", "snapshot.jsonl.gz"]
+    let packages = resolve_whole(&mut sandbox, &url);
+    assert_eq!((packages.len(), without_digests(&packages)), (41, 0));
+    // All of it is chosen, so all digests are less than the files of each package.
+    let expected = ["hub.json", "snapshot.jsonl.gz", "snapshot.digests"]
         .map(|path| format!("GET /{path} HTTP/1.1 200"));
     assert_eq!(nginx.log(), expected);
     sandbox.mu(&["resolve", "--refresh"]).ok();
     assert_eq!(nginx.log().len(), 4);
+}
+
+/// How many of the packages have no digest.
+fn without_digests(packages: &[Value]) -> usize {
+    let is_without = |one: &&Value| !one["digest"].is_string() || !one["archive"].is_string();
+    packages.iter().filter(is_without).count()
+}
+
+#[test]
+fn of_a_large_snapshot_only_the_files_of_what_was_chosen_are_read_for_their_digests() {
+    let roots: Vec<String> = (0..40).map(|number| format!("wide/n{number}")).collect();
+    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let mut sandbox = Sandbox::with_dependencies(&texts);
+    for root in &roots {
+        sandbox.hub().publish(&Package::new(root, "1.0.0"));
+    }
+    sandbox.hub().publish(&Package::new("wide/n7", "1.1.0"));
+    // What else the hub has: nobody chooses it, and all digests are more than the files of what is chosen.
+    for number in 0..2_000 {
+        let line = json!({ "name": format!("else/n{number}"), "version": "1.0.0" });
+        write(&sandbox.path("hub"), &format!("index/else/n{number}.jsonl"), format!("{line}\n"));
+    }
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).fails();
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    let url = nginx.url("");
+    let packages = resolve_whole(&mut sandbox, &url);
+    assert_eq!((packages.len(), without_digests(&packages)), (40, 0));
+    assert_eq!(packages.iter().filter(|one| one["version"] == "1.1.0").count(), 1);
+    let asked: BTreeSet<String> = nginx.log().into_iter().collect();
+    let files = ["hub.json", "snapshot.jsonl.gz"].map(str::to_owned).into_iter();
+    let files = files.chain(roots.iter().map(|root| format!("index/{root}.jsonl")));
+    let expected: BTreeSet<String> =
+        files.map(|path| format!("GET /{path} HTTP/1.1 200")).collect();
+    assert_eq!((&asked, nginx.log().len()), (&expected, 42));
+    // What was chosen is whole in the cache.
+    let before = nginx.log().len();
+    let again = sandbox.mu(&["resolve", "--refresh", "--json"]).ok().json();
+    assert_eq!(again["packages"].as_array().map(|packages| without_digests(packages)), Some(0));
+    assert_eq!(nginx.log()[before..], ["GET /hub.json HTTP/1.1 304"]);
+    // The file of a package is newer than the snapshot, without a word of the log: what it says counts.
+    let index = sandbox.path("hub/index/wide/n7.jsonl");
+    let text = fs::read_to_string(&index).expect("is there");
+    fs::write(&index, text.replace("\"1.1.0\"", "\"1.1.0\",\"yanked\":true")).expect("is ours");
+    let packages = resolve_whole(&mut sandbox, &url);
+    assert_eq!((packages.len(), without_digests(&packages)), (40, 0));
+    assert!(packages.iter().all(|one| one["version"] == "1.0.0"));
 }
 
 #[test]
@@ -326,7 +379,7 @@ fn a_snapshot_is_not_taken_for_what_was_asked_for_already() {
     let mut hub: Value = serde_json::from_str(&text).expect("is JSON");
     hub.as_object_mut().expect("is an object").remove("closures");
     // It is worth it for six packages, but not for four, and then four.
-    hub["snapshotBytes"] = (6 * (32 << 10)).into();
+    hub["snapshotLines"] = (6 * (32 << 10)).into();
     write(&sandbox.path("hub"), "hub.json", hub.to_string());
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
     let url = nginx.url("");

@@ -79,6 +79,7 @@ fn make_hubs(data: &Data) {
         "generation": root["generation"],
         "snapshot": "../graph-snapshot/snapshot.jsonl.gz",
         "snapshotBytes": root["snapshotBytes"],
+        "snapshotLines": root["snapshotLines"],
         "snapshotGeneration": root["snapshotGeneration"],
     });
     write(&served.join("graph-alone/hub.json"), alone.to_string().as_bytes());

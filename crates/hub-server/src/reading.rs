@@ -49,8 +49,16 @@ pub(super) const NEVER: &str = "no-store";
 /// The keys of `hub.json` for somebody who reads only some packages: those that lead to files of single packages.
 const OF_PACKAGES: [&str; 5] = ["hub", "index", "packs", "generation", "closures"];
 /// The keys of `hub.json` about what is derived from the hub's own index.
-const OF_OWN_FILES: [&str; 7] =
-    ["generation", "log", "snapshot", "snapshotBytes", "snapshotGeneration", "closures", "catalog"];
+const OF_OWN_FILES: [&str; 8] = [
+    "generation",
+    "log",
+    "snapshot",
+    "snapshotBytes",
+    "snapshotLines",
+    "snapshotGeneration",
+    "closures",
+    "catalog",
+];
 
 /// The path for changes, as in `hub.json`.
 pub(super) const API: &str = "api/v1/";

@@ -217,12 +217,13 @@ impl Root {
 
     /// Takes over what a write did to the snapshot.
     pub(crate) fn take_snapshot(&mut self, change: SnapshotChange) {
-        let progress = match change {
-            SnapshotChange::Written(progress) => progress,
+        let (progress, lines) = match change {
+            SnapshotChange::Written { progress, lines } => (progress, lines),
             SnapshotChange::TooLarge { generation } => {
                 self.file.snapshot_bytes = None;
                 self.map.shift_remove(SNAPSHOT);
                 self.map.shift_remove("snapshotBytes");
+                self.map.shift_remove("snapshotLines");
                 self.map.insert(SNAPSHOT_GENERATION.to_owned(), generation.into());
                 return;
             }
@@ -231,6 +232,7 @@ impl Root {
             self.file.snapshot_bytes = Some(progress.bytes);
             self.map.insert(SNAPSHOT.to_owned(), SNAPSHOT_FILE.into());
             self.map.insert("snapshotBytes".to_owned(), progress.bytes.into());
+            self.map.insert("snapshotLines".to_owned(), lines.into());
             self.map.insert(SNAPSHOT_GENERATION.to_owned(), progress.generation.into());
         }
     }

@@ -76,11 +76,22 @@ pub(crate) struct Snapshot {
 /// What a write did to the snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SnapshotChange {
-    Written(DerivedFileProgress),
-    /// The hub has become too large for one: only a repair looks at that again.
-    TooLarge {
-        generation: u64,
+    Written {
+        progress: DerivedFileProgress,
+        /// The length of the file of lines, in bytes.
+        lines: u64,
     },
+    /// The hub has become too large for one: only a repair looks at that again.
+    TooLarge { generation: u64 },
+}
+
+/// Whether enough has changed since the snapshot was written the last time; `last` is the newest line of the log.
+pub(crate) fn is_due(root: &Root, last: u64) -> bool {
+    let DerivedFileProgress { generation, bytes } = root.snapshot_progress().unwrap_or_default();
+    let changes = last.saturating_sub(generation);
+    !root.is_too_large_for_a_snapshot()
+        && changes >= FEWEST_CHANGES
+        && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes
 }
 
 /// Writes the snapshot, if enough has changed since the last time; `last` is the newest line of the log. With
@@ -91,14 +102,8 @@ pub(crate) async fn write(
     last: u64,
     anew: bool,
 ) -> Result<Option<SnapshotChange>, HubError> {
-    let known = root.snapshot_progress();
-    let DerivedFileProgress { generation, bytes } = known.unwrap_or_default();
-    let changes = last.saturating_sub(generation);
-    let is_due = !root.is_too_large_for_a_snapshot()
-        && changes >= FEWEST_CHANGES
-        && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes;
     let is_wanted = anew && root.knows_snapshots();
-    if !is_due && !is_wanted {
+    if !is_due(root, last) && !is_wanted {
         return Ok(None);
     }
     let Some((mut snapshot, seen)) = begin(files).await? else { return Ok(None) };
@@ -118,10 +123,10 @@ pub(crate) async fn write(
     if file.len() > LARGEST {
         return Ok(Some(SnapshotChange::TooLarge { generation: last }));
     }
-    let bytes = (rows.len() + file.len()) as u64;
+    let (bytes, lines) = ((rows.len() + file.len()) as u64, file.len() as u64);
     let is_written = end(files, &seen, rows, file).await?;
     let progress = DerivedFileProgress { generation: last, bytes };
-    Ok(is_written.then_some(SnapshotChange::Written(progress)))
+    Ok(is_written.then_some(SnapshotChange::Written { progress, lines }))
 }
 
 /// Removes the snapshot, once `hub.json` names it no more.

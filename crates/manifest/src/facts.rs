@@ -150,6 +150,8 @@ facts! {
     archive: Content("archive"), Fixed;
     manifest: Content("manifest"), Changeable;
     size: Told, Changeable;
+    // A line is asked for in full before it gets into the lock.
+    short: Told, Changeable;
     urls: Content("url"), Changeable;
     // A name that the lock does not have is asked about.
     tags: Among, Changeable;

@@ -68,6 +68,20 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError>;
 
+    /// Lists the package with all that its place says of it, after [`Provider::list`] has left out what selection does not need
+    /// ([`Release::short`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::list`].
+    fn list_in_full(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        self.list(location, None, progress)
+    }
+
     /// The local data about the package, if it contains all of these commits (40 digits each) or digests. Then no
     /// request is needed for them.
     ///
@@ -474,6 +488,8 @@ pub enum Soon<'a> {
         /// Whether the dependencies of these packages will be listed too.
         leads_on: bool,
     },
+    /// To list the package at the location [in full](Provider::list_in_full).
+    ListInFull,
     /// To fetch this release.
     Fetch(&'a Release),
 }

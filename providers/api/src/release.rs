@@ -58,6 +58,9 @@ pub struct Release {
     /// Size of the archive in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
+    /// Whether its digests are left out here, and have to be asked for before it is used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub short: bool,
     /// Where the archive is, relative to the hub's root or absolute; if empty, it is in the usual place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,

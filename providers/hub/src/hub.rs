@@ -22,7 +22,7 @@ use serde::Deserialize;
 
 use crate::HubProvider;
 use crate::root::Root;
-use crate::snapshot::{self, SnapshotLines};
+use crate::snapshot::SnapshotLines;
 use crate::wire::{self, ClosureFile, LARGEST_CLOSURE, LOG_LINES, closure_path};
 
 /// A hub: its root, and what was learned about it in this run.
@@ -31,8 +31,8 @@ pub(crate) struct KnownHub {
     root: Root,
     /// What changed between its generations.
     pub(crate) changes: Changes,
-    /// All its index lines, once they were read at once.
-    snapshot: OnceLock<Option<SnapshotLines>>,
+    /// All its index lines, once they were read at once; `None` if they are of no use.
+    pub(crate) snapshot: OnceLock<Option<SnapshotLines>>,
     /// Its closures that were requested.
     pub(crate) closures: Closures,
     /// Whether somebody follows its log, and must not be shown an index file that is older than that.
@@ -66,16 +66,6 @@ impl KnownHub {
     /// Whether caches on the way are not believed.
     pub(crate) fn is_live(&self) -> bool {
         self.is_followed.load(Ordering::Relaxed)
-    }
-
-    /// Whether the snapshot is less work than requesting `packages` packages, or was read already.
-    pub(crate) fn is_snapshot_worth_it(&self, packages: u64) -> bool {
-        self.snapshot.get().is_some() || snapshot::is_worth_it(&self.root, packages)
-    }
-
-    /// The snapshot, read once; `None` if it is of no use.
-    pub(crate) fn snapshot(&self, asking: &Asking<'_>) -> Option<&SnapshotLines> {
-        self.snapshot.get_or_init(|| snapshot::read(&self.root, asking)).as_ref()
     }
 }
 

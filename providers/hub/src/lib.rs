@@ -90,24 +90,8 @@ impl HubProvider {
         let url = location.root.with_trailing_slash();
         let asking = self.asking(location, progress);
         let root = self.root(&url, &asking)?;
-        if !root.is_snapshot_worth_it(
-            lock(&self.expected).get(&url).map_or(0, |expected| expected.packages),
-        ) {
-            return Ok(None);
-        }
-        let Some(snapshot) = root.snapshot(&asking) else { return Ok(None) };
-        if !root.is_unchanged(&location.path, snapshot.generation, &asking) {
-            return Ok(None);
-        }
-        let file = root.index(&location.path)?;
-        let Some(lines) = snapshot.lines(&location.path) else {
-            let tried = vec![Root::hub_file(&root.url)?.to_string(), file.to_string()];
-            let validator = Validator::default().at(root.file.generation).to_stored_text();
-            return Ok(Some(Listing::Absent { tried, validator, max_age: root.max_age }));
-        };
-        let lines = index::check(lines, &location.path, &file)?;
-        let validator = Validator::default().at(root.file.generation).to_stored_text();
-        Ok(Some(Listing::Found(Found::new(location, lines, validator, root.max_age))))
+        let packages = lock(&self.expected).get(&url).map_or(0, |expected| expected.packages);
+        root.list_from_snapshot(location, packages, &asking)
     }
 
     /// Lists a package from its own index file, and learns what it may lead to.
@@ -278,6 +262,11 @@ impl Provider for HubProvider {
                 expected.packages = expected.packages.saturating_add(packages as u64);
                 expected.leads_on |= leads_on;
             }
+            Soon::ListInFull => {
+                if let Some(root) = self.hubs.known(&location.root.with_trailing_slash()) {
+                    root.want_in_full(&location.path);
+                }
+            }
             Soon::Fetch(release) => {
                 let places = self.guess(location, release).unwrap_or_default();
                 if let Some(place) = places.first().filter(|place| place.scheme() != "file") {
@@ -316,6 +305,19 @@ impl Provider for HubProvider {
             }
         }
         self.list_alone(location, validator, progress)
+    }
+
+    fn list_in_full(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let asking = self.asking(location, progress);
+        let root = self.root(&location.root.with_trailing_slash(), &asking)?;
+        match root.list_with_digests(location, &asking)? {
+            Some(listing) => Ok(listing),
+            None => self.list_alone(location, None, progress),
+        }
     }
 
     fn providers(

@@ -62,6 +62,9 @@ pub struct HubFile {
     /// The size of that file and its digests together in bytes, so that readers know whether it is worth it.
     #[serde(default, rename = "snapshotBytes", skip_serializing_if = "Option::is_none")]
     pub snapshot_bytes: Option<u64>,
+    /// The size of the file of lines alone, in bytes: readers need the digests of what they choose, and may find them elsewhere.
+    #[serde(default, rename = "snapshotLines", skip_serializing_if = "Option::is_none")]
+    pub snapshot_lines: Option<u64>,
     /// The folder of the closures, which list the packages that each package can reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closures: Option<String>,
@@ -88,6 +91,7 @@ impl Default for HubFile {
             log: None,
             snapshot: None,
             snapshot_bytes: None,
+            snapshot_lines: None,
             closures: None,
             catalog: None,
         }

@@ -172,6 +172,12 @@ impl Package {
         lock(&self.read).get(&position).map(Arc::clone)
     }
 
+    /// Whether the line of a version lacks its digests.
+    pub(super) fn is_short(&self, position: Position) -> bool {
+        // A line that cannot be read is an error for whoever needs it.
+        self.release(Candidate::Release(position)).is_ok_and(|(_, line)| line.short)
+    }
+
     fn line(&self, position: Position) -> Result<Release, PackageError> {
         self.read(position).map_err(|source| PackageError::Line {
             id: self.id().clone(),

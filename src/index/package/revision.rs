@@ -302,6 +302,14 @@ impl Package {
         Ok(None)
     }
 
+    /// Whether the version at a position of `other` is at this position here, and the same for selection.
+    pub(in crate::index) fn has_alike(&self, other: &Self, position: Position) -> bool {
+        let lines = [self, other].map(|package| package.line(position));
+        let [Ok(here), Ok(there)] = lines else { return false };
+        let versions = (here.full_version(), there.full_version());
+        versions.0 == versions.1 && comparable(&here) == comparable(&there)
+    }
+
     /// The lines of the package, with the line of the version at `position` replaced.
     pub(in crate::index) fn releases_with(
         &self,

@@ -199,12 +199,11 @@ fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) 
     }
 }
 
-/// Asks the places themselves about versions whose listings are only hints, all at once. Returns whether each
+/// Asks the places themselves about versions whose listings are only hints or leave out digests, all at once. Returns whether each
 /// version is what it was chosen as.
 fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, CommandError> {
     let is_told = AtomicBool::new(true);
-    let hints: Vec<_> =
-        chosen.iter().filter(|(id, _)| session.index().is_only_a_hint(id)).collect();
+    let hints = session.index().unconfirmed(chosen);
     at_once(session.network_jobs(), &hints, |(id, position)| {
         let confirmed = session.index().confirm(id, *position);
         let confirmed = confirmed.map_err(|error| unavailable_error(session, error))?;

@@ -59,6 +59,24 @@ impl Reader {
         self.provider.list(&at(server, name), validator, &Silent).expect("answers")
     }
 
+    /// Lists packages as a reader does that has chosen them.
+    fn in_full(&self, server: &TestServer, packages: usize) -> BTreeMap<String, Release> {
+        let names = (0..packages).map(|number| format!("many/n{number}"));
+        let places: Vec<Location> = names.map(|name| at(server, &name)).collect();
+        for place in &places {
+            self.provider.soon(place, Soon::ListInFull);
+        }
+        let listed = places.into_iter().map(|place| {
+            match self.provider.list_in_full(&place, &Silent).expect("answers") {
+                Listing::Found(found) => {
+                    (place.path, serde_json::from_slice(&found.lines).expect("is one line"))
+                }
+                other => panic!("{place:?}: {other:?}"),
+            }
+        });
+        listed.collect()
+    }
+
     /// Lists packages; returns their lines and what to ask with later.
     fn all(
         &self,
@@ -93,15 +111,21 @@ fn a_reader_that_wants_much_reads_all_at_once() {
     assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
 
     let server = serve(folder.path());
-    let lines = Reader::new().all(&server, FIRST - 1);
-    let expected = ["GET /hub.json", "GET /snapshot.digests", "GET /snapshot.jsonl.gz"];
-    assert_eq!(server.requests(), expected);
-    for (name, (release, _)) in &lines {
+    let reader = Reader::new();
+    let lines = reader.all(&server, FIRST - 1);
+    assert_eq!(server.requests(), ["GET /hub.json", "GET /snapshot.jsonl.gz"]);
+    for (release, _) in lines.values() {
+        assert_eq!((&release.channels, &release.description), (&vec!["stable".to_owned()], &None));
+        assert_eq!((release.short, &release.digest, &release.archive), (true, &None, &None));
+    }
+    // All of them are chosen, so all digests are less than the files of each.
+    let chosen = reader.in_full(&server, FIRST - 1);
+    assert_eq!(server.requests()[2..], ["GET /snapshot.digests"]);
+    for (name, release) in &chosen {
         let index = hub.line(name, "1.0.0").expect("can be read").expect("is there");
         assert_eq!(release.digest.as_deref(), index["digest"].as_str());
         assert_eq!(release.archive.as_deref(), index["archive"].as_str());
-        assert_eq!(release.size, index["size"].as_u64());
-        assert_eq!((&release.channels, &release.description), (&vec!["stable".to_owned()], &None));
+        assert_eq!((release.size, release.short), (index["size"].as_u64(), false));
     }
     // A package that the snapshot does not name does not exist.
     let reader = Reader::new();
@@ -131,6 +155,29 @@ fn a_reader_that_wants_much_reads_all_at_once() {
 }
 
 #[test]
+fn a_reader_that_chose_little_of_a_snapshot_asks_for_the_files_of_that() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path(), FIRST);
+    let digests = folder.path().join("snapshot.digests").metadata().expect("is there").len();
+    let server = serve(folder.path());
+    let reader = Reader::new();
+    reader.all(&server, FIRST);
+    let chosen = reader.in_full(&server, 2);
+    let files = ["GET /index/many/n0.jsonl", "GET /index/many/n1.jsonl"];
+    assert_eq!(server.requests()[2..], files);
+    let read: u64 = (0..2)
+        .map(|number| folder.path().join(format!("index/many/n{number}.jsonl")))
+        .map(|path| path.metadata().expect("is there").len())
+        .sum();
+    assert!(read < digests, "{read} of {digests} bytes");
+    for (name, release) in &chosen {
+        let index = hub.line(name, "1.0.0").expect("can be read").expect("is there");
+        assert_eq!(release.digest.as_deref(), index["digest"].as_str());
+        assert!(release.description.is_some() && !release.short);
+    }
+}
+
+#[test]
 fn a_hub_that_becomes_too_large_has_no_snapshot_any_more() {
     let folder = tempfile::tempdir().expect("there is room");
     let hub = hub(folder.path(), FIRST);
@@ -153,7 +200,9 @@ fn a_hub_that_becomes_too_large_has_no_snapshot_any_more() {
     hub.check(true, &mut |_| {}).expect("can be repaired");
     let has_none = || {
         let file = hub_file(folder.path());
-        assert_eq!((&file["snapshot"], &file["snapshotBytes"]), (&json!(null), &json!(null)));
+        for key in ["snapshot", "snapshotBytes", "snapshotLines"] {
+            assert_eq!(file[key], json!(null), "{key}");
+        }
         for path in ["snapshot.jsonl.gz", "snapshot.digests"] {
             assert!(!folder.path().join(path).exists(), "{path}");
         }
@@ -176,7 +225,7 @@ fn a_reader_that_wants_little_asks_for_it_alone() {
     hub(folder.path(), FIRST);
     let text = std::fs::read_to_string(folder.path().join("hub.json")).expect("is there");
     let mut file: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
-    file["snapshotBytes"] = json!(100 << 20);
+    file["snapshotLines"] = json!(100 << 20);
     std::fs::write(folder.path().join("hub.json"), file.to_string()).expect("is ours");
     let server = serve(folder.path());
     Reader::new().all(&server, 2);
@@ -195,8 +244,10 @@ fn a_snapshot_that_is_odd_is_not_believed() {
     bytes[40] ^= 1;
     std::fs::write(&digests, bytes).expect("is ours");
     let server = serve(folder.path());
-    let lines = Reader::new().all(&server, FIRST);
-    assert_eq!(lines.len(), FIRST);
+    let reader = Reader::new();
+    reader.all(&server, FIRST);
+    let lines = reader.in_full(&server, FIRST);
+    assert!(lines.values().all(|line| line.digest.is_some()));
     assert_eq!(server.requests().len(), 3 + FIRST);
     let report = hub.check(true, &mut |_| {}).expect("can be repaired");
     assert_eq!(report.findings.len(), 1, "{report:?}");
@@ -204,7 +255,9 @@ fn a_snapshot_that_is_odd_is_not_believed() {
     assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
     // After a repair it can be used again, although the log starts again.
     let before = server.requests().len();
-    assert_eq!(Reader::new().all(&server, FIRST).len(), FIRST);
+    let reader = Reader::new();
+    reader.all(&server, FIRST);
+    reader.in_full(&server, FIRST);
     assert_eq!(server.requests().len() - before, 3);
 }
 

@@ -273,13 +273,12 @@ fn with_snapshot(snapshot: Vec<u8>, digests: Vec<u8>) -> TestServer {
 fn a_snapshot_that_is_more_than_was_told_is_not_taken() {
     let bomb = gzip(&vec![b'\n'; 40 << 20]);
     assert!(bomb.len() < 64 << 10);
-    for (snapshot, digests, asked, why) in [
-        (bomb, Vec::new(), "/snapshot.jsonl.gz", "bytes unpack to more than"),
-        (noise(1, 100_000), Vec::new(), "/snapshot.jsonl.gz", ""),
-        (gzip(&noise(1, 100_000)), Vec::new(), "/snapshot.jsonl.gz", "allows for"),
-        (Vec::new(), vec![0; 100_000], "/snapshot.digests", "longer than"),
+    for (snapshot, why) in [
+        (bomb, "bytes unpack to more than"),
+        (noise(1, 100_000), ""),
+        (gzip(&noise(1, 100_000)), "allows for"),
     ] {
-        let server = with_snapshot(snapshot, digests);
+        let server = with_snapshot(snapshot, Vec::new());
         let client = Client::new();
         let root = server.url("");
         client.provider.soon(&at(&root, "a"), HUNDRED);
@@ -287,27 +286,33 @@ fn a_snapshot_that_is_more_than_was_told_is_not_taken() {
         assert!(matches!(listing, Listing::Found(_)), "{listing:?}");
         let said = client.said();
         assert!(said.contains(why) && (why.is_empty() || said.contains("is not used")), "{said}");
-        let asked = format!("GET {asked}");
-        let requests = server.requests();
-        assert_eq!(requests[requests.len() - 2..], [asked, "GET /index/a.jsonl".to_owned()]);
-        assert!(requests[1].ends_with("/snapshot.digests"), "{requests:?}");
-        assert!(requests.len() <= 4, "{requests:?}");
+        let expected = ["GET /hub.json", "GET /snapshot.jsonl.gz", "GET /index/a.jsonl"];
+        assert_eq!(server.requests(), expected);
     }
 }
 
 #[test]
-fn a_snapshot_with_more_lines_than_digests_is_not_taken() {
+fn digests_that_do_not_belong_to_the_snapshot_are_not_taken() {
     let lines = "{\"name\":\"a\",\"version\":\"2.0.0\"}\n".repeat(3);
-    let digests = vec![0; 2 * 72];
-    let hash = sha256(&digests).to_string();
-    let server = with_snapshot(
-        gzip(format!("{{\"generation\":1,\"digests\":\"{hash}\"}}\n{lines}").as_bytes()),
-        digests,
-    );
-    let client = Client::new();
-    client.provider.soon(&at(&server.url(""), "a"), HUNDRED);
-    let Listing::Found(found) = client.list(&at(&server.url(""), "a")).expect("is there") else {
-        panic!("is there")
-    };
-    assert!(String::from_utf8_lossy(&found.lines).contains("1.0.0"));
+    let rows = |bytes: usize| vec![7; bytes];
+    // Too few, too many, far too many, and others.
+    for (sent, named) in [(2 * 72, 2 * 72), (4 * 72, 4 * 72), (1 << 20, 1 << 20), (3 * 72, 2 * 72)]
+    {
+        let hash = sha256(&rows(named)).to_string();
+        let head = format!("{{\"generation\":1,\"digests\":\"{hash}\"}}\n{lines}");
+        let server = with_snapshot(gzip(head.as_bytes()), rows(sent));
+        let (client, place) = (Client::new(), at(&server.url(""), "a"));
+        client.provider.soon(&place, HUNDRED);
+        let Listing::Found(found) = client.list(&place).expect("is there") else {
+            panic!("is there")
+        };
+        let text = String::from_utf8_lossy(&found.lines).into_owned();
+        assert!(text.contains("2.0.0") && text.contains("\"short\":true"), "{text}");
+        client.provider.soon(&place, Soon::ListInFull);
+        let listing = client.provider.list_in_full(&place, &Silent).expect("its own file says it");
+        let Listing::Found(found) = listing else { panic!("is there") };
+        assert!(String::from_utf8_lossy(&found.lines).contains("1.0.0"), "{sent} of {named}");
+        let expected = ["hub.json", "snapshot.jsonl.gz", "snapshot.digests", "index/a.jsonl"];
+        assert_eq!(server.requests(), expected.map(|path| format!("GET /{path}")));
+    }
 }

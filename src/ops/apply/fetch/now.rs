@@ -278,7 +278,8 @@ fn listed_now(
     package: &LockedPackage,
     progress: &dyn Progress,
 ) -> Result<Option<Release>, ProviderError> {
-    let Listing::Found(found) = way.route.provider.list(&way.route.location, None, progress)?
+    // Of this version all counts, also what selection does not need.
+    let Listing::Found(found) = way.route.provider.list_in_full(&way.route.location, progress)?
     else {
         return Ok(None);
     };
