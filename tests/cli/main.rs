@@ -101,6 +101,7 @@ mod keyring;
 mod keys;
 mod kudo;
 #[cfg(all(feature = "git", feature = "oci", feature = "olm"))]
+mod large_hub;
 mod leads;
 mod lenient;
 mod library;

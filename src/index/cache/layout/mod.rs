@@ -80,8 +80,9 @@ impl Learned {
         let mut writer = BytesWriter::default();
         validator.iter().for_each(|text| writer.text(text));
         let flags = LISTING | writer.location(location);
-        let (mut near, mut far) = (Vec::new(), Vec::new());
         let (fetched, bytes) = lines;
+        // Nearly all lines are far, and stay in memory until the run ends.
+        let (mut near, mut far) = (Vec::new(), Vec::with_capacity(bytes.len()));
         writer.write_number(fetched.len() as u64);
         writer.write_table(fetched);
         for Fetched { head, .. } in fetched {
