@@ -340,6 +340,8 @@ const OTHER_ANSWERS: &[(&str, &[Shape])] = &[
     ("hub token list", &[answer_shape::<hub_token::Tokens>]),
     #[cfg(feature = "publish")]
     ("hub token revoke", &[answer_shape::<hub_token::Revoked<'_>>]),
+    #[cfg(feature = "publish")]
+    ("hub tidy", &[answer_shape::<hub::Tidy<'_>>]),
     #[cfg(feature = "exec")]
     ("plugin check", &[answer_shape::<plugin::Checked>]),
     #[cfg(feature = "exec")]

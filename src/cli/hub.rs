@@ -62,6 +62,18 @@ Examples:
         #[arg(long)]
         repair: bool,
     },
+    /// Bring the catalog and the snapshot of a large hub up to date
+    #[command(after_help = "\
+Where one of them is longer than 1 MiB, publishing into the hub's files leaves both alone, so that it takes as long as in a small hub. Until they are written, readers find what is new in the hub's log, and searching does not. Run this as often as searching has to know of new packages; `mu hub serve` does it by itself.
+
+Examples:
+  mu hub tidy /srv/hub
+  mu hub tidy s3://acme-packages/hub")]
+    Tidy {
+        /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
+        #[arg(value_name = "PLACE")]
+        place: String,
+    },
     Serve(ServeArguments),
     #[command(subcommand)]
     Token(TokenCommand),
@@ -74,6 +86,13 @@ pub(super) struct Init<'a> {
     place: &'a str,
     /// Whether there was none before.
     new: bool,
+}
+
+/// What `mu hub tidy` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Tidy<'a> {
+    /// The place of the hub.
+    place: &'a str,
 }
 
 /// What `mu hub check` answers; for a hub with problems, the `details` of the error.
@@ -106,6 +125,7 @@ pub(crate) fn run(context: &Context, command: HubCommand) -> CommandExit {
     match command {
         HubCommand::Init { place } => init(context, &place),
         HubCommand::Check { place, repair } => check(context, &place, repair),
+        HubCommand::Tidy { place } => tidy(context, &place),
         HubCommand::Serve(arguments) => run_serve(context, arguments),
         HubCommand::Token(command) => run_token(context, command),
     }
@@ -119,6 +139,11 @@ fn init(context: &Context, place: &str) -> CommandExit {
             false => format!("there is already a hub at {place}"),
         })
     })
+}
+
+fn tidy(context: &Context, place: &str) -> CommandExit {
+    hub::tidy_hub(&context.environment, place)?;
+    context.answer(&Tidy { place }, |_| context.line(&format!("{place} is up to date")))
 }
 
 fn check(context: &Context, place: &str, repair: bool) -> CommandExit {

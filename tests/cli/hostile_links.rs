@@ -91,6 +91,7 @@ const COMMANDS: &[Lines] = &[
     ("hub", &["hub check local-hub"]),
     ("hub init", &["hub init local-hub"]),
     ("hub check", &["hub check local-hub --repair"]),
+    ("hub tidy", &["hub tidy local-hub"]),
     ("hub serve", &["hub serve nowhere"]),
     ("hub token", &["hub token list local-hub"]),
     ("hub token add", &["hub token add local-hub ada --namespace acme"]),

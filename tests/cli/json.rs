@@ -117,6 +117,7 @@ const OF_HUBS: &[&[&str]] = &[
     &["search", "web"],
     &["mirror", "aws/app", "--to", "../other"],
     &["hub", "check", "../other"],
+    &["hub", "tidy", "../other"],
 ];
 
 #[test]

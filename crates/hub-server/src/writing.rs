@@ -451,7 +451,7 @@ async fn write<T: Send + 'static>(
     server: &Server,
     change: impl AsyncFnOnce(Writer) -> Result<T, HubError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let left = Some(Arc::clone(&server.left));
+    let left = Arc::clone(&server.left);
     let (writer, runtime) = (Writer { files: server.data.files.clone(), left }, Handle::current());
     let tidier = writer.clone();
     let writing = tokio::task::spawn_blocking(move || runtime.block_on(change(writer)));

@@ -38,7 +38,7 @@ const SHORT: usize = 512;
 /// How many capability files are written at the same time.
 const AT_ONCE: usize = 32;
 
-/// How long a file about all packages of a hub may be, in bytes, so that a change that can leave it to `Writer::tidy` writes it.
+/// How long a file about all packages of a hub may be, in bytes, so that a change writes it, and does not leave it to `Writer::tidy`.
 pub(crate) const LONGEST_IN_A_CHANGE: u64 = 1 << 20;
 
 /// What changes have left to do: the long files about all packages of a hub.
@@ -212,6 +212,13 @@ fn kept(mut line: Map<String, Value>) -> String {
     Value::Object(line).to_string()
 }
 
+/// Whether enough has changed since the catalog was written the last time; `last` is the newest line of the log.
+pub(crate) fn is_catalog_due(root: &Root, last: u64) -> bool {
+    root.catalog().is_none_or(|known| {
+        last.saturating_sub(known.generation).saturating_mul(BYTES_OF_A_CHANGE) >= known.bytes
+    })
+}
+
 /// Writes the catalog if enough has changed since the last time; `last` is the newest line of the log. With
 /// `anew`, it is always written.
 pub(crate) async fn write_catalog(
@@ -220,13 +227,10 @@ pub(crate) async fn write_catalog(
     last: u64,
     anew: bool,
 ) -> Result<Option<DerivedFileProgress>, HubError> {
-    let known = root.catalog().filter(|_| !anew);
-    if let Some(known) = known
-        && last.saturating_sub(known.generation).saturating_mul(BYTES_OF_A_CHANGE) < known.bytes
-    {
+    if !anew && !is_catalog_due(root, last) {
         return Ok(None);
     }
-    let changed = match known {
+    let changed = match root.catalog().filter(|_| !anew) {
         Some(known) => log::names(files, root, known.generation, last).await?,
         None => None,
     };

@@ -36,6 +36,7 @@ pub mod tokens;
 pub mod writer;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -303,11 +304,29 @@ impl Hub {
         self.runtime.block_on(check::check(&self.writer, repair, progress))
     }
 
+    /// Whether changes of this hub have left something to [`Hub::tidy`].
+    pub fn has_left(&self) -> bool {
+        self.writer.left.has_work()
+    }
+
+    /// Writes the files about all packages, as far as that is due: a change of a large hub leaves them alone.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be read, or refuses.
+    pub fn tidy(&self) -> Result<(), HubError> {
+        self.writer.left.add();
+        self.runtime.block_on(self.writer.tidy())
+    }
+
     fn at(place: &Place, make: bool) -> Result<Self, HubError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
-        Ok(Self { runtime, writer: Writer { files: Files::open(place, make)?, left: None } })
+        Ok(Self {
+            runtime,
+            writer: Writer { files: Files::open(place, make)?, left: Arc::default() },
+        })
     }
 }

@@ -41,8 +41,8 @@ pub enum Published {
 pub struct Writer {
     /// The files of the hub.
     pub files: Files,
-    /// Where its changes record what they leave to [`Self::tidy`]; with none, they leave nothing.
-    pub left: Option<Arc<Left>>,
+    /// What its changes leave to [`Self::tidy`].
+    pub left: Arc<Left>,
 }
 
 impl Writer {
@@ -394,18 +394,20 @@ impl Writer {
         names.dedup();
         let root = Root::read_to_write(&self.files).await?;
         for name in names.iter().filter(|name| !log::is_about_evidence(name)) {
-            derived::write_capabilities(&self.files, &root, name).await?;
-            closures::write(&self.files, &root, name).await?;
+            // Neither needs the other one, and a store may take long for each.
+            let capabilities = derived::write_capabilities(&self.files, &root, name);
+            let closure = closures::write(&self.files, &root, name);
+            futures_util::future::try_join(capabilities, closure).await?;
         }
         let generation = log::append_log_lines(&self.files, &root, &names).await?;
-        match &self.left {
-            Some(left) if !anew && root.longest_about_all() > LONGEST_IN_A_CHANGE => {
-                self.advance(generation, None, None).await?;
-                left.add();
-                Ok(())
-            }
-            _ => self.write_about_all(&root, generation, anew).await,
+        if anew || root.longest_about_all() <= LONGEST_IN_A_CHANGE {
+            return self.write_about_all(&root, generation, anew).await;
         }
+        self.advance(generation, None, None).await?;
+        if derived::is_catalog_due(&root, generation) || snapshot::is_due(&root, generation) {
+            self.left.add();
+        }
+        Ok(())
     }
 
     /// Does what changes have left to do, as far as it is due: each such file takes all packages into account, and so as much time and
@@ -415,8 +417,7 @@ impl Writer {
     ///
     /// When the hub cannot be read or written. The next change leaves the same again.
     pub async fn tidy(&self) -> Result<(), HubError> {
-        let Some(left) = &self.left else { return Ok(()) };
-        while let Some(_doing) = left.take() {
+        while let Some(_doing) = self.left.take() {
             let _turn = self.files.turn().await?;
             let root = Root::read_to_write(&self.files).await?;
             self.write_about_all(&root, root.generation(), false).await?;

@@ -1,4 +1,4 @@
-//! `hub init`, `check`, `serve` and `token`: for the owners of hubs, in a folder or a bucket.
+//! `hub init`, `check`, `tidy`, `serve` and `token`: for the owners of hubs, in a folder or a bucket.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -63,6 +63,11 @@ pub fn check(
 ) -> Result<Report, CommandError> {
     let hub = Hub::open(&hub_place(environment, text)?)?;
     Ok(hub.check(repair, progress)?)
+}
+
+/// Writes the files about all packages of a hub, as far as that is due.
+pub fn tidy_hub(environment: &Environment, text: &str) -> Result<(), CommandError> {
+    Ok(Hub::open(&hub_place(environment, text)?)?.tidy()?)
 }
 
 /// How often a request to an upstream hub is repeated: somebody waits for the answer.

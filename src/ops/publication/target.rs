@@ -15,6 +15,7 @@ use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version,
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::{OciRegistry, artifact_of};
 use crate::ops::publication::server::Server;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Events, Session};
 use crate::reference::PackageId;
 
@@ -184,7 +185,15 @@ impl PublicationTarget {
         let published = match &self.kind {
             Kind::Files(hub) => {
                 let Upload { line, archive, .. } = upload;
-                hub.publish(&Publication { line, archive: archive.into() })?
+                let published = hub.publish(&Publication { line, archive: archive.into() })?;
+                if hub.has_left() {
+                    let place = quoted_for_shell(&self.name);
+                    self.events.warning(&format!(
+                        "searching the hub at `{}` does not find what is new: `mu hub tidy {place}` brings its catalog up to date",
+                        self.name
+                    ));
+                }
+                published
             }
             Kind::Server(server) => server.publish(upload)?,
             #[cfg(feature = "oci")]

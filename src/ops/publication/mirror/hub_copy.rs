@@ -157,6 +157,9 @@ impl HubCopy<'_> {
         if let Some(end) = end {
             return Err(end);
         }
+        if let Some(hub) = self.target.hub_of_files().filter(|hub| hub.has_left()) {
+            hub.tidy()?;
+        }
         let PackageCopy { mut copied, mut changed, present, mut failed, code } = progress.all;
         copied.sort();
         changed
