@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Package, Sandbox, write};
 
 #[test]
 fn a_hub_is_made_once_and_then_checked() {
@@ -265,4 +265,32 @@ fn a_hub_of_a_newer_mu_is_left_alone() {
             .does_not_say(&["remove it", "broken"]);
     }
     assert_eq!(fs::read_to_string(sandbox.path("hub/hub.json")).expect("is there"), root);
+}
+
+#[test]
+fn a_check_takes_no_more_memory_for_many_versions_than_for_few() {
+    let sandbox = Sandbox::new();
+    let mut made = 0;
+    // Their archives are elsewhere, so that only their lines count.
+    let mut peak_of = |packages: usize| {
+        for number in made..packages {
+            let name = format!("large/n{number}");
+            let line = |minor: usize| {
+                let url = format!("https://archives.example/{name}-1.{minor}.0.tgz");
+                let line = json!({
+                    "name": name, "version": format!("1.{minor}.0"), "urls": [url],
+                    "dependencies": [format!("large/n{}#^1", number + 1)],
+                });
+                format!("{line}\n")
+            };
+            let lines: String = (0..20).map(line).collect();
+            write(&sandbox.path("hub"), &format!("index/{name}.jsonl"), lines);
+        }
+        made = packages;
+        let (run, peak) = sandbox.peak(&["hub", "check", "../hub", "--json"]);
+        assert_eq!(run.ok().json()["versions"], packages * 20);
+        peak
+    };
+    let (few, many) = (peak_of(500), peak_of(6_000));
+    assert!(many < few + (8 << 10), "{few} KiB for 10,000 versions, {many} KiB for 120,000");
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{
@@ -87,11 +88,14 @@ impl BucketFiles {
         }
     }
 
-    /// All files below a folder of the hub, in no order.
-    pub(crate) async fn list(&self, below: &str) -> Result<Vec<FileMeta>, StoreError> {
+    /// The files below a folder of the hub, in the order of the store, one page after another.
+    pub(crate) fn list(
+        &self,
+        below: &str,
+    ) -> Result<BoxStream<'static, Result<FileMeta, StoreError>>, StoreError> {
         let path = Path::parse(below).map_err(|error| StoreError::new(Error::from(error)))?;
         let prefix = (!below.is_empty()).then_some(&path);
-        self.0.list(prefix).map_ok(meta).map_err(StoreError::new).try_collect().await
+        Ok(self.0.list(prefix).map_ok(meta).map_err(StoreError::new).boxed())
     }
 }
 

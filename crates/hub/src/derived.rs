@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use mu_provider::publishable;
 use mu_provider::threads::lock;
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
-use crate::file::CATALOG_FILE;
+use crate::file::{CATALOG_FILE, FileMeta};
 use crate::files::Files;
 use crate::lines::Lines;
 use crate::log;
@@ -292,10 +293,21 @@ pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
 
 /// The names of all packages that have an index file.
 pub async fn all_package_names(files: &Files, root: &Root) -> Result<Vec<String>, HubError> {
+    package_names(files, root)?.try_collect().await
+}
+
+/// The names of all packages that have an index file, one after another.
+pub(crate) fn package_names(
+    files: &Files,
+    root: &Root,
+) -> Result<BoxStream<'static, Result<String, HubError>>, HubError> {
     let folder = root.index_folder();
-    let listed = files.list(&folder).await?;
-    let name = |path: &str| Some(path.strip_prefix(&folder)?.strip_suffix(".jsonl")?.to_owned());
-    Ok(listed.iter().filter_map(|file| name(&file.path)).collect())
+    let name = move |meta: FileMeta| {
+        let name = meta.path.strip_prefix(&folder)?.strip_suffix(".jsonl")?;
+        Some(name.to_owned())
+    };
+    let named = files.each_file(&root.index_folder())?;
+    Ok(named.try_filter_map(move |meta| std::future::ready(Ok(name(meta)))).boxed())
 }
 
 #[cfg(all(test, feature = "buckets"))]

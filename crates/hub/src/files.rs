@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt as _, TryStreamExt as _};
 #[cfg(feature = "buckets")]
 use mu_provider::fs::changing;
 use mu_provider::fs::{self, AtPath as _, DiskRoom, FileError};
@@ -18,7 +20,7 @@ use crate::HubError;
 use crate::bucket::BucketFiles;
 use crate::error::StoreError;
 use crate::file::{FileAnswer, FileMeta, FileRequest, LINK, Read, Seen};
-use crate::folder;
+use crate::folder::{self, FolderFiles};
 use crate::place::{Kind, Place};
 use crate::private::{self, Staging};
 
@@ -259,25 +261,42 @@ impl Files {
         }
     }
 
-    /// All files below a folder of the hub, sorted by path.
+    /// All files below a folder of the hub that has few, sorted by path.
     pub(crate) async fn list(&self, below: &str) -> Result<Vec<FileMeta>, HubError> {
+        let mut found: Vec<FileMeta> = self.each_file(below)?.try_collect().await?;
+        found.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        Ok(found)
+    }
+
+    /// The files below a folder of the hub, one after another: there may be more than memory has room for.
+    pub(crate) fn each_file(
+        &self,
+        below: &str,
+    ) -> Result<BoxStream<'static, Result<FileMeta, HubError>>, HubError> {
         let below = below.trim_end_matches('/').to_owned();
         if !below.is_empty() {
             self.check(&below)?;
         }
-        let mut found = match &self.held {
+        match &self.held {
             Held::Folder(folder) => {
-                let folder = folder.clone();
-                in_its_own_thread(move || folder::list(&folder, &below)).await??
+                let left = FolderFiles::new(folder.clone(), &below);
+                let next = |mut left: FolderFiles| async move {
+                    let (part, left) = in_its_own_thread(move || (left.next_part(), left)).await?;
+                    let part = part?;
+                    let is_end = part.is_empty();
+                    let part = stream::iter(part.into_iter().map(Ok::<_, HubError>));
+                    Ok::<_, HubError>((!is_end).then_some((part, left)))
+                };
+                Ok(stream::try_unfold(left, next).try_flatten().boxed())
             }
             #[cfg(feature = "buckets")]
             Held::Bucket(bucket) => {
-                let listed = bucket.list(&below).await;
-                listed.map_err(|error| self.failed("list", &below, error))?
+                let (files, path) = (self.clone(), below.clone());
+                let listed =
+                    bucket.list(&below).map_err(|error| self.failed("list", &below, error))?;
+                Ok(listed.map_err(move |error| files.failed("list", &path, error)).boxed())
             }
-        };
-        found.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-        Ok(found)
+        }
     }
 
     /// Entries of a folder that nobody reads: incomplete files, and links.

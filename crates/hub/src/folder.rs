@@ -2,9 +2,9 @@
 //!
 //! Files are written by `mu_provider::fs`, in the turns that `files.rs` hands out.
 
-use std::fs::{File, Metadata};
+use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -21,6 +21,9 @@ pub const SMALL: u64 = 1 << 20;
 
 /// The bytes of a larger file that are read at once.
 const PIECE: u64 = 256 << 10;
+
+/// About how many files are looked at at once.
+const PART: usize = 1_000;
 
 /// Reads the file at `path` of the hub in `folder`, or a part of it, under conditions. `folder` itself may be a
 /// link.
@@ -57,29 +60,63 @@ pub(crate) fn get(folder: &Path, path: &str, wanted: &FileRequest) -> io::Result
     Ok(FileAnswer::Found(Box::new(FileContent { meta, range, content })))
 }
 
-/// All files below the folder `below` of the hub in `folder`, in no order. Links are left out, and so are files on their
-/// way and names that no file of a hub has.
-///
-/// # Errors
-///
-/// When a folder cannot be read.
-pub(crate) fn list(folder: &Path, below: &str) -> Result<Vec<FileMeta>, FileError> {
-    let mut found = Vec::new();
-    let mut folders = vec![below.to_owned()];
-    while let Some(below) = folders.pop() {
-        for entry in fs::entries_if_there(&folder.join(&below))? {
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+/// The files below a folder of a hub, by path, part by part. Links are left out, and so are files on their way and names that no file of a
+/// hub has.
+pub(crate) struct FolderFiles {
+    hub: PathBuf,
+    /// The folders on the way, each with the names in it that are left; those of folders end with a slash.
+    left: Vec<(String, std::vec::IntoIter<String>)>,
+}
+
+impl FolderFiles {
+    /// The files below the folder `below` of the hub in `hub`.
+    pub(crate) fn new(hub: PathBuf, below: &str) -> Self {
+        let only = vec![format!("{}/", below.trim_end_matches('/'))];
+        Self { hub, left: vec![(String::new(), only.into_iter())] }
+    }
+
+    /// The next files; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// When a folder cannot be read.
+    pub(crate) fn next_part(&mut self) -> Result<Vec<FileMeta>, FileError> {
+        let mut found = Vec::new();
+        while found.len() < PART
+            && let Some((folder, names)) = self.left.last_mut()
+        {
+            let Some(name) = names.next() else {
+                self.left.pop();
+                continue;
+            };
+            let path = format!("{folder}{name}");
+            if path.ends_with('/') {
+                let path = path.trim_start_matches('/').to_owned();
+                let names = names_in(&self.hub.join(&path))?.into_iter();
+                self.left.push((path, names));
             // What another process removes meanwhile is not there.
-            let Ok(metadata) = entry.metadata() else { continue };
-            if metadata.is_dir() {
-                folders.push(path);
-            } else if metadata.is_file() && !is_staged_hub_file(&path) {
+            } else if let Ok(metadata) = fs::symlink_metadata(&self.hub.join(&path))
+                && metadata.is_file()
+                && !is_staged_hub_file(&path)
+            {
                 found.extend(meta(&metadata, path).ok());
             }
         }
+        Ok(found)
     }
-    Ok(found)
+}
+
+/// The names in a folder, in the order of the paths of the files that they lead to.
+fn names_in(folder: &Path) -> Result<Vec<String>, FileError> {
+    let entries = fs::entries_if_there(folder)?.into_iter();
+    let name = |entry: DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let kind = entry.file_type().ok()?;
+        Some(if kind.is_dir() { format!("{name}/") } else { name })
+    };
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Whether a name is that of a file on its way, which a writer left half written if it died. Earlier writers gave it a number
@@ -159,6 +196,15 @@ mod tests {
         (found.meta, pieces.collect::<Vec<_>>().concat())
     }
 
+    fn listed(hub: &Path, below: &str) -> Vec<FileMeta> {
+        let mut files = FolderFiles::new(hub.to_owned(), below);
+        let parts = std::iter::from_fn(|| {
+            let part = files.next_part().expect("can be listed");
+            (!part.is_empty()).then_some(part)
+        });
+        parts.flatten().collect()
+    }
+
     #[tokio::test]
     async fn a_file_is_known_as_its_writer_knows_it() {
         let hub = tempfile::tempdir().expect("there is room");
@@ -171,8 +217,7 @@ mod tests {
             let (meta, bytes) = found(hub.path(), path, &FileRequest::default()).await;
             assert_eq!(meta.mark, put);
             assert!(bytes == *content);
-            let listed = list(hub.path(), "packs").expect("is there");
-            assert_eq!(listed, [meta]);
+            assert_eq!(listed(hub.path(), "packs"), [meta]);
 
             let end = content.len() as u64;
             for range in [10..20, 900..end, end - 1..end] {
@@ -193,7 +238,8 @@ mod tests {
     #[test]
     fn files_on_their_way_and_links_are_not_listed() {
         let hub = tempfile::tempdir().expect("there is room");
-        for path in ["a/b.jsonl", "a/b.jsonl#1", "a/.mu-staged-abc123", "a/b#x", "c.jsonl"] {
+        let odd = ["a/b.jsonl#1", "a/.mu-staged-abc123"];
+        for path in ["a/b.jsonl", "a/b#x", "a/b/c.jsonl", "c.jsonl"].into_iter().chain(odd) {
             let path = hub.path().join(path);
             std::fs::create_dir_all(path.parent().expect("is below")).expect("is ours");
             std::fs::write(path, "x").expect("is ours");
@@ -204,15 +250,28 @@ mod tests {
             std::os::unix::fs::symlink("a", hub.path().join("all")).expect("is ours");
         }
         for (below, expected) in [
-            ("", &["a/b#x", "a/b.jsonl", "c.jsonl"][..]),
-            ("a", &["a/b#x", "a/b.jsonl"]),
+            ("", &["a/b#x", "a/b.jsonl", "a/b/c.jsonl", "c.jsonl"][..]),
+            ("a", &["a/b#x", "a/b.jsonl", "a/b/c.jsonl"]),
             ("none", &[]),
         ] {
-            let listed = list(hub.path(), below).expect("can be listed");
-            let mut paths: Vec<_> = listed.iter().map(|meta| meta.path.as_str()).collect();
-            paths.sort_unstable();
+            let listed = listed(hub.path(), below);
+            let paths: Vec<_> = listed.iter().map(|meta| meta.path.as_str()).collect();
             assert_eq!(paths, expected, "{below}");
         }
+    }
+
+    #[test]
+    fn more_files_than_a_part_has_are_all_listed_in_the_order_of_their_paths() {
+        let hub = tempfile::tempdir().expect("there is room");
+        std::fs::create_dir(hub.path().join("a")).expect("is ours");
+        let mut expected: Vec<String> =
+            (0..2 * PART + 1).map(|number| format!("a/n{number}")).collect();
+        for path in &expected {
+            std::fs::write(hub.path().join(path), "").expect("is ours");
+        }
+        expected.sort_unstable();
+        let listed = listed(hub.path(), "a").into_iter().map(|meta| meta.path);
+        assert_eq!(listed.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -3,11 +3,15 @@
 //! Something that could mislead readers is a problem. Something that an interrupted write left, and that
 //! nobody reads, is a leftover. A repair (`repair.rs`) rewrites derived files and removes leftovers. It never
 //! touches an index line, or an archive that a line leads to: only people can correct these.
+//!
+//! A hub may have more packages and versions than memory has room for, so they are looked at one after another, and what the catalog or
+//! the snapshot says of a package is forgotten once it was found to be right.
 
 mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
 use mu_provider::{evidence_lines, evidence_path, fs, with_causes};
 use mu_provider_hub::wire::SNAPSHOT_FILE;
@@ -78,17 +82,22 @@ pub(crate) async fn check(
         root,
         report: Report::default(),
         capabilities: BTreeMap::new(),
-        catalog: BTreeMap::new(),
-        lines: BTreeMap::new(),
-        dependencies: BTreeMap::new(),
-        used: BTreeSet::new(),
-        vouched: BTreeSet::new(),
+        catalog: None,
+        lacks_catalog: false,
+        has_unreadable_catalog: false,
+        snapshot: None,
+        dependencies: repair.then(BTreeMap::new),
+        elsewhere: BTreeSet::new(),
         broken: BTreeSet::new(),
         behind: pending.names.iter().cloned().collect(),
+        newer: BTreeSet::new(),
         wrong: BTreeSet::new(),
         lasting: BTreeSet::new(),
     };
-    for name in derived::all_package_names(&writer.files, &check.root).await? {
+    check.read_catalog().await?;
+    check.read_snapshot().await?;
+    let mut names = derived::package_names(&writer.files, &check.root)?;
+    while let Some(name) = names.try_next().await? {
         progress(&name);
         check.package(&name).await?;
     }
@@ -103,8 +112,8 @@ pub(crate) async fn check(
     check.log().await?;
     check.capabilities().await?;
     check.closures().await?;
-    check.catalog().await?;
-    check.snapshot().await?;
+    check.catalog();
+    check.snapshot();
     let orphans = check.orphans().await?;
     check.tokens().await?;
     let Odd { half_written, links } = writer.files.odd();
@@ -131,24 +140,56 @@ struct Check<'hub> {
     report: Report,
     /// Capability → packages, according to the index.
     capabilities: BTreeMap<String, BTreeSet<String>>,
-    /// Name → catalog line, according to the index.
-    catalog: BTreeMap<String, String>,
-    /// Name and version → line of the snapshot, according to the index.
-    lines: BTreeMap<(String, String), String>,
-    /// Name → the dependencies of its versions, according to the index.
-    dependencies: BTreeMap<String, BTreeSet<Meaning>>,
-    /// Archives that a line leads to.
-    used: BTreeSet<String>,
-    /// Where the evidence about each version is, if there is some.
-    vouched: BTreeSet<String>,
+    /// What the catalog says, if there is one that can be read.
+    catalog: Option<Said<String>>,
+    /// Whether the hub has to have another catalog, with all packages.
+    lacks_catalog: bool,
+    has_unreadable_catalog: bool,
+    /// What the snapshot says, if there is one, by name and version.
+    snapshot: Option<Said<(String, String)>>,
+    /// Name → the dependencies of its versions, according to the index, if a repair needs them.
+    dependencies: Option<BTreeMap<String, BTreeSet<Meaning>>>,
+    /// Archives that a line leads to, outside of the folder of its package.
+    elsewhere: BTreeSet<String>,
     /// Packages whose index cannot be read completely.
     broken: BTreeSet<String>,
     /// Packages whose derived files may be out of date, according to a marker or the log.
     behind: BTreeSet<String>,
+    /// Packages that have changed since the snapshot.
+    newer: BTreeSet<String>,
     /// Packages whose derived files are wrong.
     wrong: BTreeSet<String>,
     /// Files with mistakes that only people can fix.
     lasting: BTreeSet<String>,
+}
+
+/// What a derived file says, as far as the index was not found to say the same.
+struct Said<Key> {
+    /// Its lines, by what they are about.
+    lines: BTreeMap<Key, String>,
+    /// Packages about which the index says something else.
+    wrong: BTreeSet<String>,
+}
+
+impl<Key: Ord> Said<Key> {
+    fn new(lines: BTreeMap<Key, String>) -> Self {
+        Self { lines, wrong: BTreeSet::new() }
+    }
+
+    /// Compares it with what the index says of a package.
+    fn compare(&mut self, key: &Key, name: &str, line: &str) {
+        if self.lines.remove(key).as_deref() != Some(line) {
+            self.wrong.insert(name.to_owned());
+        }
+    }
+}
+
+/// The package whose files are looked at.
+#[derive(Default)]
+struct Neighbours {
+    name: String,
+    /// Its archives, and where the evidence about each version is, if there is some.
+    files: BTreeSet<String>,
 }
 
 impl Check<'_> {
@@ -207,34 +248,46 @@ impl Check<'_> {
                 self.problem(&path, format!("{}: {error}", line.describe()));
             }
             self.archive(line, &path).await?;
-            self.lines.insert((name.to_owned(), line.full_version()), snapshot::of(line));
+            if let Some(snapshot) = &mut self.snapshot {
+                let key = (name.to_owned(), line.full_version());
+                snapshot.compare(&key, name, &snapshot::of(line));
+            }
         }
         for capability in derived::provided(&lines) {
             self.capabilities.entry(capability).or_default().insert(name.to_owned());
         }
-        self.dependencies.insert(name.to_owned(), closures::dependencies(&lines));
-        if let Some(line) = derived::catalog_line_text(&lines) {
-            self.catalog.insert(name.to_owned(), line);
+        if let Some(dependencies) = &mut self.dependencies {
+            dependencies.insert(name.to_owned(), closures::dependencies(&lines));
+        }
+        if let (Some(catalog), Some(line)) = (&mut self.catalog, derived::catalog_line_text(&lines))
+        {
+            catalog.compare(&name.to_owned(), name, &line);
         }
         Ok(())
     }
 
-    async fn archive(&mut self, line: &PublishedLine, index: &str) -> Result<(), HubError> {
-        let usual = format!("{}{}", self.root.packs_folder(), line.usual_archive());
+    /// Where the archive of a version may be, in the order in which to look.
+    fn places(&self, line: &PublishedLine) -> Vec<String> {
         let mut places: Vec<String> = line.texts("urls").map(str::to_owned).collect();
         if places.is_empty() {
-            places.push(usual);
-            let by_version = format!("{}{}", self.root.packs_folder(), line.archive_by_version());
-            places.extend(Some(by_version).filter(|other| *other != places[0]));
+            let usual = [line.usual_archive(), line.archive_by_version()];
+            places.extend(usual.map(|path| format!("{}{path}", self.root.packs_folder())));
+            places.dedup();
         }
-        self.vouched.insert(evidence_path(line.name(), &line.full_version()));
+        places
+    }
+
+    async fn archive(&mut self, line: &PublishedLine, index: &str) -> Result<(), HubError> {
+        let own = format!("{}{}/", self.root.packs_folder(), line.name());
+        let places = self.places(line);
+        let is_foreign = |place: &&String| !place.contains("://") && !place.starts_with(&own);
+        self.elsewhere.extend(places.iter().filter(is_foreign).cloned());
         let mut is_elsewhere = false;
         for place in places {
             if place.contains("://") {
                 is_elsewhere = true;
                 continue;
             }
-            self.used.insert(place.clone());
             let Some(read) = self.read(&place).await? else { continue };
             self.report.bytes += read.bytes.len() as u64;
             let staging = &self.writer.files.staging;
@@ -317,10 +370,14 @@ impl Check<'_> {
     /// Closures may list less than the index, or more, but not nonsense.
     async fn closures(&mut self) -> Result<(), HubError> {
         let Some(folder) = self.root.closures_folder() else { return Ok(()) };
-        for meta in self.writer.files.list(&folder).await? {
-            let path = meta.path;
+        let mut files = self.writer.files.each_file(&folder)?;
+        while let Some(FileMeta { path, .. }) = files.try_next().await? {
             let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
-            if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
+            let is_there = match name {
+                Some(name) => self.is_there(name).await?,
+                None => false,
+            };
+            if !is_there {
                 self.leftover(&path, "it belongs to no package");
             } else if let Some(read) = self.read(&path).await?
                 && closures::parse(&read.bytes).is_none()
@@ -331,30 +388,43 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn catalog(&mut self) -> Result<(), HubError> {
-        let present = match self.read(CATALOG_FILE).await? {
+    /// Whether a package has an index file.
+    async fn is_there(&self, name: &str) -> Result<bool, HubError> {
+        match self.writer.files.head(&self.root.index(name)).await {
+            Err(HubError::Broken { .. }) => Ok(false),
+            meta => Ok(meta?.is_some()),
+        }
+    }
+
+    async fn read_catalog(&mut self) -> Result<(), HubError> {
+        self.lacks_catalog = self.root.catalog().is_none();
+        let lines = match self.read(CATALOG_FILE).await? {
             Some(read) => derived::catalog_of(&read.bytes),
-            None if self.root.catalog().is_none() => {
-                if !self.catalog.is_empty() {
-                    self.leftover(CATALOG_FILE, "there is none yet, so searching finds nothing");
-                }
-                return Ok(());
-            }
+            None if self.lacks_catalog => return Ok(()),
             None => Some(BTreeMap::new()),
         };
-        let Some(present) = present else {
-            self.wrong.extend(self.catalog.keys().cloned());
+        self.catalog = lines.map(Said::new);
+        if self.catalog.is_none() {
+            (self.lacks_catalog, self.has_unreadable_catalog) = (true, true);
             self.problem(CATALOG_FILE, "it cannot be read");
-            return Ok(());
-        };
-        let names: BTreeSet<&String> = present.keys().chain(self.catalog.keys()).collect();
-        let differs = |name: &&String| present.get(*name) != self.catalog.get(*name);
-        let differing: Vec<String> = names.into_iter().filter(differs).cloned().collect();
-        self.derived(CATALOG_FILE, differing);
+        }
         Ok(())
     }
 
-    async fn snapshot(&mut self) -> Result<(), HubError> {
+    fn catalog(&mut self) {
+        match self.catalog.take() {
+            Some(Said { lines, mut wrong }) => {
+                wrong.extend(lines.into_keys());
+                self.derived(CATALOG_FILE, wrong);
+            }
+            None if !self.has_unreadable_catalog && self.report.versions > 0 => {
+                self.leftover(CATALOG_FILE, "there is none yet, so searching finds nothing");
+            }
+            None => {}
+        }
+    }
+
+    async fn read_snapshot(&mut self) -> Result<(), HubError> {
         let files = &self.writer.files;
         if self.root.snapshot_progress().is_none() {
             return Ok(());
@@ -366,20 +436,22 @@ impl Check<'_> {
         let generation = self.root.generation().max(snapshot.generation);
         let newer = log::names(files, &self.root, snapshot.generation, generation).await?;
         let Some(newer) = newer else { return Ok(()) };
-        let key = |text: &String| {
+        // What has changed since may differ.
+        self.newer = newer.into_iter().collect();
+        let key = |text: &str| {
             let line = PublishedLine::parse(text).ok()?;
             Some((line.name().to_owned(), line.full_version()))
         };
-        let present: BTreeMap<_, _> =
-            snapshot.lines.iter().filter_map(|(text, _)| Some((key(text)?, text))).collect();
-        let keys: BTreeSet<_> = present.keys().chain(self.lines.keys()).collect();
-        let differs = |key: &&&(String, String)| {
-            present.get(**key).copied() != self.lines.get(**key) && !newer.contains(&key.0)
-        };
-        let names: BTreeSet<String> =
-            keys.iter().filter(differs).map(|(name, _)| name.clone()).collect();
-        self.derived(SNAPSHOT_FILE, names);
+        let lines = snapshot.lines.into_iter().filter_map(|(text, _)| Some((key(&text)?, text)));
+        self.snapshot = Some(Said::new(lines.collect()));
         Ok(())
+    }
+
+    fn snapshot(&mut self) {
+        let Some(Said { lines, mut wrong }) = self.snapshot.take() else { return };
+        wrong.extend(lines.into_keys().map(|(name, _)| name));
+        wrong.retain(|name| !self.newer.contains(name));
+        self.derived(SNAPSHOT_FILE, wrong);
     }
 
     /// Reports a derived file that is wrong about `names`. It may be wrong about packages that are known to
@@ -402,23 +474,29 @@ impl Check<'_> {
     /// line.
     async fn orphans(&mut self) -> Result<Vec<FileMeta>, HubError> {
         let packs = self.root.packs_folder();
-        let mut orphans = Vec::new();
-        for meta in self.writer.files.list(&packs).await? {
-            let path = meta.path.as_str();
-            let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
-            let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
-            let archive = path.strip_suffix(PROV_ENDING).unwrap_or(path);
+        let (mut orphans, mut of) = (Vec::new(), Neighbours::default());
+        let mut files = self.writer.files.each_file(&packs)?;
+        while let Some(meta) = files.try_next().await? {
+            let archive = meta.path.strip_suffix(PROV_ENDING).unwrap_or(&meta.path);
             // Somebody put other files there by hand; no write leaves one.
-            if archive.ends_with(".tgz") && !self.used.contains(archive) && !is_broken {
-                self.leftover(path, "no version uses it");
+            if !archive.ends_with(".tgz") || self.elsewhere.contains(archive) {
+                continue;
+            }
+            let package = archive.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
+            let name = package.map_or("", |(name, _)| name);
+            self.look_around(name, &mut of).await?;
+            if !of.files.contains(archive) && !self.broken.contains(name) {
+                self.leftover(&meta.path, "no version uses it");
                 orphans.push(meta);
             }
         }
-        for meta in self.writer.files.list(SIGNATURES).await? {
+        let mut files = self.writer.files.each_file(SIGNATURES)?;
+        while let Some(meta) = files.try_next().await? {
             let path = meta.path.as_str();
             let package = path.strip_prefix(SIGNATURES).and_then(|path| path.rsplit_once('/'));
-            let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
-            if self.vouched.contains(path) {
+            let name = package.map_or("", |(name, _)| name);
+            self.look_around(name, &mut of).await?;
+            if of.files.contains(path) {
                 if let Some(read) = self.read(path).await? {
                     let text = String::from_utf8_lossy(&read.bytes);
                     let bad =
@@ -427,11 +505,25 @@ impl Check<'_> {
                         self.lasting(path, format!("line {number} is no evidence: {why}"));
                     }
                 }
-            } else if !is_broken {
+            } else if !self.broken.contains(name) {
                 self.leftover(path, "it speaks of no version");
                 orphans.push(meta);
             }
         }
         Ok(orphans)
+    }
+
+    /// Finds out which files belong to a package, unless it is the one that was looked at last.
+    async fn look_around(&self, name: &str, of: &mut Neighbours) -> Result<(), HubError> {
+        if of.name == name {
+            return Ok(());
+        }
+        *of = Neighbours { name: name.to_owned(), files: BTreeSet::new() };
+        let Some(read) = self.read(&self.root.index(name)).await? else { return Ok(()) };
+        for line in Lines::parse_all(&read.bytes, name).0.iter() {
+            of.files.extend(self.places(line));
+            of.files.insert(evidence_path(name, &line.full_version()));
+        }
+        Ok(())
     }
 }

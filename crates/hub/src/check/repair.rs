@@ -3,7 +3,7 @@
 //!
 //! People may have changed index files by hand, so this makes readers ask for every index file again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Check, Finding};
@@ -12,6 +12,7 @@ use crate::closures;
 use crate::derived;
 use crate::file::{CATALOG_FILE, FileMeta, closure_file};
 use crate::log::{self, BrokenOff, Marker};
+use crate::names;
 use crate::root::Root;
 
 /// How old an archive without a line has to be, in a bucket, before nobody can be about to publish it.
@@ -39,13 +40,17 @@ impl Check<'_> {
             self.rewrite_capability(&meta.path).await?;
         }
         self.rewrite_closures().await?;
-        let mut names: BTreeSet<String> = std::mem::take(&mut self.wrong);
-        names.extend(self.behind.iter().cloned());
-        if self.root.catalog().is_none() {
-            names.extend(self.catalog.keys().cloned());
+        let mut all: BTreeSet<String> = std::mem::take(&mut self.wrong);
+        all.extend(self.behind.iter().cloned());
+        if self.lacks_catalog {
+            all.extend(self.dependencies.iter().flat_map(BTreeMap::keys).cloned());
         }
-        names.retain(|name| self.catalog.contains_key(name) && !self.broken.contains(name));
-        let names: Vec<String> = names.into_iter().collect();
+        let mut names = Vec::new();
+        for name in all.into_iter().filter(|name| !self.broken.contains(name)) {
+            if names::check_name(&name).is_ok() && self.is_there(&name).await? {
+                names.push(name);
+            }
+        }
         if !self.root.counts_on() {
             self.writer.count_anew().await?;
         }
@@ -81,14 +86,15 @@ impl Check<'_> {
         let mut root = self.root.clone();
         root.keep_closures();
         let folder = root.closures_folder().expect("they are kept");
+        let dependencies = self.dependencies.as_ref().expect("a repair collects them");
         for meta in files.list(&folder).await? {
             let path = meta.path.as_str();
             let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
-            if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
+            if !name.is_some_and(|name| dependencies.contains_key(name)) {
                 files.remove(path).await?;
             }
         }
-        for (name, closure) in closures::exact(&self.dependencies) {
+        for (name, closure) in closures::exact(dependencies) {
             let file = closures::file(&closure);
             let path = closure_file(&folder, &name);
             files
