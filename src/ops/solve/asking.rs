@@ -51,32 +51,27 @@ pub(crate) fn ask_with_news<T>(
     }
 }
 
-/// Runs selection, and runs it again if a fetched package requires one of the workspace's own.
-fn ask<T>(
+/// Asks a question, and asks it again if a fetched package requires one of the workspace's own.
+fn ask<T, E>(
     session: &Session,
     request: &mut SelectionRequest,
-    question: impl Fn(&SelectionRequest) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    mut question: impl FnMut(&SelectionRequest) -> Result<T, E>,
+) -> Result<T, E> {
     loop {
         // Ends: each round but the last has met a package of the workspace that was not known, or has had an answer
         // forgotten that was only recalled.
         let result = question(request);
-        let has_met = meet(session, request);
+        let known = request.local.len();
+        for id in session.index().take_met_local() {
+            let version = session.places.member_of(&id).and_then(|member| member.version.clone());
+            request.local.entry(id).or_insert(Local { version });
+        }
+        let has_met = request.local.len() > known;
         let has_forgotten = session.index().forget_recalled();
         if !has_met && !has_forgotten {
             return result;
         }
     }
-}
-
-/// Adds the packages of the workspace that fetched packages turned out to require; returns whether any is new.
-pub(crate) fn meet(session: &Session, request: &mut SelectionRequest) -> bool {
-    let known = request.local.len();
-    for id in session.index().take_met_local() {
-        let version = session.places.member_of(&id).and_then(|member| member.version.clone());
-        request.local.entry(id).or_insert(Local { version });
-    }
-    request.local.len() > known
 }
 
 /// As [`ask_installed_too`]; if no versions fit together, the packages that a chart lists `apart` may have several versions, each
@@ -242,21 +237,17 @@ pub(crate) fn requirers_of_locked(package: &LockedPackage) -> Vec<RequirementByR
         .collect()
 }
 
-/// Looks at what could be chosen, and again if a fetched package turned out to require one of the workspace's
-/// own.
+/// Looks at what could be chosen, and again as [`ask`] does.
 pub(crate) fn ask_ceiling<T>(
     session: &Session,
     request: &SelectionRequest,
     strategy: &dyn Strategy,
-    mut ask: impl FnMut(&mut Ceiling<'_>) -> Result<T, Unavailable>,
+    mut look: impl FnMut(&mut Ceiling<'_>) -> Result<T, Unavailable>,
 ) -> Result<T, Unavailable> {
     let mut request = request.clone();
-    loop {
-        let result = ask(&mut Ceiling::new(session.index(), &request, strategy));
-        if !meet(session, &mut request) {
-            return result;
-        }
-    }
+    ask(session, &mut request, |request| {
+        look(&mut Ceiling::new(session.index(), request, strategy))
+    })
 }
 
 /// The first thing that prevents `newest` as the version of a package; `None` if that cannot be found out.
