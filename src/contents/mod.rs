@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use mu_formats::helm;
 use mu_provider::{ErrorKind, ProviderError, TreeWriter};
 
-use self::rules::{OF_HELM, OF_PACKAGES, Rules};
+use self::rules::{OF_PACKAGES, Rules};
 use self::walk::Walk;
 use crate::env::Environment;
 use crate::formats;
@@ -111,7 +111,7 @@ pub(crate) fn choose_contents(
             (Some(rules.over_left_behind(folder)), None)
         }
         Kind::Chart => {
-            let rules = Rules::from_folder_alone(OF_HELM, folder, warnings)?;
+            let rules = Rules::read_helmignore(folder, warnings)?;
             (Some(rules), Some(rules::derived(folder, environment)?))
         }
         Kind::Packed => (None, None),

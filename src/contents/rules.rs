@@ -1,6 +1,6 @@
 //! What is left out when a folder becomes a package: what ignore files name, and archives that do not belong in it.
 //!
-//! [`Rules`] are those of `.gitignore`, `.muignore` and `.helmignore`. The rules of a folder apply to what is in it.
+//! [`Rules`] are those of `.gitignore` and `.muignore`, or of a chart's `.helmignore`. The rules of a folder apply to what is in it.
 //! Rules of deeper folders take precedence over those of outer ones, and in one folder `.muignore` over `.gitignore`,
 //! so that `!dist` brings back what Git should not have. Only files of the repository are read, never a user's own Git
 //! settings: what is packed must not depend on the machine.
@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -29,7 +29,7 @@ use crate::reference::Version;
 pub(crate) const OF_GIT: &[&str] = &[".gitignore"];
 
 /// The file that Helm reads.
-pub(crate) const OF_HELM: &[&str] = &[".helmignore"];
+const HELM_FILE: &str = ".helmignore";
 
 /// The files that `mu pack` reads, in ascending precedence.
 pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
@@ -53,6 +53,8 @@ const LEFT_BEHIND: [&str; 10] = [
 pub(crate) struct Rules {
     names: &'static [&'static str],
     folders: Vec<Gitignore>,
+    /// Those of the chart in this folder, as Helm reads them.
+    of_chart: Option<(PathBuf, helm::IgnoreRules)>,
 }
 
 impl Rules {
@@ -69,7 +71,7 @@ impl Rules {
         let around = folder.ancestors().skip(1);
         let mut around: Vec<&Path> = around.take_while(|around| around.starts_with(top)).collect();
         around.reverse();
-        let mut rules = Self { names, folders: Vec::new() };
+        let mut rules = Self { names, folders: Vec::new(), of_chart: None };
         let mut foreign = Vec::new();
         for outer in around {
             if outer != top && rules.leave_out(outer, true) {
@@ -98,12 +100,40 @@ impl Rules {
     }
 
     /// The rules in the files of `folder` alone.
-    pub(crate) fn from_folder_alone(
+    fn from_folder_alone(
         names: &'static [&'static str],
         folder: &Path,
         warnings: &mut Vec<String>,
     ) -> Result<Self, FileError> {
-        Self { names, folders: Vec::new() }.with_folder_inside(folder, warnings)
+        Self { names, folders: Vec::new(), of_chart: None }.with_folder_inside(folder, warnings)
+    }
+
+    /// The rules of Helm for the chart in `folder`. A line because of which Helm refuses the chart is told, and read as Git would:
+    /// whoever has written it does not want what it names to be packed.
+    pub(crate) fn read_helmignore(
+        folder: &Path,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, FileError> {
+        let path = folder.join(HELM_FILE);
+        let text = fs::read_text_if_there(&path)?.unwrap_or_default();
+        let (rules, refused) = helm::IgnoreRules::parse(&text);
+        let mut builder = GitignoreBuilder::new(folder);
+        for line in refused {
+            let helm::RefusedLine { number, text, why } = line;
+            let place = format!("{}:{number}", path.display());
+            warnings.push(format!("{place}: Helm refuses this chart because of `{text}`: {why}"));
+            // What is no pattern of Git either names nothing.
+            let _ = builder.add_line(None, text);
+        }
+        if rules.ignores(helm::CHART, false) {
+            warnings.push(format!(
+                "{}: leaves out {}, so Helm finds no chart there: `!name` leaves out all but `name`",
+                path.display(),
+                helm::CHART
+            ));
+        }
+        let of_chart = Some((folder.to_owned(), rules));
+        Ok(Self { names: &[], folders: builder.build().into_iter().collect(), of_chart })
     }
 
     /// These rules and those of a folder inside.
@@ -136,7 +166,7 @@ impl Rules {
 
     /// The rules for what is in the repository at `top`, with those of this clone alone: Git's own, without a user's.
     pub(crate) fn of_git(top: &Path) -> Result<Self, FileError> {
-        let mut rules = Self { names: OF_GIT, folders: Vec::new() };
+        let mut rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
         let exclude = top.join(".git/info/exclude");
         let is_file = fs::metadata(&exclude).is_ok_and(|found| found.is_file());
         let text = if is_file { fs::read_text_if_there(&exclude)? } else { None };
@@ -166,6 +196,12 @@ impl Rules {
 
     /// Whether the entry at `path` is left out.
     pub(crate) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
+        if let Some((chart, rules)) = &self.of_chart
+            && let Some(path) = path.strip_prefix(chart).ok().and_then(Path::to_str)
+            && rules.ignores(path, is_folder)
+        {
+            return true;
+        }
         for rules in self.folders.iter().rev() {
             match rules.matched(path, is_folder) {
                 Match::Ignore(_) => return true,

@@ -301,13 +301,7 @@ fn links_are_packed_as_helm_packs_them() {
         symlink(to, sandbox.path(&format!("work/app/{link}"))).expect("can be made");
     }
     around.vendor(&[]).ok();
-    let archive = fs::read(sandbox.path("work/top/charts/app-1.0.0.tgz")).expect("is there");
-    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(&*archive));
-    let paths: Vec<String> = archive
-        .entries()
-        .expect("is an archive")
-        .map(|entry| entry.expect("is whole").path().expect("is UTF-8").display().to_string())
-        .collect();
+    let paths = paths_in(&sandbox.path("work/top/charts/app-1.0.0.tgz"));
     for path in [
         "app/LICENSE",
         "app/charts/base/Chart.yaml",
@@ -350,15 +344,76 @@ fn packaged(around: &Around, folder: &str) -> Vec<Vec<String>> {
         let _ = fs::remove_dir_all(&into);
         helm.run(&around.sandbox.path("helm"), &["package", place, "-d", into_text])
             .expect("packs");
-        let file = fs::File::open(into.join("app-1.0.0.tgz")).expect("is there");
-        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
-        let entries = archive.entries().expect("is an archive");
-        let path = |entry: std::io::Result<tar::Entry<'_, _>>| {
-            entry.expect("is whole").path().expect("is UTF-8").display().to_string()
-        };
-        entries.map(path).collect()
+        paths_in(&into.join("app-1.0.0.tgz"))
     });
     all.into()
+}
+
+/// The paths in the archive of a chart.
+fn paths_in(archive: &Path) -> Vec<String> {
+    let file = fs::File::open(archive).expect("is there");
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    let entries = archive.entries().expect("is an archive");
+    entries
+        .map(|entry| entry.expect("is whole").path().expect("is UTF-8").display().to_string())
+        .collect()
+}
+
+#[test]
+fn a_helmignore_leaves_out_what_helm_leaves_out() {
+    let around = Around::new();
+    let sandbox = &around.sandbox;
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    around.write("work/top", chart("top", "1.0.0"), &[need("app", "1.x", "file://../app")]);
+    around.write("work/app", chart("app", "1.0.0"), &[]);
+    for path in
+        ["keep.txt", "a.txt", "b.md", "docs/a.md", "docs/deep/a.md", "{a,b}", "x1", "templates/x1"]
+    {
+        sandbox.write(&format!("app/{path}"), "");
+    }
+    for rules in [
+        "*.txt\n",
+        "docs/*.md\n/x1\n",
+        "{a,b}\n",
+        "x[^2]\n*.t?t\n",
+        "docs/\n!*\n",
+        "!*.yaml\n",
+        "\u{feff}*.md\r\n  keep.txt  \r\n",
+    ] {
+        sandbox.write("app/.helmignore", rules);
+        around.vendor(&[]).ok().does_not_say(&["Helm refuses"]);
+        let mut paths = paths_in(&sandbox.path("work/top/charts/app-1.0.0.tgz"));
+        paths.sort();
+        for mut by_helm in packaged(&around, "app") {
+            by_helm.sort();
+            assert_eq!(paths, by_helm, "{rules:?}");
+        }
+    }
+    // With `!name`, Helm leaves out all else, also the manifest.
+    sandbox.write("app/.helmignore", "!keep.txt\n");
+    let said =
+        "leaves out Chart.yaml, so Helm finds no chart there: `!name` leaves out all but `name`";
+    around.vendor(&[]).ok().says(&[said]);
+    refused_by_helm(&around, "Chart.yaml file is missing");
+    // Helm refuses the whole chart; mu says so, and packs nothing of what the line names.
+    sandbox.write("app/.helmignore", "b.md\n**/deep\n");
+    let said = ".helmignore:2: Helm refuses this chart because of `**/deep`: Helm knows no `**`";
+    around.vendor(&[]).ok().says(&[said]);
+    let paths = paths_in(&sandbox.path("work/top/charts/app-1.0.0.tgz"));
+    assert!(paths.contains(&"app/docs/a.md".to_owned()), "{paths:?}");
+    assert!(!paths.iter().any(|path| path.contains("deep") || path.contains("b.md")), "{paths:?}");
+    refused_by_helm(&around, "double-star");
+}
+
+/// Neither Helm packs the chart `app`, and says this.
+fn refused_by_helm(around: &Around, words: &str) {
+    let place = around.sandbox.path("work/app");
+    let place = place.to_str().expect("is UTF-8");
+    for helm in Helm::all() {
+        let refused = helm.run(&around.sandbox.path("helm"), &["package", place]);
+        let refused = refused.expect_err("refuses");
+        assert!(refused.contains(words), "{refused}");
+    }
 }
 
 #[test]

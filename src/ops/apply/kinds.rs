@@ -15,7 +15,7 @@ use std::sync::Arc;
 use mu_formats::{FORMATS, Format, HelmRepositoryAliases, kcl};
 use mu_provider::{Folder, InnerPath, OwnPath, Release};
 
-use crate::contents::rules::{OF_HELM, Rules};
+use crate::contents::rules::Rules;
 use crate::index::Candidate;
 use crate::index::releases::Position;
 use crate::lock::LockedPackage;
@@ -220,7 +220,7 @@ pub(crate) fn missing(root: &Path) -> Result<Vec<String>, CommandError> {
     if !formats::is_manifest(&helm::FORMAT, &root.join(helm::CHART)) {
         return Ok(Vec::new());
     }
-    let rules = Rules::from_folder_alone(OF_HELM, root, &mut Vec::new())?;
+    let rules = Rules::read_helmignore(root, &mut Vec::new())?;
     let own =
         [(MU_FOLDER, true, format!("{MU_FOLDER}/")), (LOCK_FILE, false, LOCK_FILE.to_owned())];
     let missing = own

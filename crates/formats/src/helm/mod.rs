@@ -6,6 +6,7 @@
 
 mod chart;
 mod dependency;
+mod ignore;
 mod lock;
 mod pushed;
 
@@ -20,6 +21,7 @@ use mu_provider::Release;
 
 pub use self::chart::{CHART, REQUIREMENTS, is_copy};
 pub(crate) use self::dependency::dependency_reference;
+pub use self::ignore::{IgnoreRules, RefusedLine};
 pub use self::pushed::PROVENANCE;
 
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};

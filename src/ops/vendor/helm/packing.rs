@@ -15,7 +15,7 @@ use mu_provider_helm::Content;
 
 use super::{CHARTS, VendoredChart, Vendoring, archive_name, checked};
 use crate::contents::Derived;
-use crate::contents::rules::{OF_HELM, Rules};
+use crate::contents::rules::Rules;
 use crate::contents::{self, Kind, Owned, is_archive_of};
 use crate::formats;
 use crate::fs;
@@ -288,7 +288,7 @@ impl Vendoring<'_> {
         }
         let charts = around.inner(&CHARTS.into())?;
         let derived = Derived::new(needs, lock);
-        let rules = Rules::from_folder_alone(OF_HELM, around.path(), &mut Vec::new())?;
+        let rules = Rules::read_helmignore(around.path(), &mut Vec::new())?;
         for (file, kind) in charts.entries()? {
             if vendored.archives.iter().any(|archive| archive.file == file) {
                 continue;
