@@ -322,6 +322,9 @@ fn archives_of_others_are_read_as_their_own_tools_read_them() {
     ]);
     let (first, second) = whole.split_at(700);
     let members = [gzip(first), gzip(second)].concat();
+    // Programs that do not end their archive leave out the zeros that mark the end, or half of them.
+    let entries = whole.len() - 1024;
+    let (unmarked, half) = (gzip(&whole[..entries]), gzip(&whole[..entries + 512]));
     // GNU tar makes a hard link of the second name of a file.
     let made = Sandbox::new();
     write(made.root(), "tool/Mu.yaml", manifest);
@@ -336,9 +339,11 @@ fn archives_of_others_are_read_as_their_own_tools_read_them() {
         ("windows-1.zip", windows),
         ("finder-1.zip", finder),
         ("members-1.TGZ", members),
+        ("unmarked-1.tgz", unmarked),
+        ("half-1.tgz", half),
         ("linked-1.tar.gz", linked.stdout),
     ]);
-    sandbox.mu(&["get"]).ok().says(&["installed 4 packages"]);
+    sandbox.mu(&["get"]).ok().says(&["installed 6 packages"]);
     for package in sandbox.lock()["packages"].as_array().expect("is a list") {
         assert_eq!(package["version"], "1.2.0", "the manifest in it counts: {package}");
         let id = package["id"].as_str().expect("is text");

@@ -203,23 +203,30 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
     fn unpack(mut self) -> Result<(), ArchiveError> {
         let mut extension = Extension::default();
         let mut block = [0; BLOCK];
-        while self.next_block(&mut block)? {
-            self.number += 1;
-            self.name.clear();
-            self.entry(&block, &mut extension)?;
+        let mut is_marked = false;
+        while !is_marked && self.next_block(&mut block)? {
+            is_marked = is_zero(&block);
+            if !is_marked {
+                self.number += 1;
+                self.name.clear();
+                self.entry(&block, &mut extension)?;
+            }
         }
-        if extension.is_empty() {
-            self.end()
-        } else {
-            Err(self.malformed("nothing follows its extended header"))
+        match (extension.is_empty(), is_marked) {
+            (false, _) => Err(self.malformed("nothing follows its extended header")),
+            (true, true) => self.end(),
+            // Some programs write no marker, and tar itself wants none. Nothing at all is no archive.
+            (true, false) if self.number == 0 => Err(ArchiveError::Truncated),
+            (true, false) => Ok(()),
         }
     }
 
-    /// Reads the next header; `false` at the end's marker.
+    /// Reads the next block; `false` if nothing follows.
     fn next_block(&mut self, block: &mut [u8; BLOCK]) -> Result<bool, ArchiveError> {
         self.account(BLOCK as u64)?;
-        self.reader.read_exact(block)?;
-        Ok(!is_zero(block))
+        let count = self.reader.read(block.as_mut_slice())?;
+        self.reader.read_exact(block.get_mut(count..).filter(|_| count > 0).unwrap_or_default())?;
+        Ok(count > 0)
     }
 
     fn account(&mut self, overhead: u64) -> Result<(), ArchiveError> {
@@ -387,10 +394,12 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
         Ok(())
     }
 
-    /// Reads what follows the first half of the end marker: the second half, then zeros.
+    /// Reads what follows the first half of the end marker: the second half, which may be missing, then zeros.
     fn end(&mut self) -> Result<(), ArchiveError> {
         let mut block = [0; BLOCK];
-        self.reader.read_exact(&mut block)?;
+        if !self.next_block(&mut block)? {
+            return Ok(());
+        }
         if !is_zero(&block) {
             return Err(self.malformed("an empty header comes before it"));
         }
