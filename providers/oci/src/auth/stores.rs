@@ -62,7 +62,8 @@ impl Stores {
         let kept = configuration.join("containers/auth.json");
         let kcl = set("KCL_PKG_PATH").unwrap_or_else(|| home.join(".kcl/kpm"));
         let kcl = kcl.join(".kpm/config/config.json");
-        let files = [Some(docker.join("config.json")), podman, Some(kept), Some(helm), Some(kcl)];
+        let first = Some(docker.join("config.json"));
+        let files = [first, podman, Some(kept), Some(helm), Some(kcl), Some(home.join(OF_OLD))];
         let files = files.into_iter().flatten().collect();
         let variable = programs.variable("DOCKER_AUTH_CONFIG").map(str::to_owned);
         Self { files, variable, programs: programs.clone(), ..Self::default() }
@@ -112,7 +113,12 @@ impl Stores {
         let parsed = texts.into_iter().filter_map(|(name, text)| {
             let text = text.trim_start_matches('\u{feff}');
             let is_empty = text.trim_start().is_empty();
-            let file = if is_empty { Ok(File::default()) } else { serde_json::from_str(text) };
+            let file = match Path::new(&name).ends_with(OF_OLD) {
+                _ if is_empty => Ok(File::default()),
+                true => serde_json::from_str(text)
+                    .map(|OldFile(auths)| File { auths, ..File::default() }),
+                false => serde_json::from_str(text),
+            };
             // The error itself may show what is in the file.
             let place = |error: &serde_json::Error| {
                 format!("line {}, column {}", error.line(), error.column())
@@ -147,6 +153,13 @@ impl Stores {
         Ok(names.iter().find_map(|name| file.auths.get(name)?.as_ref()?.credential(asked)))
     }
 }
+
+/// The file of Docker before 1.7, which container tools still read last.
+const OF_OLD: &str = ".dockercfg";
+
+/// What it has: the entries alone.
+#[derive(Deserialize)]
+struct OldFile(#[serde(deserialize_with = "or_nothing")] HashMap<String, Option<Entry>>);
 
 /// Docker's `config.json`, as far as it is about passwords.
 #[derive(Default, Deserialize)]
@@ -395,6 +408,31 @@ mod tests {
             assert_eq!(find(text, host), expected, "{host}");
         }
         assert_eq!(find("nonsense", "ghcr.io"), None);
+    }
+
+    #[test]
+    fn the_file_of_old_counts_last() {
+        let home = tempfile::tempdir().expect("a temporary folder can be made");
+        let write = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("is below")).expect("can be made");
+            std::fs::write(path, text).expect("can be written");
+        };
+        let user = |host: &str| {
+            let stores = Stores::of(home.path(), &Programs::default());
+            let found = stores.find(&asked(host), &mut Vec::new()).expect("no program is asked");
+            let is = |user: &str| {
+                found == Some(Credential::password(&asked(host), user, Secret::new("x")))
+            };
+            ["old", "new"].into_iter().find(|user| is(user))
+        };
+        write(
+            ".dockercfg",
+            r#"{"https://index.docker.io/v1/": {"auth": "b2xkOng=", "email": "a@b.c"}, "r.example": {"auth": "b2xkOng="}}"#,
+        );
+        assert_eq!([user("registry-1.docker.io"), user("r.example")], [Some("old"); 2]);
+        write(".docker/config.json", r#"{"auths": {"r.example": {"auth": "bmV3Ong="}}}"#);
+        assert_eq!([user("registry-1.docker.io"), user("r.example")], [Some("old"), Some("new")]);
     }
 
     #[cfg(unix)]
