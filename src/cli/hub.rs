@@ -252,8 +252,9 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = |text: &str| within::<usize>(text, 1..=200_000))]
     most_files: usize,
     /// How much of the disk uploads leave free, in MiB: yanking and other changes need some room, too. Of a bucket, nothing is known
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = |text: &str| within::<u64>(text, 0..=1 << 30))]
-    keep_free: u64,
+    /// [default: 64, or a twentieth of a disk where that is less]
+    #[arg(long, value_name = "MIB", value_parser = |text: &str| within::<u64>(text, 0..=1 << 30))]
+    keep_free: Option<u64>,
     /// How many changes one client address may make in a minute
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = |text: &str| within::<u32>(text, 1..=usize::MAX))]
     changes_per_minute: u32,
@@ -357,7 +358,7 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         base: arguments.base.as_ref().map(ToString::to_string),
         largest_archive: arguments.largest_archive << 20,
         most_entries: arguments.most_files,
-        keep_free: arguments.keep_free << 20,
+        keep_free: arguments.keep_free.map(|mebibytes| mebibytes << 20),
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
         private: arguments.private,

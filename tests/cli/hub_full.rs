@@ -43,10 +43,10 @@ fn is_there(served: &Served, name: &str) -> bool {
     served.ask("GET", &format!("/index/{name}.jsonl"), &[], &[]).status == 200
 }
 
-/// A hub on a disk of 256 KiB, in a namespace of its own; a token for it, and its folder as it is seen from here. `None` if the
+/// A hub on a disk of this size, in a namespace of its own; a token for it, and its folder as it is seen from here. `None` if the
 /// system allows no namespaces.
-fn on_a_small_disk(sandbox: &Sandbox) -> Option<(Served, String, PathBuf)> {
-    let mount = "mkdir ../small && mount -t tmpfs -o size=256k small ../small";
+fn on_a_small_disk(sandbox: &Sandbox, size: &str, more: &str) -> Option<(Served, String, PathBuf)> {
+    let mount = format!("mkdir ../small && mount -t tmpfs -o size={size} small ../small");
     let inside = format!("unshare --user --map-root-user --mount sh -c '{mount}; rmdir ../small'");
     if sandbox.shell("bash", &format!("{inside}; rmdir ../small")).status != 0 {
         return None;
@@ -54,7 +54,7 @@ fn on_a_small_disk(sandbox: &Sandbox) -> Option<(Served, String, PathBuf)> {
     let script = format!(
         "{mount} && $0 hub init ../small/hub > ../said \
          && $0 hub token add ../small/hub ada --namespace acme > ../token 2>> ../said \
-         && exec $0 hub serve ../small/hub --listen 127.0.0.1:0 --keep-free 0"
+         && exec $0 hub serve ../small/hub --listen 127.0.0.1:0 {more}"
     );
     let arguments = ["--user", "--map-root-user", "--mount", "sh", "-c", &script];
     let mut command = sandbox.command_of("unshare", &arguments);
@@ -71,7 +71,9 @@ fn on_a_small_disk(sandbox: &Sandbox) -> Option<(Served, String, PathBuf)> {
 fn a_full_disk_leaves_nothing_half_and_the_hub_goes_on() {
     const PAGE: usize = 4 << 10;
     let sandbox = Sandbox::new();
-    let Some((served, token, folder)) = on_a_small_disk(&sandbox) else { return };
+    let Some((served, token, folder)) = on_a_small_disk(&sandbox, "256k", "--keep-free 0") else {
+        return;
+    };
     let ballast = folder.join("ballast");
     fs::write(&ballast, [0; 8 * PAGE]).expect("there is room");
     served.put(&token, "acme/web/1.0.0", &archive("acme/web", 4_000)).is(201);
@@ -105,6 +107,17 @@ fn a_full_disk_leaves_nothing_half_and_the_hub_goes_on() {
     let place = folder.display().to_string();
     let checked = sandbox.mu(&["hub", "check", &place, "--json"]).ok().json();
     assert_eq!((&checked["packages"], &checked["findings"]), (&json!(3), &json!([])));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_disk_takes_what_it_has_room_for() {
+    let sandbox = Sandbox::new();
+    let Some((served, token, _)) = on_a_small_disk(&sandbox, "3m", "") else { return };
+    served.put(&token, "acme/web/1.0.0", &archive("acme/web", 4_000)).is(201);
+    let all = counted(&served, "disk_free_bytes");
+    served.put(&token, "acme/big/1.0.0", &archive("acme/big", all - (100 << 10))).is(507);
+    served.patch(&token, "acme/web/1.0.0", r#"{"yanked": "leaks"}"#).is(200);
 }
 
 #[test]

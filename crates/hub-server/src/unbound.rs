@@ -95,7 +95,7 @@ mod tests {
             base: None,
             largest_archive: 10,
             most_entries: 10,
-            keep_free: 0,
+            keep_free: Some(0),
             changes_per_minute: 1,
             requests_per_second: 0,
             private: false,

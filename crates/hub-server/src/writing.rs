@@ -137,15 +137,16 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
 /// Whether the disk has room for an archive, besides what is kept free for changes that need little, such as yanking.
 async fn check_room(server: &Server, name: &str, version: &str, bytes: u64) -> Result<(), Problem> {
     let files = &server.data.files;
-    let needed = server.serving.keep_free.saturating_add(bytes);
-    let Some(room) = files.room().await?.filter(|room| room.free < needed) else { return Ok(()) };
+    let Some(room) = files.room().await? else { return Ok(()) };
+    // Unless the operator says otherwise: 64 MiB, or a twentieth of a small disk.
+    let kept_free = server.serving.keep_free.unwrap_or((64 << 20).min(room.size / 20));
+    let needed = kept_free.saturating_add(bytes);
     // A version that is there needs no room: sending it again completes what a full disk has interrupted.
-    let lines = derived::index(files, &server.data.root, name).await?;
-    if lines.find(version).is_some() {
+    let is_there = async || derived::index(files, &server.data.root, name).await;
+    if room.free >= needed || is_there().await?.find(version).is_some() {
         return Ok(());
     }
-    let cause = format!("{} bytes of the disk are free, and {needed} are needed", room.free);
-    Err(Problem::no_room(cause))
+    Err(Problem::no_room(format!("{} bytes of the disk are free, not {needed}", room.free)))
 }
 
 fn unknown_path() -> Problem {

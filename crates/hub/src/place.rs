@@ -171,8 +171,8 @@ pub struct Serving {
     pub largest_archive: u64,
     /// How many files and links an archive that is taken may have.
     pub most_entries: usize,
-    /// How many bytes of the hub's disk uploads leave free.
-    pub keep_free: u64,
+    /// How many bytes of the hub's disk uploads leave free; without it, as many as suit the disk.
+    pub keep_free: Option<u64>,
     /// How many changes one client address may make in a minute.
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
