@@ -119,7 +119,7 @@ pub(crate) struct AddArguments {
     /// Write into devDependencies: needed only to develop the package
     #[arg(long)]
     dev: bool,
-    /// Give the dependency this name in the manifest: the alias of a chart, or the key where dependencies are a map. A chart \
+    /// Give the dependency this name in the manifest: the alias of a chart, or the key where dependencies are a map. A chart
     /// may be listed under several
     #[arg(long, value_name = "NAME")]
     alias: Option<String>,

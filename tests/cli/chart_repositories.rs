@@ -55,6 +55,18 @@ fn a_locked_chart_is_found_without_the_short_name_of_its_repository() {
 }
 
 #[test]
+fn a_chart_that_is_named_as_helm_names_it_is_answered_with_its_reference() {
+    let (mut sandbox, _charts, nginx) = repository();
+    sandbox.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
+    fs::remove_file(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    sandbox.set("HTTPS_PROXY", "http://127.0.0.1:1");
+    let reference = format!("helm+{}/web", nginx.url("stable"));
+    let hint = format!("`acme` is a chart repository of your Helm: `mu add {reference}`");
+    sandbox.mu(&["add", "acme/web"]).fails().says(&[&hint]);
+    sandbox.mu(&["add", &reference]).ok().says(&["web 0.3.0"]);
+}
+
+#[test]
 fn charts_below_a_folder_are_named_with_the_setting_that_makes_them_its_own() {
     let (sandbox, _charts, _nginx) = repository();
     sandbox.write("web/Chart.yaml", &chart(&["web"]));

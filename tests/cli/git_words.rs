@@ -102,6 +102,9 @@ fn what_other_tools_write_is_answered_with_the_line_to_write() {
         }
         sandbox.mu(&["--offline", "resolve", written]).fails().does_not_say(&["not a valid"]);
     }
+    // Which repository that is, Helm alone knows.
+    let run = sandbox.mu(&["add", "@stable/web#^1"]).fails();
+    run.says(&["write `helm+URL/web#^1`, with the URL of `stable` that `helm repo list` shows"]);
     let run = sandbox.mu(&["--offline", "resolve", "https://github.com/acme/x/tree/main/m/vpc"]);
     run.fails().says(&["write `https://github.com/acme/x/m/vpc#main`"]);
     // A password is not shown, and so nothing can be written with it.

@@ -82,7 +82,7 @@ impl HelmRepositoryAliases {
     }
 
     /// The URL of the repository called `name`, which has a chart called `chart`.
-    pub(crate) fn url(&self, name: &str, chart: &str) -> Option<Cow<'_, str>> {
+    pub fn repository_url(&self, name: &str, chart: &str) -> Option<Cow<'_, str>> {
         let named = self.named.get(name).map(|url| Cow::Borrowed(url.as_str()));
         named.or_else(|| Some(self.otherwise.as_ref()?(chart)?.into()))
     }

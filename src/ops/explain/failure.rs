@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mu_provider::PlaceKind;
 
+use crate::formats;
 use crate::index::{
     Cause, GIT_HOSTS, LeftOut, Unavailable, Universe as _, cause, nearest_ids, unreadable_version,
 };
@@ -338,6 +339,7 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
             hints.extend(places::warning(session, &error.id));
             hints.extend(report_installed(session, &error.id));
             if is_nowhere(session, &error.id) {
+                hints.extend(in_helms_repository(session, &error.id));
                 hints.extend(at_another_base(&error.id));
             }
             let lock = session.lockfile().ok().flatten();
@@ -395,6 +397,15 @@ pub(crate) fn at_default_base(session: &Session, error: CommandError) -> Command
     error
         .hint(format!("no registry is configured, so mu looked at `{base}`"))
         .hint(format!("if your packages are elsewhere: `mu registry add -g {base} URL`"))
+}
+
+/// What to do about a chart in a repository that the user's Helm knows by the first part of the name.
+fn in_helms_repository(session: &Session, id: &PackageId) -> Option<String> {
+    let (repository, chart) = id.name_str().split_once('/')?;
+    let aliases = formats::helms_aliases(&session.environment);
+    let url = aliases.repository_url(repository, chart)?;
+    let reference = quoted_for_shell(&format!("helm+{}/{chart}", url.trim_end_matches('/')));
+    Some(format!("`{repository}` is a chart repository of your Helm: `mu add {reference}`"))
 }
 
 /// What to do if packages are not at the default base.

@@ -185,7 +185,7 @@ pub fn audit(session: &Session) -> Result<Audited, CommandError> {
     }
     for package in packages {
         for found in feeds.advisories_about(
-            &PackagePlace::of_content(session.index().providers(), package).advised(),
+            &PackagePlace::of_locked_content(session.index().providers(), package).advised(),
         )? {
             let finding = advised_against(package, &found);
             match found.matched {

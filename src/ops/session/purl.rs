@@ -49,7 +49,7 @@ impl<'a> PackagePlace<'a> {
     }
 
     /// The same, and of a package that is used in another one's place, that package.
-    pub(crate) fn of_content(providers: &Providers, entry: &'a LockedPackage) -> Self {
+    pub(crate) fn of_locked_content(providers: &Providers, entry: &'a LockedPackage) -> Self {
         let place = Self::of_locked(providers, entry);
         Self { id: entry.from.as_ref().unwrap_or(&entry.id), ..place }
     }

@@ -286,7 +286,8 @@ pub(crate) fn refuse_malicious(session: &Session, lock: &Lockfile) -> Result<(),
     }
     let feeds = session.advisories.kept_feeds()?;
     for package in lock.packages.iter().filter(|package| !package.source.is_authored_folder()) {
-        let advised = PackagePlace::of_content(session.index().providers(), package).advised();
+        let advised =
+            PackagePlace::of_locked_content(session.index().providers(), package).advised();
         if let Some(why) = malicious(session, feeds, &advised)? {
             let (id, version) = (&package.id, &package.version);
             let text = format!("`{id}` {version}, which Mu.lock names, is malicious: {why}");

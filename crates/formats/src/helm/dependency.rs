@@ -116,7 +116,7 @@ fn depend(
 /// What the `repository` of the chart `name` names.
 fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
-        let url = around.aliases.and_then(|aliases| aliases.url(alias, name)).ok_or_else(|| {
+        let url = around.aliases.and_then(|aliases| aliases.repository_url(alias, name)).ok_or_else(|| {
             format!(
                 "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
             )

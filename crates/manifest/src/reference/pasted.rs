@@ -1,7 +1,7 @@
 //! What other tools write where mu has a reference: the line to write instead.
 //!
 //! go-getter and Terraform (`git::https://h/x.git//sub?ref=v1`), Go and npm (`h/x@v1`), pip (`git+https://h/x@v1#subdirectory=pkg`), Docker
-//! (`redis:7`), hosts' short names (`github:a/b`), addresses of pages, and forms of scp that a reference does not have.
+//! (`redis:7`), Helm (`@acme/web`), hosts' short names (`github:a/b`), addresses of pages, and forms of scp that a reference does not have.
 
 use super::{Reference, ReferenceError};
 
@@ -18,7 +18,18 @@ pub fn help(error: &ReferenceError) -> Option<String> {
         let meant = error.is_of_whole_reference().then(|| meant(error.text())).flatten()?;
         Some(format!("write `{meant}`"))
     };
-    error.help().or_else(pasted)
+    error.help().or_else(|| in_helms_repository(error.text())).or_else(pasted)
+}
+
+/// What to write for a chart in a repository that Helm knows by a short name. Only the user's own Helm knows its URL.
+fn in_helms_repository(text: &str) -> Option<String> {
+    let (repository, chart) = text.strip_prefix('@')?.split_once('/')?;
+    let is_one = !repository.is_empty() && Reference::parse(chart).is_ok();
+    is_one.then(|| {
+        format!(
+            "write `helm+URL/{chart}`, with the URL of `{repository}` that `helm repo list` shows"
+        )
+    })
 }
 
 /// The parts of what was pasted.

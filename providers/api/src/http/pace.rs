@@ -130,7 +130,7 @@ impl Paces {
     }
 
     /// Whether requests to `url` take turns.
-    pub(super) fn takes_turns(&self, url: &SafeUrl) -> bool {
+    pub(super) fn is_paced(&self, url: &SafeUrl) -> bool {
         self.with(url, |pace| !pace.apart.is_zero()) == Some(true)
     }
 

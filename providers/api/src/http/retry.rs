@@ -297,7 +297,7 @@ impl Http {
 
     /// Whether requests to `url` take turns, because the server there has refused one.
     pub fn takes_turns(&self, url: &SafeUrl) -> bool {
-        self.paces.takes_turns(url)
+        self.paces.is_paced(url)
     }
 
     /// Notes whether a server answered a request, or refused it because there were too many.

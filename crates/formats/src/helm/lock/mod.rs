@@ -134,7 +134,7 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
         [word("name")?, word("version")?, word("condition")?, word("alias")?];
     let written = word("repository")?;
     let named = written.strip_prefix('@').or_else(|| written.strip_prefix("alias:"));
-    let url = named.and_then(|alias| around.aliases?.url(alias, &name));
+    let url = named.and_then(|alias| around.aliases?.repository_url(alias, &name));
     let repository = url.map_or(written.clone(), Cow::into_owned);
     // The digest in a Chart.lock is that of the dependencies as Go's encoder prints them: the fields of Helm's struct in their order,
     // without those that are empty.
