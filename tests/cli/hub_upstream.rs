@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::{Value, json};
@@ -253,4 +254,116 @@ fn an_upstream_that_is_silent_is_a_gateway_that_timed_out() {
     let before = upstream.requests().len();
     served.ask("GET", "/index/a/c.jsonl", &[], &[]).is(504);
     assert_eq!(upstream.requests().len(), before);
+}
+
+/// Such as one that keeps its archives where its users fetch them faster.
+#[test]
+fn an_archive_may_be_redirected_to_what_everyone_can_reach_and_nothing_else_may() {
+    let mut sandbox = world(&[], &[Package::new("lib/log", "1.0.0")]);
+    let folder = sandbox.path("hub");
+    let bytes = fs::read(sandbox.hub().archive("lib/log", "1.0.0")).expect("is there");
+    let archive = bytes.clone();
+    // The proxy stands for all other servers.
+    let elsewhere = TestServer::start(move |request, _| match request.path.contains("wrong") {
+        true => Reply::body("other bytes"),
+        false => Reply::ranged(request, &archive),
+    });
+    sandbox.set("http_proxy", &elsewhere.url(""));
+    let to = Arc::new(Mutex::new("http://cdn.example/log.tgz".to_owned()));
+    let leads = Arc::clone(&to);
+    let upstream = TestServer::start(move |request, _| {
+        let is_index = request.path.ends_with(".jsonl");
+        let to = leads.lock().expect("nobody panics").clone();
+        match request.path.ends_with(".tgz") || (is_index && to.ends_with("l")) {
+            true if request.header("authorization").is_none() => Reply::status(401),
+            true => Reply::redirect(to),
+            false => file(&folder, request),
+        }
+    });
+    sandbox.set_token(&upstream.host(), "mu_upstream");
+    let more = ["--allow-insecure", "--upstream-max-age", "0"];
+    let path = "/packs/lib/log/log-1.0.0.tgz";
+    let lead = |place: &str| *to.lock().expect("nobody panics") = place.to_owned();
+    // Not this machine, not a private network, not another file than an archive, and not other bytes.
+    for (place, asked) in [
+        ("http://cdn.example/log.jsonl", "/index/lib/log.jsonl"),
+        ("http://127.0.0.1:9/log.tgz", path),
+        ("http://localhost:9/log.tgz", path),
+        ("http://10.1.2.3/log.tgz", path),
+        ("http://[fd00::1]/log.tgz", path),
+        ("http://169.254.169.254/log.tgz", path),
+    ] {
+        lead(place);
+        let served = serve(&sandbox, &upstream.url(""), &more);
+        served.ask("GET", asked, &[], &[]).is(502);
+        let seen = elsewhere.requests();
+        assert!(seen.is_empty(), "{place}: {seen:?}");
+    }
+    lead("http://cdn.example/wrong.tgz");
+    let served = serve(&sandbox, &upstream.url(""), &more);
+    served.ask("GET", path, &[], &[]).is(502);
+    assert!(kept(&sandbox).iter().all(|path| !path.ends_with(".tgz")), "{:?}", kept(&sandbox));
+    lead("http://cdn.example/log.tgz");
+    let served = serve(&sandbox, &upstream.url(""), &more);
+    let answer = served.ask("GET", path, &[], &[]).is(200);
+    assert!(answer.body == bytes);
+    // The upstream hub's token is for it alone.
+    assert!(upstream.seen().iter().any(|one| one.header("authorization").is_some()));
+    let seen = elsewhere.seen();
+    assert!(!seen.is_empty() && seen.iter().all(|one| one.header("authorization").is_none()));
+}
+
+#[test]
+fn a_limited_reader_sees_of_upstream_what_the_token_reads() {
+    let capability = "net.mu.com/v1/Network";
+    let provider = |name: &str| Package::new(name, "1.0.0").key("provides", json!([capability]));
+    let sandbox = world(
+        &[provider("acme/own"), provider("secret/own")],
+        &[provider("lib/net"), provider("secret/net"), provider("acme/own")],
+    );
+    let upstream = Served::start(&sandbox, "../hub", &[]);
+    let add = ["hub", "token", "add", "../own"];
+    let token = |more: &[&str]| {
+        let text = sandbox.mu(&[&add[..], more].concat()).ok().stdout;
+        format!("authorization: Bearer {}", text.trim())
+    };
+    let limited = token(&["part", "--can", "read", "--read", "acme", "--read", "lib"]);
+    let whole = token(&["all", "--can", "read"]);
+    let none = token(&["none", "--can", "read", "--read", "other"]);
+    let served = serve(&sandbox, &upstream.url(), &["--private"]);
+    let path = format!("/capabilities/{capability}.json");
+    let list =
+        |token: &str| served.ask("GET", &path, &[token], &[]).is(200).json()["packages"].clone();
+    assert_eq!(list(&limited), json!(["acme/own", "lib/net"]));
+    assert_eq!(list(&whole), json!(["acme/own", "secret/own", "lib/net", "secret/net"]));
+    served.ask("GET", &path, &[&none], &[]).is(404);
+    served.ask("GET", "/index/lib/net.jsonl", &[&limited], &[]).is(200);
+    served.ask("GET", "/index/secret/net.jsonl", &[&limited], &[]).is(404);
+}
+
+#[test]
+fn what_is_not_listed_is_said_where_lists_are_shown() {
+    let sandbox = world(&[Package::new("acme/web", "1.0.0")], &[Package::new("lib/log", "1.0.0")]);
+    let upstream = Served::start(&sandbox, "../hub", &[]);
+    let served = serve(&sandbox, &upstream.url(), &[]);
+    let told = served.ask("GET", "/hub.json", &[], &[]).is(200).json();
+    assert_eq!(told["upstream"], json!(upstream.url()));
+    for page in ["/", "/search?q=log", "/search?q=web"] {
+        let text = served.ask("GET", page, &["accept: text/html"], &[]).is(200).text();
+        assert!(
+            text.contains(&upstream.url()) && text.contains("Only packages of this hub"),
+            "{text}"
+        );
+    }
+    sandbox.hub_is_at(&served.url());
+    let says = format!("brings others from `{}`", upstream.url());
+    sandbox.mu(&["search", "web"]).ok().says(&["acme/web", "finds only its own packages", &says]);
+    sandbox.mu(&["hub", "init", "../mirror"]).ok();
+    let mirror = ["mirror", "--all", "--from", &served.url(), "--to", "../mirror"];
+    sandbox.mu(&mirror).ok().says(&["acme/web", "lists only its own packages", &says]);
+    // Without one, there is nothing to say.
+    let text = upstream.ask("GET", "/", &["accept: text/html"], &[]).is(200).text();
+    assert!(!text.contains("Only packages of this hub"), "{text}");
+    sandbox.hub_is_at(&upstream.url());
+    sandbox.mu(&["search", "log"]).ok().does_not_say(&["own packages"]);
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::{Value, json};
 
-use crate::support::{Hub, Package, Run, Sandbox, Served, tree};
+use crate::support::{Azurite, GoogleServer, Hub, Package, Run, S3Server, Sandbox, Served, tree};
 
 /// Packages of the large hub.
 const PACKAGES: usize = 1_000;
@@ -357,6 +357,93 @@ fn a_hub_is_followed_until_somebody_asks_to_stop() {
     assert!(ended.expect("there is kill").success());
     assert_eq!(following.0.wait().expect("is a child").code(), Some(0));
     sandbox.mu(&["hub", "check", "../mirror"]).ok().does_not_say(&["leftover"]);
+}
+
+/// What is in a mirror is compared by copying it back into a folder.
+#[test]
+fn buckets_are_mirrors_of_a_namespace_and_of_a_whole_hub() {
+    let (s3, azurite, google) = (S3Server::start(), Azurite::start(), GoogleServer::start());
+    let mut sandbox = Sandbox::new();
+    sandbox.set_all(s3.variables());
+    let variables = azurite.variables().into_iter().chain(google.variables());
+    variables.for_each(|(name, value)| sandbox.set(name, value));
+    for (number, bucket) in
+        ["s3://packages/all", "az://packages/all", "gs://packages/all"].into_iter().enumerate()
+    {
+        let source = format!("source-{number}");
+        let [a, b] = ["1.0.0", "1.1.0"].map(|version| Package::new("acme/a", version));
+        hub(
+            &sandbox,
+            &source,
+            &[a, b, Package::new("acme/deep/c", "1.0.0"), Package::new("other/d", "1.0.0")],
+        );
+        let signatures = format!("{source}/signatures/acme/a/a-1.0.0.jsonl");
+        crate::support::write(sandbox.root(), &signatures, EVIDENCE);
+        sandbox.mu(&["hub", "check", &format!("../{source}"), "--repair"]).ok();
+        let server = serve(&sandbox.path(&source), as_it_is);
+        let from = server.url("");
+        // All, then only what has changed, and nothing twice.
+        sandbox.mu(&["hub", "init", bucket]).ok();
+        let all = ["mirror", "--all", "--from", &from, "--to", bucket, "--json"];
+        assert_eq!(copied(&sandbox.mu(&all).ok()).len(), 4, "{bucket}");
+        let before = server.requests().len();
+        assert!(copied(&sandbox.mu(&all).ok()).is_empty(), "{bucket}");
+        assert_eq!(server.requests()[before..], ["GET /hub.json"], "{bucket}");
+        publish(&sandbox, &source, "other/d", "1.1.0");
+        let folder = format!("../{source}");
+        sandbox.mu(&["yank", "acme/a#1.0.0", "--reason", "bad", "--to", &folder]).ok();
+        assert_eq!(copied(&sandbox.mu(&all).ok()), ["other/d 1.1.0"], "{bucket}");
+        sandbox.mu(&["hub", "check", bucket]).ok().says(&["3 packages with 5 versions"]);
+        // Another machine begins with what the bucket says of its own state.
+        fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+        let before = server.requests().len();
+        assert!(copied(&sandbox.mu(&all).ok()).is_empty(), "{bucket}");
+        assert_eq!(server.requests()[before..], ["GET /hub.json"], "{bucket}");
+        // A namespace, into another place of the same bucket.
+        let part = bucket.replace("/all", "/part");
+        sandbox.mu(&["hub", "init", &part]).ok();
+        let namespace = ["mirror", "acme/", "--from", &from, "--to", &part, "--json"];
+        let expected = ["acme/a 1.0.0", "acme/a 1.1.0", "acme/deep/c 1.0.0"];
+        assert_eq!(copied(&sandbox.mu(&namespace).ok()), expected, "{bucket}");
+        // It comes back as it was.
+        let back = format!("back-{number}");
+        sandbox.mu(&["hub", "init", &format!("../{back}")]).ok();
+        sandbox.mu(&["mirror", "--all", "--from", bucket, "--to", &format!("../{back}")]).ok();
+        is_equal(&sandbox, &source, &back);
+    }
+}
+
+#[test]
+fn a_bucket_follows_a_hub() {
+    let s3 = S3Server::start();
+    let mut sandbox = Sandbox::new();
+    sandbox.set_all(s3.variables());
+    hub(&sandbox, "source", &[Package::new("acme/a", "1.0.0")]);
+    let bucket = "s3://packages/hub";
+    sandbox.mu(&["hub", "init", bucket]).ok();
+    let (sender, asked) = channel();
+    let sender = Mutex::new(sender);
+    let server = serve(&sandbox.path("source"), move |request, reply| {
+        let _ = sender.lock().expect("nobody panics").send(request.path.clone());
+        reply.header("cache-control", "max-age=1")
+    });
+    let wait = |path: &str| while asked.recv().expect("mu asks") != path {};
+    let arguments = ["mirror", "--all", "--from", &server.url(""), "--to", bucket, "--follow"];
+    let mut command = sandbox.command(&arguments);
+    let mut following = Following(command.stdout(Stdio::null()).spawn().expect("mu runs"));
+    wait("/hub.json");
+    wait("/hub.json");
+    publish(&sandbox, "source", "acme/b", "1.0.0");
+    wait("/packs/acme/b/b-1.0.0.tgz");
+    wait("/hub.json");
+    let id = following.0.id().to_string();
+    let ended = std::process::Command::new("kill").args(["-TERM", &id]).status();
+    assert!(ended.expect("there is kill").success());
+    assert_eq!(following.0.wait().expect("is a child").code(), Some(0));
+    sandbox.mu(&["hub", "check", bucket]).ok().says(&["2 packages with 2 versions"]);
+    sandbox.mu(&["hub", "init", "../back"]).ok();
+    sandbox.mu(&["mirror", "--all", "--from", bucket, "--to", "../back"]).ok();
+    is_equal(&sandbox, "source", "back");
 }
 
 #[test]

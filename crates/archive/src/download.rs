@@ -217,7 +217,8 @@ impl Download<'_> {
     ) -> Result<Archive, ProviderError> {
         let mut etag = None;
         let whole = self.http.retry(|| {
-            let response = self.ask(url, &mut partial, etag.as_deref())?;
+            let is_compared = wanted.digest.is_some();
+            let response = self.ask(url, is_compared, &mut partial, etag.as_deref())?;
             if response.is_web_page() {
                 let text = format!("`{url}` is not an archive");
                 let error = ProviderError::new(ErrorKind::Protocol, text);
@@ -249,17 +250,20 @@ impl Download<'_> {
     fn ask(
         &self,
         url: &SafeUrl,
+        is_compared: bool,
         partial: &mut Option<Partial>,
         etag: Option<&str>,
     ) -> Result<Response, Failure> {
+        let get = || {
+            let request = self.http.get(url).insecure(self.insecure).compared(is_compared);
+            request.guarded(self.guard.clone())
+        };
         let start = start(partial);
         // A part counts only if it continues exactly what was received, of the same file (`if-range`). 200 is the whole file: what
         // was received is dropped, and this answer is read from its beginning. All else, such as 416 for a file that has become
         // shorter, says nothing about the whole, so that is requested once more below, without a range.
         if start > 0 {
-            let request =
-                self.http.get(url).insecure(self.insecure).guarded(self.guard.clone()).allow(416);
-            let mut request = request.header("range", format!("bytes={start}-"));
+            let mut request = get().allow(416).header("range", format!("bytes={start}-"));
             if let Some(etag) = etag {
                 request = request.header("if-range", etag);
             }
@@ -277,7 +281,7 @@ impl Download<'_> {
         }
         // The whole file. What else than 200 is an answer depends on who asks: 304 if it was fetched before, and 403 where a server
         // says that instead of 404.
-        let request = self.http.get(url).insecure(self.insecure).guarded(self.guard.clone());
+        let request = get();
         let request = if self.hides.is_some() { request.allow(403) } else { request };
         let known = self.unless.and_then(|unless| unless.known.as_ref());
         let request = if known.is_some() { request.allow(304) } else { request };

@@ -75,23 +75,30 @@ pub(super) async fn file(
         return hub_file(data, scope, method, headers).await;
     }
     let Some((caching, about)) = known_file(data, path) else { return Err(Problem::not_found()) };
-    match about {
-        _ if scope.is_whole() => {}
-        FileAbout::Package(name) if scope.has(name) => {}
-        FileAbout::Closure(name) if scope.has(name) => {
-            return names_file(data, scope, method, headers, path).await;
-        }
-        FileAbout::Providers => return names_file(data, scope, method, headers, path).await,
+    // Whether it has names of packages, of which the reader may not read all.
+    let is_limited = match about {
+        _ if scope.is_whole() => false,
+        FileAbout::Package(name) if scope.has(name) => false,
+        FileAbout::Closure(name) if scope.has(name) => true,
+        FileAbout::Providers => true,
         _ => return Err(Problem::not_found()),
-    }
+    };
     if let Some(upstream) = &data.upstream {
         match upstream.bring(data, path).await? {
             UpstreamContent::Own => {}
+            UpstreamContent::Text(text) if is_limited => {
+                let map = json_of(data, path, &text)?;
+                return names_file(data, scope, method, headers, path, map);
+            }
             UpstreamContent::Text(text) => return Ok(answer_text(text, path, method, headers)),
             UpstreamContent::File(kept) => {
                 return kept_file(data, method, headers, &kept, caching).await;
             }
         }
+    }
+    if is_limited {
+        let map = json_file(data, path).await?.ok_or_else(Problem::not_found)?;
+        return names_file(data, scope, method, headers, path, map);
     }
     kept_file(data, method, headers, path, caching).await
 }
@@ -170,24 +177,25 @@ async fn hub_file(
         map.retain(|key, _| OF_PACKAGES.contains(&key.as_str()));
     }
     map.insert("api".to_owned(), API.into());
-    if data.upstream.is_some() {
+    if let Some(upstream) = &data.upstream {
         // They speak of the hub's own files alone, and a reader takes them to speak of all.
         for key in OF_OWN_FILES {
             map.shift_remove(key);
         }
+        map.insert("upstream".to_owned(), upstream.upstream_place().into());
     }
     Ok(made_file(map, method, headers))
 }
 
 /// A file with a list of packages, as far as somebody may read these. If nobody whom he sees provides a capability, there is no list.
-async fn names_file(
+fn names_file(
     data: &Data,
     scope: &Scope,
     method: &Method,
     headers: &HeaderMap,
     path: &str,
+    mut map: Map<String, Value>,
 ) -> Result<Response, Problem> {
-    let Some(mut map) = json_file(data, path).await? else { return Err(Problem::not_found()) };
     map.retain(|key, _| key == PACKAGES);
     let names = map.get_mut(PACKAGES).and_then(Value::as_array_mut);
     let names = names.ok_or_else(|| data.files.broken(path, "it has no `packages`"))?;
@@ -201,8 +209,13 @@ async fn names_file(
 /// A file of the hub that is a JSON object, if it is there.
 async fn json_file(data: &Data, path: &str) -> Result<Option<Map<String, Value>>, Problem> {
     let Some(read) = data.files.read(path).await? else { return Ok(None) };
-    let map = serde_json::from_slice(&read.bytes);
-    Ok(Some(map.map_err(|error| data.files.broken(path, error.to_string()))?))
+    json_of(data, path, &read.bytes).map(Some)
+}
+
+/// The JSON object that the file at `path` is.
+fn json_of(data: &Data, path: &str, bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+    let map = serde_json::from_slice(bytes);
+    Ok(map.map_err(|error| data.files.broken(path, error.to_string()))?)
 }
 
 /// A file that is not on the disk as it is sent.

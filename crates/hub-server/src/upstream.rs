@@ -3,7 +3,8 @@
 //! A name that this hub has itself is never asked about elsewhere, and neither is one that its operator keeps to this hub: so nobody
 //! can offer another version of what was published here. Of all others, the answer of the upstream hub counts. An index file is
 //! checked as every client checks it; an archive is kept and served only with the digest that its index line has. The upstream hub's
-//! own server is the only one that is asked: a redirect or a URL to another is refused.
+//! own server is the only one that is asked: a redirect or a URL to another is refused. Only archives may be redirected, to what
+//! everyone can reach: their digest says whether they are the right ones, and no credentials go there.
 //!
 //! What was brought lies in `upstream/`, apart from the hub's own files, and can be deleted at any time. It is served as it is if the
 //! upstream hub cannot be asked. `reading.rs` answers with it.
@@ -109,6 +110,11 @@ impl Upstream {
         let archives = Semaphore::new(ARCHIVES_AT_ONCE);
         let (answers, turns) = (Mutex::default(), Mutex::default());
         Self { hub, largest_archive, visit, answers, turns, archives }
+    }
+
+    /// Where the upstream hub is.
+    pub(super) fn upstream_place(&self) -> String {
+        self.hub.location.root.to_string()
     }
 
     /// What to answer about a path that belongs to a hub.

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 
 use url::Host;
@@ -184,24 +184,33 @@ impl Reach {
             return Self::Machine;
         }
         match url.real_host() {
-            Some(Host::Ipv4(address)) => Self::of_address(address),
-            Some(Host::Ipv6(address)) => match embedded(&address.octets()) {
-                Some(address) => Self::of_address(address),
-                None if address.is_unspecified() => Self::Machine,
-                None if address.is_unique_local()
-                    || address.is_unicast_link_local()
-                    // The older addresses of a site.
-                    || address.segments()[0] & 0xffc0 == 0xfec0 =>
-                {
-                    Self::Private
-                }
-                None => Self::Network,
-            },
+            Some(Host::Ipv4(address)) => Self::of_address(address.into()),
+            Some(Host::Ipv6(address)) => Self::of_address(address.into()),
             _ => Self::Network,
         }
     }
 
-    fn of_address(address: Ipv4Addr) -> Self {
+    /// The networks that can reach an address.
+    pub fn of_address(address: IpAddr) -> Self {
+        let address = match address {
+            IpAddr::V4(address) => return Self::of_short_address(address),
+            IpAddr::V6(address) => address,
+        };
+        match embedded(&address.octets()) {
+            Some(address) => Self::of_short_address(address),
+            None if address.is_unspecified() || address.is_loopback() => Self::Machine,
+            None if address.is_unique_local()
+                || address.is_unicast_link_local()
+                // The older addresses of a site.
+                || address.segments()[0] & 0xffc0 == 0xfec0 =>
+            {
+                Self::Private
+            }
+            None => Self::Network,
+        }
+    }
+
+    fn of_short_address(address: Ipv4Addr) -> Self {
         let [first, second, ..] = address.octets();
         if address.is_loopback() || first == 0 {
             Self::Machine

@@ -56,6 +56,7 @@ impl HubProvider {
             return search_file(&kept, query)?.ok_or_else(|| not_here(&url));
         }
         let root = self.root(&url, &asking)?;
+        root.tell_upstream("finds", progress);
         if let Some(api) = &root.file.api
             && let Some(hits) = ask_server(&root, api, query, &asking)?
         {

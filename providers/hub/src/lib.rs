@@ -444,6 +444,10 @@ impl Provider for HubProvider {
     ) -> Result<Option<Changes>, ProviderError> {
         let asking = self.asking(location, progress);
         let root = self.root(&location.root.with_trailing_slash(), &asking)?;
+        // Whoever follows a hub was told at the beginning.
+        if since.is_none() {
+            root.tell_upstream("lists", progress);
+        }
         root.changes_since(since, &asking).map(Some)
     }
 

@@ -11,7 +11,7 @@ use mu_archive::document::{Asking, Document, DocumentAnswer, Validator, statemen
 use mu_provider::http::{Http, because_of_web_page};
 use mu_provider::{
     ErrorKind, EvidenceAbout, FileDigest, FoundEvidence, FoundPiece, LARGEST_EVIDENCE, Location,
-    Progress, ProviderError, Release, SafeUrl, evidence_lines, evidence_path, fs,
+    Progress, ProviderError, Release, SafeUrl, evidence_lines, evidence_path, fs, without_secrets,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -120,6 +120,19 @@ impl Root {
         })?;
         let max_age = document.max_age;
         Ok(Self { url, file, packs: OnceLock::new(), has_file: true, max_age })
+    }
+
+    /// Says that what the hub lists is not all that it has, if its server brings the rest from another one; `does` is what the list was
+    /// wanted for.
+    pub(crate) fn tell_upstream(&self, does: &str, progress: &dyn Progress) {
+        if let Some(upstream) = &self.file.upstream {
+            // It is only shown, and nobody asks it.
+            let upstream = without_secrets(upstream).escape_debug().to_string();
+            progress.warning(&format!(
+                "`{}` {does} only its own packages: it brings others from `{upstream}` when they are asked for by name",
+                self.url
+            ));
+        }
     }
 
     /// The index file of a package.

@@ -71,6 +71,9 @@ pub struct HubFile {
     /// Which changes the catalog has, if it is not written at each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<CatalogProgress>,
+    /// The hub from which its server brings what it has not, and of which its lists say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
 }
 
 /// How far a catalog is.
@@ -94,6 +97,7 @@ impl Default for HubFile {
             snapshot_lines: None,
             closures: None,
             catalog: None,
+            upstream: None,
         }
     }
 }

@@ -16,6 +16,7 @@ use super::content::escaped;
 use super::pages::Pages;
 use crate::problem::Problem;
 use crate::reading::{Data, FOREVER, answer_file, scope_of};
+use crate::upstream::Upstream;
 
 /// The path of the pages of packages.
 pub(super) const PACKAGES: &str = "packages/";
@@ -41,6 +42,8 @@ pub(crate) struct PageRequest {
     pub(super) address: Address,
     /// What the reader may read.
     pub(super) scope: Scope,
+    /// The hub from which this one brings what it has not.
+    pub(super) upstream: Option<String>,
 }
 
 impl PageRequest {
@@ -52,6 +55,7 @@ impl PageRequest {
             path: uri.path().to_owned(),
             query: uri.query().unwrap_or_default().to_owned(),
             scope: scope_of(request),
+            upstream: data.upstream.as_ref().map(Upstream::upstream_place),
         }
     }
 
@@ -82,6 +86,7 @@ impl PageRequest {
             hub: self.address.base.trim_end_matches('/'),
             is_usual: self.address.is_usual(),
             words: String::new(),
+            upstream: self.upstream.as_deref(),
             assets: Assets::shared(),
         }
     }
@@ -108,6 +113,8 @@ pub(super) struct Frame<'asked> {
     pub(super) is_usual: bool,
     /// What is searched for.
     pub(super) words: String,
+    /// The hub whose packages it brings, and does not list.
+    pub(super) upstream: Option<&'asked str>,
     pub(super) assets: &'static Assets,
 }
 

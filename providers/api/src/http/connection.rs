@@ -139,6 +139,14 @@ impl Proxies {
         url.is_loopback() || self.direct.iter().any(|entry| covers(entry, host, port))
     }
 
+    /// The hosts of all of them.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = String> {
+        let host = |(_, proxy): &(_, NamedProxy)| {
+            Some(Url::parse(proxy.address.expose()).ok()?.host_str()?.to_owned())
+        };
+        self.named.iter().filter_map(host)
+    }
+
     /// The name of the proxy for requests to `url`; `None` if there is none.
     pub(super) fn of(&self, url: &SafeUrl) -> Option<&str> {
         self.named(url).map(|proxy| &*proxy.shown)

@@ -5,19 +5,23 @@
 //! but with it, requests take half as long again (see docs/performance.md).
 
 use std::io;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Request, StatusCode};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::event::Watched;
 use crate::SafeUrl;
+use crate::lead::Reach;
 
 /// Answers of up to this size, in bytes, are handed over as a whole, if they arrive soon.
 const WHOLE: u64 = 256 << 10;
@@ -37,6 +41,34 @@ pub(super) struct Exchange {
     slots: Arc<Semaphore>,
     /// Dropping it ends the thread.
     _end: oneshot::Sender<()>,
+}
+
+/// Looks up names for a client that its one server may lead elsewhere: an address of this machine or of a private network is none, so
+/// that no name leads there, except those that are `known`.
+#[derive(Debug)]
+pub(super) struct PublicNames {
+    pub(super) known: Vec<String>,
+}
+
+impl Resolve for PublicNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let name = name.as_str().to_owned();
+        let is_known = self.known.iter().any(|known| known.eq_ignore_ascii_case(&name));
+        Box::pin(async move {
+            let looked_up =
+                spawn_blocking(move || (name.as_str(), 0).to_socket_addrs().map(Vec::from_iter));
+            let mut found = looked_up.await??;
+            found.retain(|address| is_known || is_public(address.ip()));
+            match found.is_empty() {
+                true => Err("its name leads to no address that everyone can reach".into()),
+                false => Ok(Box::new(found.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+fn is_public(address: IpAddr) -> bool {
+    Reach::of_address(address) == Reach::Network
 }
 
 /// A request that was sent, or will be. It is cancelled if this is dropped before the answer arrives.
@@ -303,6 +335,32 @@ impl Body {
                 }
                 piece
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_public;
+
+    #[test]
+    fn only_what_everyone_can_reach_is_public() {
+        for (text, expected) in [
+            ("93.184.216.34", true),
+            ("2606:2800:220:1::1", true),
+            ("127.0.0.1", false),
+            ("0.0.0.0", false),
+            ("10.1.2.3", false),
+            ("172.17.0.1", false),
+            ("169.254.169.254", false),
+            ("::1", false),
+            ("::", false),
+            ("fd00::1", false),
+            ("fe80::1", false),
+            ("::ffff:192.168.0.1", false),
+            ("64:ff9b::a00:5", false),
+        ] {
+            assert_eq!(is_public(text.parse().expect("is an address")), expected, "{text}");
         }
     }
 }

@@ -42,13 +42,14 @@ pub use self::credentials::{
     Released, TokenHosts, Withheld, may_receive,
 };
 pub use self::event::{Headers, RequestEvent, Watch};
+use self::exchange::PublicNames;
 use self::exchange::{Exchange, Pending};
 use self::pace::Paces;
 pub use self::request::{Method, Request, is_authorization};
 pub use self::response::{Response, because_of_web_page, begins_web_page, elsewhere};
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
-pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable};
+pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable, ways_in};
 pub use crate::check_lead;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
@@ -86,7 +87,8 @@ pub struct HttpOptions {
     pub credentials: Arc<dyn Credentials>,
     /// Which hosts may be named for tokens.
     pub token_hosts: TokenHosts,
-    /// The only server that is asked, if it is only one: what it leads to elsewhere, by a redirect or a URL, is refused.
+    /// The only server that is asked, if it is only one: what it leads to elsewhere, by a redirect or a URL, is refused. A redirect to
+    /// what everyone can reach is followed for [`Request::compared`] answers, without credentials.
     pub only: Option<SafeUrl>,
     /// Signs requests for files in buckets, which are refused without it.
     pub buckets: Option<Arc<dyn Signer>>,
@@ -270,11 +272,26 @@ impl Http {
     }
 
     fn build(&self, local: bool) -> reqwest::Result<Client> {
-        let builder = self.builder();
+        let builder = match &self.options.only {
+            Some(only) => builder_of_one(self.builder(), only, &self.options.proxies),
+            None => self.builder(),
+        };
         match local {
             true => builder.no_proxy().tls_certs_only([]),
             false => self.options.proxies.set(builder),
         }
         .build()
     }
+}
+
+/// A builder for a client with one server, which may redirect to what everyone can reach. Its own name and those of proxies are looked
+/// up wherever they lead: the user has set them up.
+fn builder_of_one(
+    builder: reqwest::ClientBuilder,
+    only: &SafeUrl,
+    proxies: &Proxies,
+) -> reqwest::ClientBuilder {
+    let own = only.as_url().host_str().map(str::to_owned);
+    let known = own.into_iter().chain(proxies.hosts()).collect();
+    builder.dns_resolver(Arc::new(PublicNames { known }))
 }

@@ -15,6 +15,7 @@ use super::{
     AskedServer, Authorization, AuthorizationScheme, Connection, Credential, Failure, Guard,
     Header, Http, Recipient, Response, Secret, Signer, bucket, may_receive, rules,
 };
+use crate::lead::Reach;
 use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
@@ -45,6 +46,8 @@ pub struct Request<'http> {
     connection: Option<Connection>,
     /// Headers for the server alone, as the user has set them up.
     own_headers: Vec<(HeaderName, Secret)>,
+    /// Whether the answer is compared with a digest.
+    is_compared: bool,
 }
 
 /// Whether a header states who somebody is: only a released secret makes one.
@@ -68,6 +71,7 @@ impl<'http> Request<'http> {
             body: Vec::new(),
             connection: None,
             own_headers: Vec::new(),
+            is_compared: false,
         }
     }
 
@@ -95,6 +99,14 @@ impl<'http> Request<'http> {
     #[must_use]
     pub fn authorization(mut self, authorization: Authorization) -> Self {
         self.authorization = authorization;
+        self
+    }
+
+    /// Says whether the answer is compared with a digest that is known, so that it may come from any server: the one server of
+    /// [`HttpOptions::only`](super::HttpOptions::only) may redirect it.
+    #[must_use]
+    pub fn compared(mut self, is_compared: bool) -> Self {
+        self.is_compared = is_compared;
         self
     }
 
@@ -235,15 +247,20 @@ impl<'http> Request<'http> {
         rules::check_scheme(&self.url, self.insecure)
     }
 
-    /// Refuses another server, if there is only one to ask.
+    /// Refuses another server, if there is only one to ask, unless that redirects to what everyone can reach, and whose bytes the answer
+    /// is made of makes no difference. Nothing secret is sent to another server than the one that was asked.
     fn check_only(&self, url: &SafeUrl) -> Result<(), ProviderError> {
-        match &self.http.options.only {
-            Some(only) if !url.is_same_server(only) => {
-                let text = format!("`{url}` is refused: only the server of `{only}` is asked");
-                Err(ProviderError::new(ErrorKind::Refused, text))
-            }
-            _ => Ok(()),
+        let Some(only) = &self.http.options.only else { return Ok(()) };
+        let may_leave = self.is_compared && self.url.is_same_server(only);
+        if url.is_same_server(only) || (may_leave && Reach::of(url) == Reach::Network) {
+            return Ok(());
         }
+        let why = match may_leave {
+            true => "which redirects to an address that not everyone can reach",
+            false => "and no other one",
+        };
+        let text = format!("`{url}` is refused: only the server of `{only}` is asked, {why}");
+        Err(ProviderError::new(ErrorKind::Refused, text))
     }
 
     /// Who signs a request to `url`, if it is for a file in a bucket.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::exchange::RawResponse;
-use super::{Authorization, Failure, Header, Request, or_variable};
+use super::{Authorization, Failure, Header, Request, or_variable, ways_in};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
 /// How many bytes arrive between two progress reports.
@@ -310,7 +310,7 @@ impl Request<'_> {
                 Some(_) if self.authorization == Authorization::Stored => {
                     elsewhere(&host, "changes", &url.host_and_port())
                 }
-                _ => format!("`mu login {host}` stores a token for it{variable}"),
+                _ => ways_in(&host, &[]),
             });
         }
         match (self.variable(), status) {

@@ -65,6 +65,19 @@ pub fn or_variable(host_and_port: &str) -> String {
     variable.map(|variable| format!(", or set one in `{variable}`")).unwrap_or_default()
 }
 
+/// The hint that names all ways to hand mu a password for a server: its own, and what `others` have, which mu reads, too.
+pub fn ways_in(host_and_port: &str, others: &[&str]) -> String {
+    let own =
+        format!("`mu login {host_and_port}` stores a token for it{}", or_variable(host_and_port));
+    match others {
+        [] => own,
+        [one] => format!("{own}; mu also finds what is in {one}"),
+        [most @ .., last] => {
+            format!("{own}; mu also finds what is in {} or {last}", most.join(", "))
+        }
+    }
+}
+
 /// The names of Docker's registry: the host that serves it, and last the one that people know.
 const DOCKERS_NAMES: [&str; 3] = ["registry-1.docker.io", "index.docker.io", "docker.io"];
 
