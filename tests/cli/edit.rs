@@ -397,6 +397,48 @@ fn work_in_a_submodule_counts() {
     sandbox.mu(&["edit", "--done", &root]).ok();
 }
 
+/// Nothing in such a clone is its user's, whatever has become of the branches and tags that it came with.
+#[test]
+fn an_edit_without_work_ends_also_after_its_remote_has_moved_on() {
+    let world = World::new();
+    let part = Origin::new("acme/part.git");
+    part.commit(&[("part.txt", "one")]);
+    let server = HttpServer::start(part.root());
+    let url = format!("{}acme/part.git", server.root());
+    let module = format!("[submodule \"part\"]\n\tpath = part\n\turl = {url}\n");
+    world.origin.commit(&[(".gitmodules", &module)]);
+    let head = part.git(&["rev-parse", "HEAD"]);
+    part.commit(&[("part.txt", "two")]);
+    world.origin.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},part")]);
+    world.origin.git(&["commit", "--quiet", "--message", "part"]);
+    world.origin.git(&["tag", "v1.1.0"]);
+    // The branch is ahead of the version, and a tag is beside both.
+    world.origin.commit(&[("main.tf", "two\n")]);
+    world.origin.git(&["checkout", "--quiet", "-b", "nightly"]);
+    world.origin.commit(&[("main.tf", "nightly\n")]);
+    world.origin.git(&["tag", "nightly-1"]);
+    world.origin.git(&["checkout", "--quiet", "main"]);
+    let (sandbox, root) = (&world.sandbox, world.id(""));
+    sandbox.mu(&["update", &root]).ok();
+    let moves_on = || {
+        for origin in [&world.origin, &part] {
+            origin.commit(&[("main.tf", "three\n")]);
+            // As after a force push: nothing on the remote leads to what was cloned.
+            origin.git(&["commit", "--quiet", "--amend", "--message", "other"]);
+        }
+        world.origin.git(&["branch", "--quiet", "-D", "nightly"]);
+        world.origin.git(&["tag", "-d", "nightly-1"]);
+    };
+    sandbox.mu(&["edit", &root]).ok();
+    moves_on();
+    sandbox.mu(&["edit", "--done", &root]).ok();
+    // What is committed in it is still work that nobody else has.
+    sandbox.mu(&["edit", "--restore", &root]).ok();
+    world.commit_in(&world.place(), "work.tf");
+    let run = sandbox.mu(&["edit", "--done", &root]).fails();
+    run.says(&["commits that no remote has", "a change`"]).does_not_say(&["nightly", "two"]);
+}
+
 #[test]
 fn a_package_without_a_repository_begins_with_its_files() {
     let world = World::new();

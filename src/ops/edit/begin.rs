@@ -24,6 +24,7 @@ use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::workspace::edits::{EDIT_FOLDER, Edit, RecordedEdits, State};
+use crate::workspace::root::local_git;
 
 /// Where a clone is made.
 const NEW: OwnPath = InnerPath::own(".mu/edit/new");
@@ -339,9 +340,14 @@ fn cloned(
         Beginning { url: &origin.url, commit: origin.commit.as_ref(), tags: &origin.tags, branch };
     let hint =
         "`--url URL` clones another repository, and `--from-pack` begins with the installed files";
-    copies(session)
+    let commit = copies(session)
         .clone_into(into, &beginning, &Aside(Arc::clone(&session.events)))
-        .map_err(|error| CommandError::from(error).hint(hint))
+        .map_err(|error| CommandError::from(error).hint(hint))?;
+    // While nobody has worked in it. Later, a remote that has moved on could not tell whose the commits are.
+    local_git(&session.environment)
+        .note_cloned(into)
+        .map_err(|error| CommandError::from_error(Code::Io, error))?;
+    Ok(commit)
 }
 
 /// What makes the clones of a session, and asks their remotes.

@@ -9,7 +9,9 @@ use git2::{
 use mu_provider::Commit;
 use mu_provider::fs;
 
-use super::{Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, first_place, is_inside};
+use super::{
+    Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, came, first_place, is_inside,
+};
 use crate::ref_name;
 
 /// What a clone has: its own work, and its submodules.
@@ -143,8 +145,10 @@ fn commits(
         walk.push(oid)?;
     }
     let is_commit = |oid: &Oid| repository.find_commit(*oid).is_ok();
-    if let Some(base) = base.and_then(|base| Oid::from_str(base).ok()).filter(is_commit) {
-        walk.hide(base)?;
+    let came = came(repository.commondir());
+    let from_elsewhere = base.into_iter().chain(&came);
+    for oid in from_elsewhere.filter_map(|commit| Oid::from_str(commit).ok()).filter(is_commit) {
+        walk.hide(oid)?;
     }
     let mut silent = Vec::new();
     let root = repository.workdir().unwrap_or(repository.path());
@@ -176,13 +180,25 @@ fn commits(
 
 /// Everything that branches, tags, HEAD, or what HEAD was before leads to.
 fn local(repository: &Repository) -> Result<BTreeSet<Oid>, git2::Error> {
+    // The stash is reported separately.
+    named(repository, &|name| !name.starts_with(b"refs/remotes/") && name != b"refs/stash")
+}
+
+/// Everything that anything in the repository leads to.
+pub(super) fn git2_commits(repository: &Repository) -> Result<Vec<Commit>, git2::Error> {
+    Ok(named(repository, &|_| true)?.into_iter().map(ref_name::name).collect())
+}
+
+/// What the references with these names, HEAD, or what HEAD was before lead to.
+fn named(
+    repository: &Repository,
+    is_meant: &dyn Fn(&[u8]) -> bool,
+) -> Result<BTreeSet<Oid>, git2::Error> {
     let mut local = BTreeSet::new();
     for reference in repository.references()? {
         let reference = reference?;
-        let name = reference.name_bytes();
-        // The stash is reported separately.
-        let is_other = name.starts_with(b"refs/remotes/") || name == b"refs/stash";
-        if let Some(commit) = reference.peel_to_commit().ok().filter(|_| !is_other) {
+        let is_meant = is_meant(reference.name_bytes());
+        if let Some(commit) = reference.peel_to_commit().ok().filter(|_| is_meant) {
             local.insert(commit.id());
         }
     }

@@ -51,6 +51,10 @@ pub enum Kind {
     Remote,
 }
 
+/// The file beside Git's own that has the commits which came with a clone, a line each. They are nobody's work in it, also after the
+/// branches and tags that led to them have moved on or gone from the remote.
+const CAME: &str = "mu-cloned";
+
 /// Asks a remote for the commits that it has.
 pub type Tips<'a> = dyn Fn(&str) -> Result<Vec<Commit>, ProviderError> + 'a;
 
@@ -70,7 +74,8 @@ struct Looked {
 impl LocalGit {
     /// Finds what would be lost if the clone in `folder` were gone.
     ///
-    /// `base` is a commit that came from elsewhere; `own` are ignored files that hold no work; `tips` asks a remote.
+    /// `base` is a commit that came from elsewhere, as those are that [`Self::note_cloned`] has noted; `own` are ignored files that hold no
+    /// work; `tips` asks a remote.
     ///
     /// # Errors
     ///
@@ -85,6 +90,25 @@ impl LocalGit {
         let mut all = Vec::new();
         self.look_into(folder, "", base, own, tips, &mut all)?;
         Ok(all)
+    }
+
+    /// Notes what the clone in `folder`, in which nobody has worked yet, and its submodules have from elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// When the clone cannot be read, or the note not be written.
+    pub fn note_cloned(&self, folder: &Path) -> Result<(), SurroundingsError> {
+        let mut open = vec![folder.to_owned()];
+        while let Some(folder) = open.pop() {
+            let Some(Place { common, .. }) = Place::of(&folder) else { continue };
+            let by_program =
+                |stand_in: &StandIn| program::git_program_commits(stand_in, &self.programs);
+            let came = self.of(&folder, &library::git2_commits, &by_program)?;
+            let lines: String = came.iter().map(|commit| format!("{commit}\n")).collect();
+            fs::write_atomic(&common.join(CAME), lines.as_bytes())?;
+            open.extend(repositories_in(&common.join("modules")));
+        }
+        Ok(())
     }
 
     fn look_into(
@@ -181,6 +205,13 @@ fn first_place(places: Vec<(String, String, String)>, own: &str) -> Option<Pushe
     let places = places.into_iter().filter(|(_, _, branch)| branch != "HEAD");
     let first = places.min_by_key(|(name, _, branch)| (name != "origin", branch != own));
     first.map(|(_, url, branch)| PushedBranch { url, branch })
+}
+
+/// The commits that came with the clone whose data is in `common`, as it was noted then; none if it was not, or in a file that is not
+/// mu's.
+fn came(common: &Path) -> Vec<Commit> {
+    let text = fs::read_text_if_there(&common.join(CAME)).ok().flatten().unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// The repositories of submodules, at any depth: a name may contain slashes.

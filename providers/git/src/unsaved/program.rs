@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use mu_provider::Commit;
 use mu_provider::fs;
 
-use super::{Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, first_place, is_inside};
+use super::{
+    Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, came, first_place, is_inside,
+};
 use crate::programs::GitPrograms;
 use crate::stand_in::{StandIn, StandInError};
 
@@ -140,6 +142,7 @@ fn commits(
     local.extend(stand_in.checked_out_commit(programs)?);
     local.extend(stand_in.heads_before(programs)?);
     let mut known: Vec<Commit> = base.cloned().into_iter().collect();
+    known.extend(came(&stand_in.place().common));
     let mut silent = Vec::new();
     for url in urls(stand_in)?.iter().filter(|url| !is_inside(stand_in.root(), url)) {
         match tips(url) {
@@ -155,6 +158,18 @@ fn commits(
         silent.clear();
     }
     Ok((commits, silent))
+}
+
+/// Everything that anything in the repository leads to.
+pub(super) fn git_program_commits(
+    stand_in: &StandIn,
+    programs: &GitPrograms,
+) -> Result<Vec<Commit>, StandInError> {
+    let named = stand_in.named_commits(programs)?.into_iter();
+    let mut all: BTreeSet<Commit> = named.map(|one| one.commit).collect();
+    all.extend(stand_in.checked_out_commit(programs)?);
+    all.extend(stand_in.heads_before(programs)?);
+    Ok(all.into_iter().collect())
 }
 
 /// The URLs that the remotes are written to.
