@@ -113,6 +113,22 @@ impl RepositoryProvider {
         }
     }
 
+    /// Adds that the passwords count which the user has given to Helm: they are looked for by the server of a repository.
+    fn with_helms_way(&self, location: &Location, error: ProviderError) -> ProviderError {
+        let Ok(url) = self.url(location) else { return error };
+        // What an index lists may be on another server, which has its own hints.
+        let host = url.as_url().host_str().unwrap_or_default();
+        let is_here = error.hints().iter().any(|hint| hint.contains(host));
+        let is_for_charts = self.operators.is_none() && url.is_confidential();
+        if error.kind() != ErrorKind::Auth || !is_here || !is_for_charts {
+            return error;
+        }
+        let root = location.root.with_trailing_slash();
+        error.hint(format!(
+            "mu also finds what `helm repo add NAME {root} --username USER` has stored"
+        ))
+    }
+
     /// The chart at `HOST/REPOSITORY:TAG` in an OCI registry, and the provider that serves it.
     fn artifact(
         &self,
@@ -199,6 +215,7 @@ impl Provider for RepositoryProvider {
     ) -> Result<Listing, ProviderError> {
         // Helm and KUDO accept `v1.2` as a version.
         self.list_part(&Location { lenient: true, ..location.clone() }, validator, progress)
+            .map_err(|error| self.with_helms_way(location, error))
     }
 
     fn confirm(
@@ -318,6 +335,7 @@ impl Provider for RepositoryProvider {
             };
             none_if(unpacked, ErrorKind::NotFound)
         })
+        .map_err(|error| self.with_helms_way(location, error))
     }
 
     fn restore(
@@ -343,6 +361,7 @@ impl Provider for RepositoryProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         self.search_index(location, query, progress)
+            .map_err(|error| self.with_helms_way(location, error))
     }
 
     fn account(

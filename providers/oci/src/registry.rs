@@ -10,6 +10,7 @@ use mu_provider::http::{Guard, Http, Method, Response, names_of};
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
+use crate::auth::other_logins;
 use crate::kept::WithoutLists;
 use crate::wire;
 
@@ -311,7 +312,7 @@ impl Registry {
                 match error.hints().iter().any(|hint| hint.contains(&login)) {
                     true => error,
                     false => error
-                        .hint(format!("mu also finds what `docker login {}` has stored", self.host)),
+                        .hint(other_logins(&self.host)),
                 }
             }
             _ => error,

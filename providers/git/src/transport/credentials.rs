@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mu_provider::http::{
-    AskedServer, Authorization, Credential, Http, Recipient, Released, Secret,
+    AskedServer, Authorization, Credential, Http, Recipient, Released, Secret, ways_in,
 };
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, fs};
 
@@ -78,21 +78,46 @@ impl Offer {
     }
 }
 
+/// Looks up what one place has for a remote.
+type Find = for<'call> fn(&'call Access<'call>, &'call RemoteUrl) -> Offers;
+
+/// What a place has: several of one, at most, if the user's Git settings state several.
+type Offers = Vec<Result<Offer, ProviderError>>;
+
+/// Where credentials may be, in the order in which they are tried: mu's own first, then Git's. Hints name the others by these words.
+const PLACES: [(&str, Find); 4] = [
+    ("", |access, remote| access.credentials.stored(remote).map(Ok).into_iter().collect()),
+    ("Git's settings", |access, remote| {
+        let stated = access.stated.iter();
+        stated.filter_map(|stated| access.credentials.stated(remote, stated).map(Ok)).collect()
+    }),
+    ("`~/.netrc`", |access, remote| {
+        access.credentials.listed(remote).transpose().into_iter().collect()
+    }),
+    ("a Git credential helper", |access, remote| {
+        access.credentials.ask_helpers(remote, access.asks).transpose().into_iter().collect()
+    }),
+];
+
+/// What helps if a repository requires credentials: all the places where they are looked for.
+pub(super) fn ways_to_log_in(remote: &RemoteUrl) -> String {
+    let host = remote.url.host_and_port();
+    if !remote.url.is_confidential() {
+        return format!("passwords are not sent over plain http: reach `{host}` by https");
+    }
+    let others: Vec<&str> = PLACES.iter().map(|(words, _)| *words).skip(1).collect();
+    ways_in(&host, &others)
+}
+
 impl Access<'_> {
-    /// The credentials to try, as Git has them after those of mu. Each is looked up when it is needed.
+    /// The credentials to try. Each place is looked into when it is needed.
     pub(super) fn offers<'call>(
         &'call self,
         remote: &'call RemoteUrl,
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
-        let all = self.credentials;
-        let stored = std::iter::once_with(|| all.stored(remote).map(Ok)).flatten();
-        let stated = self.stated.iter().filter_map(|stated| all.stated(remote, stated).map(Ok));
-        let listed = std::iter::once_with(|| all.listed(remote).transpose()).flatten();
-        let helped =
-            std::iter::once_with(|| all.ask_helpers(remote, self.asks).transpose()).flatten();
-        let offers = stored.chain(stated).chain(listed).chain(helped);
         // Nothing is sent over a connection that others can read, so nothing is looked up.
-        offers.take(if remote.url.is_confidential() { usize::MAX } else { 0 })
+        let places = PLACES.iter().filter(|_| remote.url.is_confidential());
+        places.flat_map(|(_, find)| find(self, remote))
     }
 }
 

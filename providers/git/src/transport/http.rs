@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use mu_provider::http::{Authorization, Http, Request, Response, or_variable};
+use mu_provider::http::{Authorization, Http, Request, Response};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
-use super::credentials::Access;
+use super::credentials::{Access, ways_to_log_in};
 use super::session::{Connected, Link, Session, describe, not_a_repository};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
 use crate::settings::WebSettings;
@@ -108,21 +108,18 @@ fn unauthorized(
         return ProviderError::new(ErrorKind::Auth, text)
             .hint("credentials are not sent to another host: use its URL instead");
     }
-    let variable = or_variable(&host);
     if KNOWN_HOSTS.contains(&remote.host()) && *shown == Authorization::Nothing {
         return not_a_repository(remote)
-            .because("the host requires credentials, as it also does for repositories that do not exist")
-            .hint(format!(
-                "if the repository is private, `mu login {host}` stores a token{variable}, or use ssh"
-            ));
+            .because(
+                "the host requires credentials, as it also does for repositories that do not exist",
+            )
+            .hint(format!("if the repository is private, {}; or use ssh", ways_to_log_in(remote)));
     }
     let error = match shown {
         Authorization::Nothing => format!("`{remote}` requires credentials, and there are none"),
         _ => format!("`{remote}` does not accept the credentials for `{host}`"),
     };
-    ProviderError::new(ErrorKind::Auth, error).hint(format!(
-        "`mu login {host}` stores a token{variable}, or set up a Git credential helper"
-    ))
+    ProviderError::new(ErrorKind::Auth, error).hint(ways_to_log_in(remote))
 }
 
 /// The error for a place that answers, but not as a repository.

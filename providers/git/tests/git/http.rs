@@ -89,6 +89,11 @@ fn without_credentials_nobody_is_asked_for_them() {
     let error = world.provider.list(&location, None, &world.notes).expect_err("is not let in");
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(error.to_string().contains("there are none"), "{error}");
+    // All that is looked into is named.
+    let hint = &error.hints()[0];
+    for place in ["`mu login ", "`MU_TOKEN_", "Git's settings", "`~/.netrc`", "credential helper"] {
+        assert!(hint.contains(place), "{place} is not in {hint}");
+    }
 }
 
 /// A token for one host.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use mu_provider::http::{
     AskedServer, Authorization, Credential, Guard, Http, Recipient, Released, Secret, Withheld,
-    check_lead, elsewhere, may_receive,
+    check_lead, elsewhere, may_receive, or_variable,
 };
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
@@ -21,6 +21,7 @@ use serde::Deserialize;
 
 use self::challenge::{Challenge, Scope};
 pub use self::stores::Stores;
+pub(crate) use self::stores::other_logins;
 use crate::registry::shown;
 
 /// The longest answer to a request for a token, in bytes.
@@ -436,9 +437,8 @@ fn plain(url: &str) -> String {
 }
 
 fn hint(host: &str) -> String {
-    format!(
-        "`mu login {host}` takes `USER:PASSWORD`, and mu also finds what `docker login {host}` has stored"
-    )
+    let (variable, others) = (or_variable(host), other_logins(host));
+    format!("`mu login {host}` takes `USER:PASSWORD`{variable}; {others}")
 }
 
 #[cfg(test)]

@@ -43,28 +43,76 @@ impl Default for Stores {
 
 mu_provider::debug_fields!(Stores { files });
 
+/// The folders and variables that say where programs store passwords.
+struct Surroundings<'s> {
+    home: &'s Path,
+    programs: &'s Programs,
+}
+
+impl Surroundings<'_> {
+    /// The absolute path in a variable.
+    fn set(&self, name: &str) -> Option<PathBuf> {
+        self.programs.variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.set("XDG_CONFIG_HOME").unwrap_or_else(|| self.home.join(".config"))
+    }
+}
+
+/// The file of a program, if the surroundings lead to one.
+type Find = fn(&Surroundings<'_>) -> Option<PathBuf>;
+
+/// The commands that store passwords of registries, and the file of each, the most important first. What is read and what hints name
+/// is this.
+const LOGINS: [(&str, Find); 5] = [
+    ("docker login", |around| {
+        let folder = around.set("DOCKER_CONFIG").unwrap_or_else(|| around.home.join(".docker"));
+        Some(folder.join("config.json"))
+    }),
+    (PODMAN, |around| {
+        let set = around.set("REGISTRY_AUTH_FILE");
+        set.or_else(|| Some(around.set("XDG_RUNTIME_DIR")?.join("containers/auth.json")))
+    }),
+    (PODMAN, |around| Some(around.configuration().join("containers/auth.json"))),
+    ("helm registry login", |around| {
+        let file = around.set("HELM_REGISTRY_CONFIG").unwrap_or_else(|| {
+            let folder = around.set("HELM_CONFIG_HOME");
+            let folder = folder.unwrap_or_else(|| around.configuration().join("helm"));
+            folder.join("registry/config.json")
+        });
+        Some(file)
+    }),
+    ("kcl registry login", |around| {
+        let folder = around.set("KCL_PKG_PATH").unwrap_or_else(|| around.home.join(".kcl/kpm"));
+        Some(folder.join(".kpm/config/config.json"))
+    }),
+];
+
+/// What Podman, Buildah and Skopeo share.
+const PODMAN: &str = "podman login";
+
+/// The sentence about the other programs whose passwords for a registry are found.
+pub(crate) fn other_logins(host: &str) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for name in LOGINS.iter().map(|(login, _)| format!("`{login}`")) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    // One is written out, so that it can be pasted.
+    let (first, last) = (LOGINS[0].0, names.pop().unwrap_or_default());
+    let others = names.get(1..).unwrap_or_default().join(", ");
+    format!("mu also finds what `{first} {host}`, {others} or {last} has stored")
+}
+
 impl Stores {
     /// The usual files for this home folder and the variables of these programs: Docker's, those of Podman and similar tools,
     /// Helm's and KCL's.
     pub fn of(home: &Path, programs: &Programs) -> Self {
-        let set = |name: &str| {
-            let value = programs.variable(name).map(PathBuf::from);
-            value.filter(|path| path.is_absolute())
-        };
-        let docker = set("DOCKER_CONFIG").unwrap_or_else(|| home.join(".docker"));
-        let configuration = set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        let helm = set("HELM_REGISTRY_CONFIG").unwrap_or_else(|| {
-            let folder = set("HELM_CONFIG_HOME").unwrap_or_else(|| configuration.join("helm"));
-            folder.join("registry/config.json")
-        });
-        let podman = set("REGISTRY_AUTH_FILE")
-            .or_else(|| Some(set("XDG_RUNTIME_DIR")?.join("containers/auth.json")));
-        let kept = configuration.join("containers/auth.json");
-        let kcl = set("KCL_PKG_PATH").unwrap_or_else(|| home.join(".kcl/kpm"));
-        let kcl = kcl.join(".kpm/config/config.json");
-        let first = Some(docker.join("config.json"));
-        let files = [first, podman, Some(kept), Some(helm), Some(kcl), Some(home.join(OF_OLD))];
-        let files = files.into_iter().flatten().collect();
+        let around = Surroundings { home, programs };
+        let files = LOGINS.iter().filter_map(|(_, find)| find(&around));
+        let files = files.chain([home.join(OF_OLD)]).collect();
         let variable = programs.variable("DOCKER_AUTH_CONFIG").map(str::to_owned);
         Self { files, variable, programs: programs.clone(), ..Self::default() }
     }
