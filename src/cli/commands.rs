@@ -329,6 +329,7 @@ const OTHER_ANSWERS: &[(&str, &[Shape])] = &[
     ("config get", &[answer_shape::<config::Settings>]),
     ("config list", &[answer_shape::<config::Settings>]),
     ("config set", &[answer_shape::<config::Wrote>]),
+    ("config unset", &[answer_shape::<config::Wrote>]),
     ("error", &[Failure::json_schema]),
     #[cfg(feature = "publish")]
     ("hub check", &[answer_shape::<hub::Check<'_>>]),

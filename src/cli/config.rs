@@ -1,12 +1,14 @@
 //! `mu config`, `mu env` and `mu registry`: the settings.
 
+use std::path::Path;
+
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
 use crate::ops::config::{
-    Setting, add, all_settings, environment_variables, named, remove, set, setting,
+    Setting, add, all_settings, environment_variables, named, remove, set, setting, take_out,
 };
 use crate::ops::{OperationScope, Session};
 use crate::report::{FAINT, PLAIN, STRONG, Table};
@@ -44,6 +46,7 @@ Examples:
 Examples:
   mu config set resolution minimal
   mu config set runtime.kubernetes 1.29.2
+  mu config set overrides.aws/ec2 ../ec2
   mu config set -g link copy")]
     Set {
         /// The setting, such as `resolution` or `runtime.kubernetes`
@@ -53,6 +56,20 @@ Examples:
         #[arg(value_name = "VALUE")]
         value: String,
         /// Set it in ~/.mu/config.yaml, for every workspace
+        #[arg(short, long)]
+        global: bool,
+    },
+    /// Take a setting out of .mu/workspace.yaml
+    #[command(after_help = "\
+Examples:
+  mu config unset resolution
+  mu config unset overrides.aws/ec2
+  mu config unset -g link")]
+    Unset {
+        /// The setting, as `mu config list` shows it
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Take it out of ~/.mu/config.yaml
         #[arg(short, long)]
         global: bool,
     },
@@ -77,7 +94,7 @@ pub(super) struct Settings {
     settings: Vec<Setting>,
 }
 
-/// What `mu config set` answers.
+/// What `mu config set` and `mu config unset` answer.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Wrote {
     /// The settings that were written.
@@ -87,7 +104,9 @@ pub(super) struct Wrote {
 pub(crate) fn run(context: &Context, command: &ConfigCommand) -> CommandExit {
     // What is said in a workspace that is not trusted may be what makes it so.
     let scope = match command {
-        ConfigCommand::Set { global: true, .. } => OperationScope::Global,
+        ConfigCommand::Set { global: true, .. } | ConfigCommand::Unset { global: true, .. } => {
+            OperationScope::Global
+        }
         _ => OperationScope::Workspace,
     };
     let session = context.open_settings_of(scope)?;
@@ -103,13 +122,15 @@ pub(crate) fn run(context: &Context, command: &ConfigCommand) -> CommandExit {
             })
         }
         ConfigCommand::Set { key, value, global } => {
-            let file = set(&session, key, value, *global)?;
-            let wrote = Wrote { file: file.display().to_string() };
-            context.answer(&wrote, |_| {
-                context.line(&format!("wrote {}", context.path_for_people(&file)))
-            })
+            wrote(context, &set(&session, key, value, *global)?)
         }
+        ConfigCommand::Unset { key, global } => wrote(context, &take_out(&session, key, *global)?),
     }
+}
+
+fn wrote(context: &Context, file: &Path) -> CommandExit {
+    let wrote = Wrote { file: file.display().to_string() };
+    context.answer(&wrote, |_| context.line(&format!("wrote {}", context.path_for_people(file))))
 }
 
 pub(crate) fn run_environment(context: &Context, arguments: &EnvironmentArguments) -> CommandExit {

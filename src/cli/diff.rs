@@ -5,6 +5,7 @@
 use clap::Args;
 
 use crate::cli::context::{CommandExit, Context, Stop};
+use crate::lock::LockedPackage;
 use crate::ops::OperationScope;
 use crate::ops::diff::{Content, Difference, FileChange, Kind, Side, diff};
 use crate::report::{BAD, GOOD, HELP, STRONG, count, printable, size};
@@ -53,8 +54,13 @@ pub(super) fn print_difference(
         [STRONG, GOOD, BAD, HELP].map(|style| context.shell.style(style));
     let side = |side: &Side| {
         let commit = side.commit.as_deref().and_then(|commit| commit.get(..7));
-        let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
-        printable(&format!("{} {}{commit}", context.name(&side.id), side.version)).into_owned()
+        let version = match commit {
+            // Without a version, the commit is all that tells one from another.
+            Some(commit) if side.version == LockedPackage::NO_VERSION => commit.to_owned(),
+            Some(commit) => format!("{} ({commit})", side.version),
+            None => side.version.clone(),
+        };
+        printable(&format!("{} {version}", context.name(&side.id))).into_owned()
     };
     let title = match (&difference.from, &difference.to) {
         (Some(from), Some(to)) => format!("{} -> {}", side(from), side(to)),

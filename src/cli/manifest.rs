@@ -155,6 +155,9 @@ pub(super) struct Created {
     /// Files of other tools in the folder, whose dependencies `mu import` takes over; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     importable: Vec<String>,
+    /// The manifest of another tool that makes the folder a package already, so that no file was written; left out if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    already: Option<String>,
 }
 
 pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandExit {
@@ -166,15 +169,32 @@ pub(crate) fn run_init(context: &Context, arguments: InitArguments) -> CommandEx
     let files = begun.files;
     if context.shell.is_json() {
         let files = files.iter().map(|file| file.display().to_string()).collect();
-        return context.json(&Created { files, importable: begun.importable });
+        let already = begun.already.map(|path| path.display().to_string());
+        return context.json(&Created { files, importable: begun.importable, already });
     }
     for file in &files {
         context.line(&format!("wrote {}", context.path_for_people(file)))?;
     }
-    context.shell.status(match begun.is_package {
-        true => "next: `mu add REF` adds a dependency, `mu get` installs",
-        false => "next: `mu init` in a folder for each package",
-    });
+    if let Some(path) = &begun.already {
+        let path = context.path_for_people(path);
+        context.line(&format!(
+            "{path} makes this folder a package already, which mu uses as it is: nothing was written"
+        ))?;
+    }
+    // What comes next depends on whose manifest makes the folder a package, and on whether the workspace counts that.
+    match (&begun.already, &begun.lacks) {
+        (_, Some(command)) => {
+            let next = format!("next: `{command}` makes it a package of this workspace");
+            context.shell.status(&next);
+        }
+        (Some(_), None) => context.shell.status(
+            "next: `mu get` installs its dependencies, `mu add REF` adds one, `mu init NAME` creates a Mu.yaml in its place",
+        ),
+        (None, None) => context.shell.status(match begun.is_package {
+            true => "next: `mu add REF` adds a dependency, `mu get` installs",
+            false => "next: `mu init` in a folder for each package",
+        }),
+    }
     if !begun.importable.is_empty() {
         let list = if begun.importable.len() == 1 { "lists" } else { "list" };
         let files = begun.importable.join("`, `");

@@ -243,6 +243,11 @@ impl Index {
         found
     }
 
+    /// The packages on the way to one in this run: what requires it, what requires that, and so on.
+    pub fn way_to(&self, id: &PackageId) -> Vec<PackageId> {
+        self.shared.way_to(id)
+    }
+
     /// Where a candidate is, and what is known about it: everything that fetching needs.
     pub fn release(
         &self,

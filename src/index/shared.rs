@@ -161,13 +161,19 @@ impl SharedIndex {
     fn too_many_packages(&self, id: &PackageId) -> Arc<PackageError> {
         let error = self.first_too_many.get_or_init(|| {
             let most = self.run.options.most;
-            Arc::new(PackageError::TooMany { id: id.clone(), most, way: self.way_to(id) })
+            let steps = self.way_to(id);
+            let named = steps.iter().take(NAMED).map(|by| format!(", which `{by}` requires"));
+            let mut way: String = named.collect();
+            if steps.len() > NAMED {
+                way.push_str(", and so on");
+            }
+            Arc::new(PackageError::TooMany { id: id.clone(), most, way })
         });
         Arc::clone(error)
     }
 
-    /// The path of requirers of a package, in words.
-    fn way_to(&self, id: &PackageId) -> String {
+    /// The packages on the way to one: what requires it, what requires that, and so on, each time what was requested first.
+    pub(super) fn way_to(&self, id: &PackageId) -> Vec<PackageId> {
         let packages: Vec<Arc<Package>> = lock(&self.packages)
             .values()
             .filter_map(|slot| slot.get()?.as_ref().ok().cloned())
@@ -183,17 +189,12 @@ impl SharedIndex {
                 }
             }
         }
-        let mut way = String::new();
+        let mut way = Vec::new();
         let (mut id, mut before) = (id, usize::MAX);
-        for named in 0.. {
-            // A package that was requested later is not the reason for this one.
-            let Some(asker) = askers.get(id).filter(|asker| asker.order < before) else { break };
-            if named == NAMED {
-                way.push_str(", and so on");
-                break;
-            }
+        // A package that was requested later is not the reason for this one; so the way ends.
+        while let Some(asker) = askers.get(id).filter(|asker| asker.order < before) {
             (id, before) = (asker.id(), asker.order);
-            way.push_str(&format!(", which `{id}` requires"));
+            way.push(id.clone());
         }
         way
     }

@@ -22,7 +22,7 @@ use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edit::{
-    self, NewRegistry, Part, Set, remove_registry, set_key, set_registry,
+    self, NewRegistry, Part, Set, remove_registry, set_key, set_registry, unset_key,
 };
 use crate::workspace::{ConfiguredRegistry, Key, LOCK_FILE, find_root};
 
@@ -147,13 +147,14 @@ pub fn set(
     let maps = [Key::packages, Key::registries];
     let is_map = key.split_once('.').is_some_and(|(map, _)| maps.contains(&map));
     if MAPS.contains(&key) || is_map {
-        let message = format!("`{key}` has more than one value, and cannot be set here");
-        let hint = match key.starts_with(Key::registries) {
-            true => "`mu registry add PREFIX URL` sets a registry".to_owned(),
-            false => format!("edit `{}`", path.display()),
-        };
-        return Err(CommandError::new(Code::Usage, message).hint(hint));
+        return Err(not_one_value(key, value, &path));
     }
+    // The settings are relative to where they are, and a command line to where it is typed.
+    let is_override = key.split_once('.').is_some_and(|(map, _)| map == Key::overrides);
+    let value = &match is_override {
+        true => from_file(session, value, global),
+        false => value.to_owned(),
+    };
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     let text = set_key(&path, &text, key, edit::value(value)).map_err(|error| {
         // The place in a file that was never written helps nobody.
@@ -180,6 +181,50 @@ pub fn set(
     }
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
+}
+
+/// The error about a setting with more than one value, and how its entries are set.
+fn not_one_value(key: &str, value: &str, path: &Path) -> CommandError {
+    let message = format!("`{key}` has more than one value, and cannot be set here");
+    let error = CommandError::new(Code::Usage, message);
+    // `PKG=PLACE` is what other tools take at this place.
+    let (name, value) = value.split_once('=').unwrap_or(("PKG", "REF"));
+    let entry = |name: &str, value: &str| {
+        let entry = quoted_for_shell(&format!("{key}.{}", name.trim()));
+        format!("mu config set {entry} {}", quoted_for_shell(value.trim()))
+    };
+    match key {
+        Key::overrides => error.hint(format!(
+            "one override is set by `{}`: the package, and the folder, reference or version to use instead",
+            entry(name, value)
+        )),
+        Key::runtime => error.hint(format!("one fact is set by `{}`", entry("NAME", "VALUE"))),
+        Key::aliases => {
+            error.hint(format!("one alias is set by `{}`", entry("PREFIX", "PREFIX")))
+        }
+        Key::patches => error.hint("`mu patch` makes patches"),
+        key if key.starts_with(Key::registries) => {
+            error.hint("`mu registry add PREFIX URL` sets a registry")
+        }
+        _ => error.hint(format!("edit `{}`", path.display())),
+    }
+}
+
+/// Takes a setting out of the workspace's file, or out of that of the user; returns the file.
+pub fn take_out(session: &Session, key: &str, global: bool) -> Result<PathBuf, CommandError> {
+    let path = session.settings_file(global);
+    let text = fs::read_text_if_there(&path)?.unwrap_or_default();
+    match unset_key(&path, &text, key)? {
+        Some(text) => {
+            fs::write_through_links(&path, text.as_bytes())?;
+            Ok(path)
+        }
+        None => {
+            let message = format!("`{}` does not set `{key}`", path.display());
+            Err(CommandError::new(Code::NotFound, message)
+                .hint("`mu config list` shows what is set, and where"))
+        }
+    }
 }
 
 /// Those of [`environment_variables`] with these names.

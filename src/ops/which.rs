@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::manifest::{ExportKind, ExportedElement, Manifest};
 use crate::ops::explain::places;
 use crate::ops::explain::places::misplaced;
-use crate::ops::requirements::names::as_here;
+use crate::ops::requirements::names::in_use_here;
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::search_path;
@@ -24,7 +24,7 @@ pub struct All {
 
 /// Finds the package (or the element) that a reference names.
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
-    let reference = as_here(session, Reference::parse(text)?);
+    let reference = in_use_here(session, Reference::parse(text)?)?;
     find(session, &reference, &wanted_by(session, &reference))?.map_err(|error| {
         let hints = if reference.local().is_some() { Vec::new() } else { error.search_hints() };
         with_hints(missing(session, &reference, error), hints)
@@ -33,7 +33,7 @@ pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
 
 /// The eight places that a reference may point to, and which one it does.
 pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
-    let reference = as_here(session, Reference::parse(text)?);
+    let reference = in_use_here(session, Reference::parse(text)?)?;
     let mut wanted = wanted_by(session, &reference);
     let found = find(session, &reference, &wanted)?;
     if let Ok(found) = &found

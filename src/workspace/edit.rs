@@ -176,6 +176,22 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String,
     Ok(changed)
 }
 
+/// The text of the settings at `path` without `key`, such as `resolution` or `overrides.aws/ec2`; `None` if it is not there.
+pub fn unset_key(path: &Path, text: &str, key: &str) -> Result<Option<String>, EditError> {
+    let changed = match key.split_once('.') {
+        Some((map, key)) => layout::change(path, text, map, |patch, collection| match collection
+            .filter(|collection| collection.is_map_collection())
+        {
+            Some(collection) => patch.unset(collection, key),
+            None => Ok(()),
+        })?,
+        None => layout::change(path, text, key, |patch, _| patch.take_key(key))?,
+    };
+    // Something else may need what was taken out.
+    layer(path, &changed)?;
+    Ok((changed != text).then_some(changed))
+}
+
 /// The text of the settings at `path` with `value` for `key` in a map below `trust`, such as `signers`.
 pub fn set_trust(
     path: &Path,
@@ -372,6 +388,22 @@ mod tests {
         check("registries:\n  a.co/: ./x\n", "a.co/", Some("registries: {}\n"));
         check("registries:\n  a.co/: ./x\n", "b.co/", None);
         check("", "b.co/", None);
+    }
+
+    #[test]
+    fn keys_are_taken_out() {
+        let check = |before: &str, key: &str, after: Option<&str>| {
+            let changed = unset_key(Path::new(PATH), before, key).expect("can be taken out");
+            assert_eq!(changed.as_deref(), after, "{before} {key}");
+        };
+        let before = "# mine\nlink: copy\noverrides:\n  a/b: ../b # for now\n  a/c: 1.0.0\n";
+        check(before, "overrides.a/b", Some("# mine\nlink: copy\noverrides:\n  a/c: 1.0.0\n"));
+        check(before, "overrides", Some("# mine\nlink: copy\n"));
+        check("overrides: {a/b: ../b}\n", "overrides.a/b", Some("overrides: {}\n"));
+        for key in ["overrides.a/d", "link.a", "majors"] {
+            check(before, key, None);
+        }
+        check("", "link", None);
     }
 
     #[test]

@@ -237,7 +237,8 @@ fn a_private_repository_gets_the_password_that_helm_has_for_it() {
     let guarded = format!("auth_basic charts; auth_basic_user_file {};", users.display());
     let nginx = Nginx::serve(&sandbox.path("www"), &guarded);
     sandbox.asks_for(&[&format!("helm+{}", nginx.url("web"))]);
-    sandbox.mu(&["get"]).fails().says(&["mu login"]);
+    let helms = format!("`helm repo add NAME {} --username USER`", nginx.url(""));
+    sandbox.mu(&["get"]).fails().says(&["mu login", "MU_TOKEN_", &helms]);
     // Of two on one host, and with one on another port.
     let entry = |name: &str, url: &str, password: &str| {
         format!("- {{name: {name}, url: '{url}', username: ada, password: {password}}}\n")
@@ -1166,9 +1167,25 @@ fn a_chart_is_added_by_a_name_that_only_the_settings_know() {
 fn a_folder_with_a_chart_is_not_made_another_package() {
     let sandbox = Sandbox::new();
     sandbox.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
-    let run = sandbox.mu(&["init"]).fails();
-    run.says(&["Chart.yaml` makes this folder a package already", "`mu init NAME`"]);
-    assert!(!sandbox.has("work/Mu.yaml"));
+    let before = sandbox.state();
+    let run = sandbox.mu(&["init"]).ok();
+    run.says(&["Chart.yaml makes this folder a package already", "`mu get`", "`mu init NAME`"]);
+    let answer = sandbox.mu(&["init", "--json"]).ok().json();
+    let already = answer["already"].as_str().expect("is text");
+    assert!(
+        already.ends_with("Chart.yaml") && answer["files"] == serde_json::json!([]),
+        "{answer}"
+    );
+    assert!(sandbox.state() == before, "nothing was written");
+    // Below the root of a workspace, the settings have to say that charts count.
+    sandbox.write("ws/.mu/workspace.yaml", "formats: [kcl]\n");
+    sandbox.write("ws/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    let lacking = sandbox.mu_in("work/ws/web", &["init"]).ok();
+    lacking.says(&["`mu config set formats '[kcl, helm]'` makes it a package of this workspace"]);
+    // One that cannot be read is none.
+    sandbox.write("broken/Chart.yaml", "name: [\n");
+    sandbox.mu_in("work/broken", &["init"]).fails().says(&["Chart.yaml"]);
+    std::fs::remove_dir_all(sandbox.path("work/broken")).expect("is ours");
     // Whoever says so gets one.
     sandbox.mu(&["init", "acme/shop"]).ok();
     sandbox.mu(&["status"]).ok().says(&["acme/shop", "`Chart.yaml` is not read"]);

@@ -106,6 +106,7 @@ const COMMANDS: &[Lines] = &[
     ("config list", &["config list"]),
     ("config get", &["config get resolution"]),
     ("config set", &["config set resolution minimal"]),
+    ("config unset", &["config unset resolution"]),
     ("env", &["env"]),
     ("plugin", &["plugin list"]),
     ("plugin list", &["plugin list"]),

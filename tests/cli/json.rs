@@ -81,6 +81,7 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["config", "list"],
     &["config", "get", "base"],
     &["config", "set", "link", "copy"],
+    &["config", "unset", "link"],
     &["env"],
     &["version"],
     &["version", "patch"],

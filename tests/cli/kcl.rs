@@ -225,6 +225,14 @@ fn what_kcl_has_locked_stays_where_there_is_no_lock_of_mu_yet() {
     let old: Vec<&str> = lock.lines().filter(is_place).collect();
     sandbox.write("kcl.mod.lock", &format!("[dependencies]\n{}\n", old.join("\n")));
     sandbox.mu(&["get"]).ok().says(&["k8s 1.30", "kept 2 versions of kcl.mod.lock"]);
+    // Where somebody has edited kcl.mod since, the two disagree: that is said, and what kcl.mod wants is chosen.
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    let lock = [entry("k8s", "1.14"), entry("konfig", "v0.4.0")].concat();
+    sandbox.write("kcl.mod.lock", &format!("[dependencies]\n{lock}"));
+    sandbox.mu(&["get"]).ok().says(&[
+        "kept 1 version of kcl.mod.lock",
+        "kcl.mod.lock has versions that do not fit what is required now: `ghcr.io/kcl-lang/k8s` 1.14 (chosen: 1.31.10)",
+    ]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Missing packages and versions: similar ones, and where mu looked.
 
+use mu_testing::http::{Reply, TestServer};
 use serde_json::json;
 
 use crate::support::{Hub, Package, Sandbox};
@@ -140,4 +141,44 @@ fn a_name_that_another_registry_has_is_not_suggested() {
     let run = sandbox.mu(&["add", "other.example/aws/vcp"]).fails();
     run.says(&["package not found: `other.example/aws/vcp`"]).does_not_say(&["did you mean"]);
     sandbox.mu(&["add", "aws/vcp"]).fails().says(&["did you mean aws/vpc?"]);
+}
+
+/// Whichever command asks, and however far a manifest is from the package: nobody has to search forty of them.
+#[test]
+fn a_place_that_cannot_be_asked_is_named_with_who_requires_it() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc#^1"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0").needs("gone.example/net/legacy#^1")]);
+    Hub::new(&sandbox.path("other")).publish(&Package::new("net/legacy", "1.0.0"));
+    let other = sandbox.path("other").display().to_string();
+    sandbox.mu(&["registry", "add", "gone.example/", &other]).ok();
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["hub", "init", "../mirror"]).ok();
+    // From here on, the place wants a password that nobody has.
+    let server = TestServer::start(|_, _| Reply::status(401));
+    sandbox.mu(&["registry", "add", "gone.example/", &server.url("")]).ok();
+    std::fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    let far = "`aws/vpc` 1.0.0 requires it, which `acme/web` (Mu.yaml:4) requires";
+    for command in [&["update"][..], &["outdated"], &["upgrade", "--dry-run"]] {
+        sandbox.mu(command).fails().says(&["gone.example/net/legacy", far]);
+    }
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
+    // What is locked is not asked about, so only the lock knows the way.
+    let locked = "`aws/vpc` requires it, which `acme/web` (Mu.yaml:4) requires";
+    for command in
+        [&["get", "--frozen"][..], &["vendor"], &["mirror", "--lock", "--to", "../mirror"]]
+    {
+        let run = sandbox.mu(command).fails();
+        assert!(run.shown().contains(far) || run.shown().contains(locked), "{}", run.shown());
+    }
+    // Several that require it are all named, and manifests of other ecosystems by their file.
+    std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    sandbox.mu(&["registry", "add", "gone.example/", &server.url("")]).ok();
+    sandbox.write("a/Mu.yaml", "name: a\ndevDependencies:\n  - gone.example/net/legacy\n");
+    let chart = "apiVersion: v2\nname: b\nversion: 1.0.0\ndependencies:\n  - {name: legacy, version: 1.x, repository: 'https://gone.example/net'}\n";
+    sandbox.write("b/Chart.yaml", chart);
+    for command in ["get", "resolve"] {
+        let run = sandbox.mu(&[command]).fails();
+        run.says(&["`a` (a/Mu.yaml:3)", "(b/Chart.yaml)", "require it"]);
+    }
 }

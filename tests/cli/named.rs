@@ -1,5 +1,6 @@
 //! Packages that arguments name: a version there is used, or refused with the command that uses it.
 
+use crate::support::git::{HttpServer, Origin, git};
 use crate::support::{Package, Sandbox};
 
 /// What a command does with a version after a package.
@@ -235,6 +236,78 @@ fn what_is_in_use_has_a_short_name_in_every_question() {
     sandbox.mu(&["add", "redis#^1", "--dry-run"]).ok().says(&["far/off/redis"]);
     sandbox.mu(&["verify", "redi"]).fails().says(&["did you mean `far/off/redis`?"]);
     assert_eq!(sandbox.state(), before);
+}
+
+/// Wherever it is from: the name that `mu why` takes, every other command takes, too.
+#[test]
+fn a_package_of_another_base_is_found_by_its_name_without_the_base() {
+    let origin = Origin::new("net/vpc.git");
+    origin.commit(&[("main.tf", "vpc\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    let whole = format!("{}/net/vpc", server.host());
+    let sandbox = Sandbox::with_dependencies(&[&format!("git+{}net/vpc.git#^1", server.root())]);
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.state();
+    for question in [
+        &["why"][..],
+        &["which"],
+        &["which", "--all"],
+        &["info"],
+        &["versions"],
+        &["tree"],
+        &["tree", "-i"],
+        &["diff"],
+        &["trust", "show"],
+    ] {
+        for name in ["net/vpc", "vpc"] {
+            let shown = match question[0] {
+                "which" => "net/vpc",
+                "versions" => "in Mu.lock",
+                _ => &whole,
+            };
+            sandbox.mu(&[question, &[name]].concat()).ok().says(&[shown]);
+        }
+    }
+    sandbox.mu(&["verify", "net/vpc"]).ok().says(&["1 pack verified"]);
+    for change in [&["update"][..], &["upgrade"], &["pin"], &["remove"]] {
+        sandbox.mu(&[change, &["net/vpc", "--dry-run"]].concat()).ok();
+    }
+    // What is added is what the name says, whatever ends in it.
+    sandbox.mu(&["add", "net/vpc", "--dry-run"]).fails().says(&["not found: `net/vpc`"]);
+    assert_eq!(sandbox.state(), before);
+    // A name that several have is as little enough as for `mu why`.
+    sandbox.publish(&[Package::new("acme/net/vpc", "2.0.0")]);
+    sandbox.mu(&["add", "acme/net/vpc"]).ok();
+    for question in ["why", "which", "info"] {
+        let run = sandbox.mu(&[question, "net/vpc"]);
+        assert_eq!(run.status, 2, "{question}");
+        run.says(&["`net/vpc` could be", &whole, "`acme/net/vpc`"]);
+    }
+    // A repository in a folder is called by the path that answers show.
+    let folder = sandbox.path("repository");
+    std::fs::create_dir(&folder).expect("can be made");
+    git(&folder, &["init", "--quiet", "--initial-branch=main"]);
+    mu_testing::write(&folder, "main.tf", "one\n");
+    git(&folder, &["add", "--all"]);
+    git(&folder, &["commit", "--quiet", "--message", "one"]);
+    sandbox.asks_for(&[&format!("git+file://{}", folder.display())]);
+    sandbox.mu(&["get"]).ok();
+    for question in ["why", "which", "info"] {
+        sandbox.mu(&[question, "../repository"]).ok().says(&["repository"]);
+    }
+    // Each side of a difference is told by its commit, where there is no version.
+    let first = git(&folder, &["rev-parse", "--short=7", "HEAD"]);
+    mu_testing::write(&folder, "main.tf", "two\n");
+    git(&folder, &["commit", "--quiet", "--all", "--message", "two"]);
+    let second = git(&folder, &["rev-parse", "--short=7", "HEAD"]);
+    let title = format!("../repository {first} -> ../repository {second}");
+    sandbox.mu(&["diff", "../repository"]).ok().says(&[&title]);
+    let sides = sandbox.mu(&["diff", "../repository", "--json"]).ok().json();
+    assert_eq!(
+        (&sides["from"]["version"], &sides["to"]["version"]),
+        (&"0.0.0".into(), &"0.0.0".into())
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use mu_testing::OciServer;
 use mu_testing::http::{Reply, TestServer};
 use mu_testing::oci::Behaviour;
 
-use crate::support::Sandbox;
 use crate::support::git::{HttpServer, Origin};
+use crate::support::{Package, Sandbox};
 
 #[test]
 fn each_setting_says_where_it_comes_from() {
@@ -225,4 +225,36 @@ fn lists_are_set_as_they_stand_in_the_file() {
     // Maps have their own commands, or are edited.
     sandbox.mu(&["config", "set", "registries", "{}", "--json"]).fails_with("usage");
     sandbox.mu(&["config", "set", "base", "[acme.co/]", "--json"]).fails_with("usage");
+}
+
+#[test]
+fn an_override_is_set_from_where_it_is_typed_and_taken_out_again() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0"), Package::new("aws/ec2", "1.2.0")]);
+    sandbox.write(".mu/workspace.yaml", "# Ours.\n");
+    sandbox.write("tools/x", "");
+    // Relative to the folder of the command, and written as seen from the root.
+    mu_testing::write(sandbox.root(), "fork/Mu.yaml", "name: aws/ec2\nversion: 1.9.0\n");
+    let set = ["config", "set", "overrides.aws/ec2", "../../fork"];
+    sandbox.mu_in("work/tools", &set).ok();
+    assert_eq!(sandbox.read(".mu/workspace.yaml"), "# Ours.\noverrides:\n  aws/ec2: ../fork\n");
+    sandbox.trusts_folder("fork");
+    sandbox.mu(&["get"]).ok().says(&["1.9.0"]);
+    sandbox.mu(&["config", "set", "overrides.aws/ec2", "1.0.0"]).ok();
+    sandbox.mu(&["get"]).ok().says(&["1.9.0 → 1.0.0"]);
+    sandbox.mu(&["config", "unset", "overrides.aws/ec2"]).ok();
+    sandbox.mu(&["update"]).ok().says(&["1.0.0 → 1.2.0"]);
+    let again = sandbox.mu(&["config", "unset", "overrides.aws/ec2", "--json"]);
+    again.fails_with("not-found");
+    // As other tools take it at this place: the answer is the command with both.
+    let refused = sandbox.mu(&["config", "set", "overrides", "aws/ec2=../fork"]);
+    assert_eq!(refused.status, 2);
+    refused.says(&["`mu config set overrides.aws/ec2 ../fork`", "folder, reference or version"]);
+    for (map, hint) in [
+        ("runtime", "`mu config set runtime.NAME VALUE`"),
+        ("aliases", "`mu config set aliases.PREFIX PREFIX`"),
+        ("patches", "`mu patch` makes patches"),
+    ] {
+        sandbox.mu(&["config", "set", map, "x"]).says(&[hint]);
+    }
 }

@@ -10,7 +10,7 @@ use crate::ops::explain::unserved::required_here;
 use crate::ops::requirements::editing::{Editing, MARK};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::edits::ChangedManifests;
-use crate::ops::session::locked::ambiguous;
+use crate::ops::session::locked::{ambiguous, ends_in};
 use crate::ops::session::named::PackageName;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
@@ -148,9 +148,8 @@ pub(crate) fn named(
             return Ok(id);
         }
         // `ec2` means `aws/ec2`, if only one dependency ends so.
-        let end = format!("/{}", reference.name());
-        let alike: Vec<&PackageId> =
-            known.iter().filter(|id| id.as_str().ends_with(&end)).collect();
+        let end = reference.name().as_str();
+        let alike: Vec<&PackageId> = known.iter().filter(|id| ends_in(id, end)).collect();
         match alike[..] {
             [one] => Ok(one.clone()),
             [] => Ok(id),

@@ -331,11 +331,9 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
     // What the provider says comes first: it was there. Then what only the workspace knows: another package of that name, a pack of
     // this machine, a base that is not the right one. General advice comes only where there is nothing else.
     hints.extend(browsed(&error.id));
+    let own = hints.len();
     match code {
         Code::Network if !session.options.offline => {
-            if let Some((by, version)) = session.index().requirers(&error.id).first() {
-                hints.push(format!("`{}` {version} requires it", session.short_name(by)));
-            }
             hints.extend(places::warning(session, &error.id));
             hints.extend(report_installed(session, &error.id));
             if is_nowhere(session, &error.id) {
@@ -356,16 +354,17 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
             let how = if is_set { "with MU_OFFLINE unset" } else { "without `--offline`" };
             hints.push(format!("run the command once {how}, so that mu can look up `{what}`"));
         }
-        Code::Reference => {
-            if let Some(error) = unserved::in_settings(session, &error.id) {
-                return error;
-            }
-            hints.extend(unserved::in_reference(session, &error.id));
-        }
+        Code::Reference => match unserved::in_reference(session, &error.id) {
+            Ok(hint) => hints.extend(hint),
+            Err(error) => return error,
+        },
         _ => {}
     }
-    let mut command = CommandError::from_error(code, error);
-    command.hints = hints;
+    // Who wants it is the first question about a place that does not answer, and is no advice, which others might make needless.
+    let (id, advice) = (error.id.clone(), hints.split_off(own));
+    let command = CommandError { hints, ..CommandError::from_error(code, error) };
+    let mut command = unserved::with_requirer(session, &id, command);
+    command.hints.extend(advice);
     if let Some(source) = command.in_source() {
         command.details = place(source);
     }

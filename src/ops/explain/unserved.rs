@@ -1,21 +1,31 @@
-//! What was probably meant, where somebody has named something that is not there.
+//! What was probably meant, where somebody has named something that is not there, and who names it, where that cannot be asked for.
 //!
 //! It may be a protocol or provider that nothing serves: the answer has the line of the settings. It may be a version,
 //! tag or branch that a repository does not have: the answer has what it has instead. Or it is a package that nothing
 //! requires: the answer has which packages still need it, or what is required here. Nothing is corrected, only said.
+//!
+//! A place that does not answer says nothing about who sent mu there, so every error about one gets that sentence ([`with_requirer`]). The
+//! manifests, the lock and what this run has read know it; nobody is asked.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use mu_provider::PlaceKind;
 
 use crate::fs;
 use crate::index::RouteError;
-use crate::lock::LockedPackage;
+use crate::lock::{FILE_NAME, LockedPackage};
+use crate::manifest::error_at_dependency;
 use crate::manifest::source::{nearest, printable};
+use crate::ops::requirements::names::{id_in, meant};
+use crate::ops::requirements::parse_extra;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::{Code, CommandError, OperationScope, Session};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Reference};
 use crate::select::Clash;
-use crate::workspace::{ConfiguredRegistry, error_at_registry};
+use crate::workspace::{
+    CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Member, WORKSPACE_FILE, error_at_registry,
+};
 
 /// The protocols that registries and references may have, in addition to the names of providers.
 const PROTOCOLS: [&str; 9] =
@@ -43,7 +53,7 @@ pub(crate) fn registry(registry: &ConfiguredRegistry, name: &str, known: &str) -
 }
 
 /// The error in the settings that is why nothing serves a package, if that is why.
-pub(crate) fn in_settings(session: &Session, id: &PackageId) -> Option<CommandError> {
+fn in_settings(session: &Session, id: &PackageId) -> Option<CommandError> {
     let entry = session.workspace.settings.registry(id)?;
     let Err(RouteError::NoProvider { name, known, .. }) = session.index().provider_of(entry) else {
         return None;
@@ -55,12 +65,21 @@ pub(crate) fn in_settings(session: &Session, id: &PackageId) -> Option<CommandEr
     Some(CommandError::from_error(Code::Workspace, error).with_details(details))
 }
 
-/// The likely intended protocol of a reference that no provider serves.
-pub(crate) fn in_reference(session: &Session, id: &PackageId) -> Option<String> {
-    let written = session.index().written(id)?;
-    let (scheme, rest) = written.split_once("://")?;
-    let meant = nearest(scheme, PROTOCOLS.into_iter().chain(["oci", "helm+https", "helm+file"]))?;
-    Some(format!("did you mean `{meant}://{rest}`?"))
+/// The likely intended protocol of a reference that no provider serves; the error of the settings, if they are why.
+pub(crate) fn in_reference(
+    session: &Session,
+    id: &PackageId,
+) -> Result<Option<String>, CommandError> {
+    if let Some(error) = in_settings(session, id) {
+        return Err(error);
+    }
+    let written = session.index().written(id);
+    let Some((scheme, rest)) = written.as_deref().and_then(|written| written.split_once("://"))
+    else {
+        return Ok(None);
+    };
+    let meant = nearest(scheme, PROTOCOLS.into_iter().chain(["oci", "helm+https", "helm+file"]));
+    Ok(meant.map(|meant| format!("did you mean `{meant}://{rest}`?")))
 }
 
 /// The line of the settings that allows plain http for the OCI registry of a package, as `oci://` always means https.
@@ -149,6 +168,144 @@ pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec
         }
     }
     notes
+}
+
+/// How many of those that require a package are named.
+const MOST_NAMED: usize = 4;
+
+/// How many packages on the way to one are named.
+const MOST_STEPS: usize = 8;
+
+/// The sentence that says who requires a package; `None` if nobody here does, such as for a question about any package.
+fn required_by(session: &Session, id: &PackageId) -> Option<String> {
+    let mut way = vec![id.clone()];
+    let mut asked = session.index().way_to(id).into_iter();
+    // Upwards, until a manifest names the package. Ends, because no package is on the way twice.
+    loop {
+        let named = named_by(session, &way[way.len() - 1]);
+        if !named.is_empty() {
+            return Some(sentence(session, &way, &named));
+        }
+        let next = asked.next().or_else(|| locked_requirer(session, &way[way.len() - 1]));
+        match next.filter(|next| !way.contains(next)) {
+            Some(next) if way.len() <= MOST_STEPS => way.push(next),
+            _ => break,
+        }
+    }
+    (way.len() > 1).then(|| sentence(session, &way, &[]))
+}
+
+/// What names a package in the workspace, each with its file and line: manifests, earlier runs of `mu get REF`, and overrides.
+fn named_by(session: &Session, id: &PackageId) -> Vec<String> {
+    let workspace = &session.workspace;
+    let mut named = Vec::new();
+    for member in &workspace.members {
+        let manifest = &member.manifest;
+        let mut all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        if let Some(entry) = all.find(|entry| may_mean(session, member, &entry.reference, id)) {
+            let place = place_in(session, member, &entry.reference);
+            named.push(format!("`{}` ({place})", manifest.name));
+        }
+    }
+    let lock = session.lockfile().ok().flatten().unwrap_or_default();
+    let root = session.lock_folder();
+    let defaults = session.reference_defaults();
+    let meant = |reference: &Reference, from: &Path| {
+        session.places.id_of(reference, &defaults, from, workspace)
+    };
+    let mut given = lock.extra.iter().filter_map(|text| parse_extra(text).ok());
+    if given.any(|given| meant(&given.reference, root) == *id) {
+        named.push(format!("`extra` ({FILE_NAME})"));
+    }
+    let settings = &workspace.settings;
+    for (instead_of, reference) in &settings.overrides {
+        if meant(reference, &workspace.root) == *id && instead_of != id {
+            let file = match settings.overridden_here.contains(instead_of) {
+                true => format!("{MU_FOLDER}/{WORKSPACE_FILE}"),
+                false => format!("~/.mu/{CONFIG_FILE}"),
+            };
+            named.push(format!("`overrides` ({file})"));
+        }
+    }
+    named
+}
+
+/// Whether a reference in the manifest of a member means a package, as far as that is known: a name of one segment has two meanings,
+/// and the place that does not answer may be that of either.
+fn may_mean(session: &Session, member: &Member, reference: &Reference, id: &PackageId) -> bool {
+    id_in(session, member, reference) == *id
+        || reference.local().is_none() && meant(member, reference).otherwise.as_ref() == Some(id)
+}
+
+/// Where a dependency is written.
+fn place_in(session: &Session, member: &Member, reference: &Reference) -> String {
+    let path = crate::formats::dependencies_file(&member.manifest_path);
+    let text = fs::read_text(&path).unwrap_or_default();
+    let file = shown(session, &path);
+    // The manifests of other ecosystems have another form, in which only their own readers find it.
+    match error_at_dependency(&path, &text, reference.as_str(), "") {
+        Some(error) => format!("{file}:{}", error.line()),
+        None => file,
+    }
+}
+
+/// A file, as seen from the root of the workspace.
+fn shown(session: &Session, path: &Path) -> String {
+    path.strip_prefix(&session.workspace.root).unwrap_or(path).display().to_string()
+}
+
+/// A package that requires another one, as the lock has it.
+fn locked_requirer(session: &Session, id: &PackageId) -> Option<PackageId> {
+    let lock = session.lockfile().ok().flatten()?;
+    let known: BTreeSet<&PackageId> = lock.packages.iter().map(|package| &package.id).collect();
+    let mut requested = lock.find(id).flat_map(|package| &package.requested);
+    requested.find_map(|requested| match Requester::from_name(&requested.by) {
+        Requester::Member(name) => PackageId::parse(&name).ok().filter(|id| known.contains(id)),
+        _ => None,
+    })
+}
+
+/// An error of the place that a package comes from, with who requires that.
+pub(crate) fn with_requirer(
+    session: &Session,
+    id: &PackageId,
+    error: CommandError,
+) -> CommandError {
+    // The disk is nobody's place.
+    if error.code == Code::Io {
+        return error;
+    }
+    required_by(session, id).into_iter().fold(error, CommandError::hint)
+}
+
+/// The words for what names the last package of a way.
+fn sentence(session: &Session, way: &[PackageId], named: &[String]) -> String {
+    let by = match named {
+        [] => String::new(),
+        [one] => format!("{one} requires"),
+        [most @ .., last] if named.len() <= MOST_NAMED => {
+            format!("{} and {last} require", most.join(", "))
+        }
+        _ => format!(
+            "{} and {} more require",
+            named[..MOST_NAMED].join(", "),
+            named.len() - MOST_NAMED
+        ),
+    };
+    let mut steps = way.iter().skip(1);
+    let Some(first) = steps.next() else { return format!("{by} it") };
+    // The version tells which release of it to look at.
+    let versions = session.index().requirers(&way[0]);
+    let version = versions.iter().find(|(by, _)| by == first);
+    let version = version.map(|(_, version)| format!(" {version}")).unwrap_or_default();
+    let mut text = format!("`{}`{version} requires it", session.short_name(first));
+    for step in steps {
+        text.push_str(&format!(", which `{}` requires", session.short_name(step)));
+    }
+    if !by.is_empty() {
+        text.push_str(&format!(", which {by}"));
+    }
+    text
 }
 
 /// More requirements than this are not listed.

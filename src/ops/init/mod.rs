@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::env::Environment;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
 use crate::ops::apply::kinds;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root, formats_below};
@@ -46,6 +47,10 @@ pub struct Begun {
     pub warning: Option<String>,
     /// Files of other tools in the folder, whose dependencies `mu import` takes over.
     pub importable: Vec<String>,
+    /// The manifest that makes the folder a package already, so that nothing was written.
+    pub already: Option<PathBuf>,
+    /// What the settings of the workspace lack, so that it counts as one of its packages.
+    pub lacks: Option<String>,
 }
 
 /// The schemas that editors check the files with, in the folder `.mu` of the workspace.
@@ -96,8 +101,9 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
         if let Some(path) = Manifest::locate(folder)? {
             return Err(exists(&path));
         }
-        if let Some(path) = formats::locate_manifest(folder)?.filter(|_| request.name.is_none()) {
-            return Err(is_package(&path));
+        let theirs = formats::locate_manifest(folder)?.filter(|_| request.name.is_none());
+        if let Some(path) = theirs {
+            return is_package(environment, (root, is_inside), path);
         }
         let name = match &request.name {
             Some(name) => name.clone(),
@@ -173,12 +179,29 @@ fn exists(path: &std::path::Path) -> CommandError {
         .hint("nothing was changed; edit the file, or use another folder")
 }
 
-/// The manifest of another ecosystem makes the folder a package, and a `Mu.yaml` would take its place.
-fn is_package(path: &std::path::Path) -> CommandError {
-    let message = format!("`{}` makes this folder a package already", path.display());
-    CommandError::new(Code::Conflict, message)
-        .hint("mu uses it as it is: `mu add REF` adds a dependency, and `mu get` installs them")
-        .hint("`mu init NAME` creates a Mu.yaml, which mu reads instead")
+/// The manifest of another ecosystem makes the folder a package, and a `Mu.yaml` would take its place: there is nothing to write.
+fn is_package(
+    environment: &Environment,
+    (root, is_inside): (&Path, bool),
+    path: PathBuf,
+) -> Result<Begun, CommandError> {
+    let Environment { current: folder, mu_home, .. } = environment;
+    // One that cannot be read is none, and its own error says why.
+    formats::load_package_head(folder)?;
+    let format = formats::format_of_manifest(&path);
+    // The package in the root counts always, and those below it if the settings say so.
+    let lacks = match format.filter(|_| is_inside && root != folder) {
+        Some(format) => {
+            let mut all = Workspace::open_without_members(root, mu_home)?.settings.formats;
+            let is_counted = all.contains(&format.name);
+            all.push(format.name);
+            let list = quoted_for_shell(&format!("[{}]", all.join(", ")));
+            (!is_counted).then(|| format!("mu config set formats {list}"))
+        }
+        None => None,
+    };
+    let importable = elsewhere::importable_in(folder);
+    Ok(Begun { already: Some(path), lacks, importable, ..Begun::default() })
 }
 
 /// A namespace is a name, or base and name.

@@ -123,7 +123,7 @@ pub(super) fn published(session: &Session, text: &str) -> Result<PublishedPackag
     let mut notes = Vec::new();
     // What a word means here comes first (the lock, the manifest around the current folder), then what the registry has
     // by that name.
-    let reference = package_here(session, Reference::parse(text)?);
+    let reference = package_here(session, Reference::parse(text)?)?;
     if reference.protocol().is_none() && reference.local().is_none() {
         declare_as_here(session, &session.id_of_argument(&reference))?;
     }

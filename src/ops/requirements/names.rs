@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 
 use crate::formats;
-use crate::lock::Lockfile;
-use crate::ops::Session;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::requirements::requester::Requester;
-use crate::ops::session::locked::package_of_element;
+use crate::ops::session::locked::{locked_as_called, package_of_element};
 use crate::ops::session::named;
+use crate::ops::{CommandError, Session};
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::workspace::Member;
 
@@ -106,32 +106,51 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
 }
 
 /// The package that a reference of the command line means here, which may name one of its elements.
-pub(crate) fn package_here(session: &Session, reference: Reference) -> Reference {
-    let reference = as_here(session, reference);
-    let found = element_here(session, &reference).or_else(|| end_here(session, &reference));
-    found.unwrap_or(reference)
+pub(crate) fn package_here(
+    session: &Session,
+    reference: Reference,
+) -> Result<Reference, CommandError> {
+    let reference = in_use_here(session, reference)?;
+    let found = element_here(session, &reference);
+    Ok(found.unwrap_or(reference))
 }
 
-/// The only package in use whose name ends with the several segments of a reference, if nothing in use is called just so.
-fn end_here(session: &Session, reference: &Reference) -> Option<Reference> {
-    let is_short = reference.base().is_none() && reference.protocol().is_none();
-    if !is_short || reference.local().is_some() || reference.is_single_name() {
-        return None;
+/// A reference of the command line, as the package in use that it names by the whole of its name or the end of it, if there is one. What
+/// is new here is not named so: `mu add acme/web` means that package, whatever else ends in it.
+pub(crate) fn in_use_here(
+    session: &Session,
+    reference: Reference,
+) -> Result<Reference, CommandError> {
+    let reference = as_here(session, reference);
+    if reference.base().is_some() || reference.protocol().is_some() {
+        return Ok(reference);
     }
-    let lock = session.lockfile().ok().flatten()?;
-    // What the name means by itself comes first, if that is in use.
-    let own = session.id_of_argument(reference);
+    let own = session.id_of_argument(&reference);
+    let Some(lock) = session.lockfile()? else { return Ok(reference) };
     if session.places.member_of(&own).is_some() || lock.replacement(&own).is_some() {
-        return None;
+        return Ok(reference);
     }
-    let end = format!("/{}", reference.name().as_str());
-    // `ec2/vm` is `hub.mu.com/aws/ec2/vm`, if nothing else in the lock ends so.
-    let ids = lock.packages.iter().map(|package| &package.id);
-    let mut ids = ids.filter(|id| **id == own || id.name_str().ends_with(&end));
-    match (ids.next(), ids.next()) {
-        (Some(id), None) if *id != own => Some(in_use(session, id, reference)),
-        _ => None,
+    let Some(id) = locked_as_called(session, &lock, &reference)? else { return Ok(reference) };
+    // A repository in a folder is printed as that folder, which need not be a package itself.
+    let is_folder = |package: &LockedPackage| package.source.is_authored_folder();
+    let is_itself = match reference.local() {
+        Some(_) => lock.find(&id).all(is_folder),
+        None => id == own,
+    };
+    if is_itself {
+        return Ok(reference);
     }
+    // The manifest that requires it says where it is.
+    for member in &session.workspace.members {
+        let manifest = &member.manifest;
+        for entry in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
+            if id_in(session, member, &entry.reference) == id {
+                let anywhere = entry.reference.with_version(None);
+                session.index().declare(&id, &anywhere, &member.folder);
+            }
+        }
+    }
+    Ok(in_use(session, &id, &reference))
 }
 
 /// The package in use that exports what a reference names, if it is one and nothing in use has that name.

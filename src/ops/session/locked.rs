@@ -38,10 +38,43 @@ pub fn find_locked(
     name: &PackageName,
 ) -> Result<PackageId, CommandError> {
     let reference = name.reference();
+    if let Some(id) = locked_as_called(session, lock, reference)? {
+        return Ok(id);
+    }
+    // `acme/net/subnet` may be the element `subnet` of the package `acme/net`.
+    if let Some(id) = package_of_element(session, lock, reference) {
+        return Ok(id);
+    }
+    let (id, name) = (session.id_of_argument(reference), reference.name().as_str());
+    let error = CommandError::new(Code::NotFound, format!("`{id}` is not installed here"));
+    // Their common prefix before the name does not matter.
+    let ids = || lock.packages.iter().map(|package| &package.id);
+    let like = nearest(id.name_str(), ids().map(PackageId::name_str));
+    let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
+    let like = like.or_else(|| {
+        let near = nearest(name, ids().map(last_name))?;
+        ids().find(|id| last_name(id) == near)
+    });
+    Err(match like {
+        Some(id) => error.hint(format!("did you mean `{id}`?")),
+        None => error.hint("`mu list` shows what is installed"),
+    })
+}
+
+/// The locked package that is called so. All commands that take the name of a package in use ask this; `None` if none is, and an error
+/// if several may be.
+pub(crate) fn locked_as_called(
+    session: &Session,
+    lock: &Lockfile,
+    reference: &Reference,
+) -> Result<Option<PackageId>, CommandError> {
     let id = session.id_of_argument(reference);
     // As it is written; also a package that was replaced, because people still use its name.
     if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
-        return Ok(id);
+        return Ok(Some(id));
+    }
+    if reference.base().is_some() {
+        return Ok(None);
     }
     let name = reference.name().as_str();
     // `localhost/…`, as files have packages on this machine, cannot be read as base and name; mu prints `../…`, seen from the lock.
@@ -51,47 +84,26 @@ pub fn find_locked(
                 .local()
                 .is_some_and(|folder| session.shown.folder(&package.id).as_deref() == Some(folder))
     };
-    let printed = lock.packages.iter().find(is_printed);
-    if let Some(package) = printed.filter(|_| reference.base().is_none()) {
-        return Ok(package.id.clone());
+    if let Some(package) = lock.packages.iter().find(is_printed) {
+        return Ok(Some(package.id.clone()));
     }
     // By the end of the name. Several majors of a package follow each other, and are one answer.
-    let mut meant: Vec<&PackageId> = lock
-        .packages
-        .iter()
-        .map(|package| &package.id)
-        .chain(lock.replaced.iter().map(|replaced| &replaced.id))
-        .filter(|id| {
-            reference.base().is_none()
-                && (id.name_str() == name || id.name_str().ends_with(&format!("/{name}")))
-        })
-        .collect();
+    let locked = lock.packages.iter().map(|package| &package.id);
+    let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
+    let mut meant: Vec<&PackageId> =
+        locked.chain(replaced).filter(|id| ends_in(id, name)).collect();
     meant.dedup();
-    // `acme/net/subnet` may be the element `subnet` of the package `acme/net`.
-    if meant.is_empty()
-        && let Some(id) = package_of_element(session, lock, reference)
-    {
-        return Ok(id);
-    }
     match &meant[..] {
-        [one] => Ok((*one).clone()),
-        [] => {
-            let error = CommandError::new(Code::NotFound, format!("`{id}` is not installed here"));
-            // Their common prefix before the name does not matter.
-            let ids = || lock.packages.iter().map(|package| &package.id);
-            let like = nearest(id.name_str(), ids().map(PackageId::name_str));
-            let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
-            let like = like.or_else(|| {
-                let near = nearest(name, ids().map(last_name))?;
-                ids().find(|id| last_name(id) == near)
-            });
-            Err(match like {
-                Some(id) => error.hint(format!("did you mean `{id}`?")),
-                None => error.hint("`mu list` shows what is installed"),
-            })
-        }
+        [] => Ok(None),
+        [one] => Ok(Some((*one).clone())),
         several => Err(ambiguous(name, several)),
     }
+}
+
+/// Whether the name of a package is this one, or ends in it: `aws/ec2` in `ec2`, but not in `c2`.
+pub(crate) fn ends_in(id: &PackageId, end: &str) -> bool {
+    let before = id.name_str().strip_suffix(end);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 fn last_name(id: &PackageId) -> &str {

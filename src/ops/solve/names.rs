@@ -5,8 +5,10 @@
 
 use std::collections::HashMap;
 
+use mu_provider::ErrorKind;
+
 use crate::formats;
-use crate::index::{GraphLevel, Universe as _};
+use crate::index::{Cause, GraphLevel, Unavailable, Universe as _, cause};
 use crate::manifest::edit::Section;
 use crate::manifest::{ManifestError, error_at_dependency};
 use crate::ops::explain::failure::unavailable_error;
@@ -154,11 +156,13 @@ pub(crate) fn is_published(session: &Session, id: &PackageId) -> Result<bool, Co
     }
     let is_there = match session.index().releases(id) {
         Ok(releases) => releases.tried().is_none(),
-        Err(error) => {
-            let error = unavailable_error(session, error);
-            if error.code == Code::Offline { true } else { return Err(error) }
-        }
+        Err(error) if is_offline(&error) => true,
+        Err(error) => return Err(unavailable_error(session, error)),
     };
     session.known_names().insert(id.clone(), is_there);
     Ok(is_there)
+}
+
+fn is_offline(error: &Unavailable) -> bool {
+    matches!(cause(error), Cause::Provider(error) if error.kind() == ErrorKind::Offline)
 }

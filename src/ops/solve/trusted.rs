@@ -12,6 +12,7 @@ use mu_provider::{ErrorKind, Release};
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::explain::untrusted;
 use crate::ops::session::advisories::{Feeds, Ignored, ignored};
 use crate::ops::session::error::quoted_for_shell;
@@ -317,6 +318,7 @@ pub(crate) fn not_judged(
         return error;
     }
     let name = session.short_name(id);
+    let error = with_requirer(session, id, error);
     let error =
         error.while_doing(format!("cannot find out who signed `{name}`, which a {rule} asks for"));
     match is_offline && error.code == Code::Offline {

@@ -70,15 +70,26 @@ impl Adopted {
         })
     }
 
-    /// Says how many of them were chosen.
+    /// Says how many of them were chosen, and which were not.
     pub(super) fn say(&self, session: &Session, selection: &Selection) {
         let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
-        for chosen in &selection.packages {
-            if let Some((version, lock)) = self.versions.get(&chosen.id)
-                && chosen.version.as_ref() == Some(version)
-            {
+        let mut apart: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (id, (version, lock)) in &self.versions {
+            let mut chosen = selection.packages.iter().filter(|chosen| chosen.id == *id);
+            // Under several aliases, a chart can be chosen in several versions.
+            if chosen.clone().any(|chosen| chosen.version.as_ref() == Some(version)) {
                 *taken.entry(lock).or_default() += 1;
+            } else if let Some(other) = chosen.next().and_then(|chosen| chosen.version.as_ref()) {
+                let name = session.short_name(id);
+                let text = format!("`{name}` {version} (chosen: {other})");
+                apart.entry(lock).or_default().push(text);
             }
+        }
+        for (lock, found) in apart {
+            session.events.warning(&format!(
+                "{lock} has versions that do not fit what is required now: {}",
+                found.join(", ")
+            ));
         }
         for (lock, number) in taken {
             let versions = count(number, "version");

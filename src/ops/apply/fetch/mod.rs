@@ -27,6 +27,7 @@ use crate::ops::apply::fetch::one::{
 use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::FetchCounts;
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::session::installed::needed_packs;
 use crate::ops::session::shown::lines;
@@ -413,7 +414,10 @@ impl<'run> Fetching<'run> {
                 let place = route.location.describe();
                 Err(content_differs(package, [&expected, &actual], said_by, &place))
             }
-            Err(error) => Err(self.explain_move(index, not_fetched(error, &what))),
+            Err(error) => Err(self.explain_move(
+                index,
+                with_requirer(session, &package.id, not_fetched(error, &what)),
+            )),
         }
     }
 

@@ -23,6 +23,7 @@ use crate::ops::apply::fetch::route::{
 };
 use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
 use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
@@ -385,7 +386,9 @@ fn content(
     let fetched = session
         .store
         .inspect(|tree| way.route.provider.fetch(&way.route.location, &release, tree, &progress));
-    Ok(fetched.map_err(|error| not_fetched(error, &what))?.digest())
+    Ok(fetched
+        .map_err(|error| with_requirer(session, &package.id, not_fetched(error, &what)))?
+        .digest())
 }
 
 /// Whether the rules accept a locked package by what vouches for it now, and whether its entry says rightly who signed it.

@@ -18,6 +18,7 @@ use crate::ops::apply::fetch::fetch;
 use crate::ops::apply::fetch::here::tree_of;
 #[cfg(feature = "publish")]
 use crate::ops::apply::fetch::route::{LockedRoots, locked_release, way_of};
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::solve::record::Resolved;
 use crate::ops::{CommandError, Session};
@@ -70,7 +71,7 @@ pub(crate) fn store_release(
             route.provider.fetch(&route.location, release, tree, &progress)?;
             Ok(String::new())
         })
-        .map_err(|error| not_fetched(error, &what))
+        .map_err(|error| with_requirer(session, id, not_fetched(error, &what)))
 }
 
 /// The tree of a release of which only the archive is known, if that was unpacked on this machine before.

@@ -18,6 +18,7 @@ use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::apply::fetch::error::content_differs;
 use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::events::Work;
 use crate::ops::session::source::source_beside;
@@ -433,7 +434,8 @@ pub(crate) fn fetch_archive(
         Ok(())
     });
     let tree = tree.map_err(|error| {
-        CommandError::from(error).while_doing(format!("cannot fetch the archive of `{what}`"))
+        with_requirer(session, &package.id, error.into())
+            .while_doing(format!("cannot fetch the archive of `{what}`"))
     })?;
     match (&archive, package.digest) {
         (Some(_), Some(expected)) if tree.digest() != expected => {
@@ -456,7 +458,8 @@ pub(crate) fn fetch_provenance(
     let progress = Work::begin(&session.events, what.as_str());
     let found = way.route.provider.provenance(&way.route.location, &release, &progress);
     found.map_err(|error| {
-        CommandError::from(error).while_doing(format!("cannot fetch the provenance of `{what}`"))
+        with_requirer(session, &package.id, error.into())
+            .while_doing(format!("cannot fetch the provenance of `{what}`"))
     })
 }
 

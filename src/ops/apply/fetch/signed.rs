@@ -20,6 +20,7 @@ use crate::ops::apply::fetch::route::{
     LockedRoots, LockedRoute, known_way, locked_by_digest, locked_release, used_instead, way_of,
 };
 use crate::ops::apply::fetch::vendored::kept_archive;
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
 use crate::ops::solve::record::Resolved;
@@ -347,7 +348,9 @@ impl Ruled<'_> {
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<Digest, CommandError> {
         let what = format!("{} {}", self.package.id, self.package.version);
-        let failed = |error: TreeStoreError| not_fetched(error, &what);
+        let failed = |error: TreeStoreError| {
+            with_requirer(session, &self.package.id, not_fetched(error, &what))
+        };
         if session.store.is_read_only() {
             return Ok(session.store.inspect(fill).map_err(failed)?.digest());
         }

@@ -16,6 +16,7 @@ use crate::ops::apply::fetch::route::{
     LockedRoots, LockedRoute, locked_by_digest, used_instead, way_of,
 };
 use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
+use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
@@ -139,7 +140,9 @@ impl Vouched<'_> {
             preserved = provider.preserve(location, &release, tree, &progress)?;
             Ok(())
         });
-        let found = tree.map_err(|error| not_fetched(error, &what))?.digest();
+        let found = tree
+            .map_err(|error| with_requirer(session, &package.id, not_fetched(error, &what)))?
+            .digest();
         match package.digest.filter(|expected| *expected != found) {
             Some(expected) => {
                 let place = location.describe();

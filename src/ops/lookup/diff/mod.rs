@@ -129,7 +129,12 @@ fn of_registry(session: &Session, text: &str) -> Result<Fetched, CommandError> {
     let (id, release, stored) = fetched(session, text)?;
     let commit = release.revision().map(str::to_owned);
     let digest = stored.digest.to_string();
-    Ok(Fetched { side: Side { id, version: release.version.clone(), commit, digest }, stored })
+    // As the lock has a commit whose manifest says no version.
+    let version = match release.version.as_str() {
+        "" => LockedPackage::NO_VERSION.to_owned(),
+        version => version.to_owned(),
+    };
+    Ok(Fetched { side: Side { id, version, commit, digest }, stored })
 }
 
 /// The locked version of a package.
