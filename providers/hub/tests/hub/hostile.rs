@@ -251,10 +251,13 @@ fn a_file_that_looks_like_a_folder() {
 #[test]
 fn a_tar_without_its_end() {
     let whole = Tar::default().file(b"a", b"content").end();
-    for length in [0, 100, 512, 515, 1024, 1100, 1536] {
+    for length in [0, 100, 512, 515, 1100, 1600] {
         refused(whole[..length].to_vec(), "ends early");
     }
-    accepted(whole, &["a"]);
+    // The zeros that mark the end are no content, and some programs write none.
+    for length in [1024, 1536, whole.len()] {
+        accepted(whole[..length].to_vec(), &["a"]);
+    }
 }
 
 #[test]
