@@ -248,11 +248,16 @@ fn whatever_a_closure_says_the_answer_is_the_same_and_what_it_costs_is_bounded()
     }
 }
 
+/// A workspace that requires this many packages, and their names; the hub has none of them yet.
+fn wide(count: usize) -> (Sandbox, Vec<String>) {
+    let roots: Vec<String> = (0..count).map(|number| format!("wide/n{number}")).collect();
+    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
+    (Sandbox::with_dependencies(&texts), roots)
+}
+
 #[test]
 fn a_hub_whose_closures_cannot_be_had_is_soon_not_asked_for_them() {
-    let roots: Vec<String> = (0..60).map(|number| format!("wide/n{number}")).collect();
-    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
-    let mut sandbox = Sandbox::with_dependencies(&texts);
+    let (mut sandbox, roots) = wide(60);
     for root in &roots {
         sandbox.hub().release(root, "1.0.0");
     }
@@ -298,9 +303,7 @@ fn a_hub_that_no_registry_tells_of_is_asked_no_more() {
 
 #[test]
 fn a_snapshot_is_taken_instead_where_much_is_wanted() {
-    let roots: Vec<String> = (0..40).map(|number| format!("wide/n{number}")).collect();
-    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
-    let mut sandbox = Sandbox::with_dependencies(&texts);
+    let (mut sandbox, roots) = wide(40);
     for root in &roots {
         sandbox.hub().publish(&Package::new(root, "1.0.0").needs("wide/base"));
     }
@@ -326,9 +329,7 @@ fn without_digests(packages: &[Value]) -> usize {
 
 #[test]
 fn of_a_large_snapshot_only_the_files_of_what_was_chosen_are_read_for_their_digests() {
-    let roots: Vec<String> = (0..40).map(|number| format!("wide/n{number}")).collect();
-    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
-    let mut sandbox = Sandbox::with_dependencies(&texts);
+    let (mut sandbox, roots) = wide(40);
     for root in &roots {
         sandbox.hub().publish(&Package::new(root, "1.0.0"));
     }

@@ -60,6 +60,21 @@ impl World {
         world
     }
 
+    /// Adds the submodule `part`, and tags that as 1.1.0; returns its origin, and what serves it.
+    fn with_submodule(&self) -> (Origin, HttpServer) {
+        let part = Origin::new("acme/part.git");
+        part.commit(&[("part.txt", "one")]);
+        let server = HttpServer::start(part.root());
+        let url = format!("{}acme/part.git", server.root());
+        let module = format!("[submodule \"part\"]\n\tpath = part\n\turl = {url}\n");
+        self.origin.commit(&[(".gitmodules", &module)]);
+        let head = part.git(&["rev-parse", "HEAD"]);
+        self.origin.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},part")]);
+        self.origin.git(&["commit", "--quiet", "--message", "part"]);
+        self.origin.git(&["tag", "v1.1.0"]);
+        (part, server)
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("{}acme/mono.git", self.server.root())
     }
@@ -365,16 +380,7 @@ fn each_kind_of_work_keeps_an_edit_from_ending() {
 #[test]
 fn work_in_a_submodule_counts() {
     let world = World::new();
-    let part = Origin::new("acme/part.git");
-    part.commit(&[("part.txt", "one")]);
-    let server = HttpServer::start(part.root());
-    let url = format!("{}acme/part.git", server.root());
-    let module = format!("[submodule \"part\"]\n\tpath = part\n\turl = {url}\n");
-    world.origin.commit(&[(".gitmodules", &module)]);
-    let head = part.git(&["rev-parse", "HEAD"]);
-    world.origin.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},part")]);
-    world.origin.git(&["commit", "--quiet", "--message", "part"]);
-    world.origin.git(&["tag", "v1.1.0"]);
+    let (part, _server) = world.with_submodule();
     let sandbox = &world.sandbox;
     let root = world.id("");
     sandbox.mu(&["update", &root]).ok().says(&["1.0.0 → 1.1.0"]);
@@ -401,17 +407,8 @@ fn work_in_a_submodule_counts() {
 #[test]
 fn an_edit_without_work_ends_also_after_its_remote_has_moved_on() {
     let world = World::new();
-    let part = Origin::new("acme/part.git");
-    part.commit(&[("part.txt", "one")]);
-    let server = HttpServer::start(part.root());
-    let url = format!("{}acme/part.git", server.root());
-    let module = format!("[submodule \"part\"]\n\tpath = part\n\turl = {url}\n");
-    world.origin.commit(&[(".gitmodules", &module)]);
-    let head = part.git(&["rev-parse", "HEAD"]);
+    let (part, _server) = world.with_submodule();
     part.commit(&[("part.txt", "two")]);
-    world.origin.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},part")]);
-    world.origin.git(&["commit", "--quiet", "--message", "part"]);
-    world.origin.git(&["tag", "v1.1.0"]);
     // The branch is ahead of the version, and a tag is beside both.
     world.origin.commit(&[("main.tf", "two\n")]);
     world.origin.git(&["checkout", "--quiet", "-b", "nightly"]);
