@@ -296,7 +296,7 @@ fn a_package_of_another_base_is_found_by_its_name_without_the_base() {
     for question in ["why", "which", "info"] {
         sandbox.mu(&[question, "../repository"]).ok().says(&["repository"]);
     }
-    // Each side of a difference is told by its commit, where there is no version.
+    // Where a side of the comparison has no version, its commit is shown.
     let first = git(&folder, &["rev-parse", "--short=7", "HEAD"]);
     mu_testing::write(&folder, "main.tf", "two\n");
     git(&folder, &["commit", "--quiet", "--all", "--message", "two"]);

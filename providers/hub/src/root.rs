@@ -122,8 +122,7 @@ impl Root {
         Ok(Self { url, file, packs: OnceLock::new(), has_file: true, max_age })
     }
 
-    /// Says that what the hub lists is not all that it has, if its server brings the rest from another one; `does` is what the list was
-    /// wanted for.
+    /// Warns that the hub lists its own packages alone, if its server brings others from another hub; `does` is the verb of the sentence.
     pub(crate) fn tell_upstream(&self, does: &str, progress: &dyn Progress) {
         if let Some(upstream) = &self.file.upstream {
             // It is only shown, and nobody asks it.
