@@ -31,6 +31,33 @@ fn writes_whole_files_through_links_and_keeps_permissions() {
     assert_eq!(fs::read_dir(folder.path().join("a")).expect("reads").count(), 1);
 }
 
+/// How often this thread has written so far, as Linux counts.
+#[cfg(target_os = "linux")]
+fn writes() -> u64 {
+    let counts = fs::read_to_string("/proc/thread-self/io").expect("Linux counts");
+    let line = counts.lines().find_map(|line| line.strip_prefix("syscw: "));
+    line.and_then(|count| count.parse().ok()).expect("writes are counted")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_comes_in_small_pieces_is_written_in_large_ones() {
+    use std::io::Read as _;
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a");
+    let piece = [b'x'; 500];
+    let mut pieces: Box<dyn io::Read> = Box::new(io::empty());
+    for _ in 0..1_000 {
+        pieces = Box::new(pieces.chain(&piece[..]));
+    }
+    let before = writes();
+    copy_atomic(&path, &mut pieces).expect("writes");
+    let count = writes() - before;
+    assert_eq!(fs::read(&path).expect("reads"), [b'x'; 500_000]);
+    assert!((1..=10).contains(&count), "{count} writes of 500,000 bytes");
+}
+
 #[test]
 fn one_holder_at_a_time() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -10,6 +10,9 @@ use tempfile::NamedTempFile;
 use super::{AtPath as _, FileError, changing, create_folder, metadata, read, rename};
 use crate::tree::needs_a_copy;
 
+/// How many bytes are written at once, if there are so many.
+const PIECE: usize = 64 << 10;
+
 /// Replaces a file as a whole: readers see the old content or the new one, whatever happens in between.
 ///
 /// It creates the folder if necessary, keeps the permissions, and does not touch a file that already has this
@@ -53,7 +56,11 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
         return Err(FileError::new("write", path, error));
     }
     let mut staged = stage(path)?;
-    io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
+    // What comes in small pieces is not written in small pieces.
+    let mut writer = io::BufWriter::with_capacity(PIECE, staged.as_file_mut());
+    let copied = io::copy(content, &mut writer).and_then(|_| io::Write::flush(&mut writer));
+    drop(writer);
+    copied.at("write", staged.path())?;
     let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
     match set_permissions(staged.as_file(), permissions.ok()) {
         // The file is mu's own: this file system has no permissions that can be set.
