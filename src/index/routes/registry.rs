@@ -58,14 +58,16 @@ impl Routes {
             return Ok(None);
         };
         let (provider, root) = self.place_of(serving)?;
-        // The prefix is replaced by the URL; `.git` marks survive in the rest, and the prefix may have one, too.
+        // The prefix is replaced by the URL, and what is left of the name is the path there.
+        if provider.facts().kind != PlaceKind::Repository {
+            return self.below(&serving.registry, provider, root, rest).map(Some);
+        }
+        // `.git` marks survive in the rest, and the prefix may have one, too.
         let segments = |text: &str| text.split('/').filter(|part| !part.is_empty()).count();
         let skipped = segments(id.name_str()) - segments(rest);
         let path = path.strip_prefix(HOME).unwrap_or(path);
         let marked = path.split('/').skip(skipped).collect::<Vec<_>>().join("/");
-        let is_repository =
-            provider.facts().kind == PlaceKind::Repository && segments(&marked) == segments(rest);
-        let path = if is_repository { &marked } else { rest };
+        let path = if segments(&marked) == segments(rest) { &marked } else { rest };
         self.below(&serving.registry, provider, root, path).map(Some)
     }
 
