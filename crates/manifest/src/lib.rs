@@ -16,10 +16,8 @@ pub mod edit;
 pub mod facts;
 mod glob;
 mod locate;
-mod outline;
 mod read;
 pub mod reference;
-pub mod rename;
 mod requirement;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
@@ -31,11 +29,10 @@ pub use self::locate::{
     JSON_NAME, Loaded, ManifestError, YAML_NAME, error_at_dependency, error_at_readme,
     manifest_name, misspelt, misspelt_name, read_bounded_text,
 };
-pub use self::outline::{Outline, generated_manifest};
-pub use self::read::{globs, unversioned};
+pub use self::read::{Outline, generated_manifest, globs, unversioned};
 pub use self::requirement::{Capability, Constraint, Requirement, is_version_alone};
 pub use self::schema::{in_lines, schema};
-pub use self::source::render::quoted;
+pub use self::source::layout::entries::quoted;
 pub use self::types::{
     API_VERSION, BuildRecipe, ExportKind, ExportedElement, Head, Manifest, Person, Upgrade,
     Versioning, Versions, Warning,

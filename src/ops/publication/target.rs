@@ -8,7 +8,7 @@ use mu_provider::{PlaceKind, Release, SafeUrl, place_without_secrets};
 use serde_json::{Map, Value};
 
 use crate::index::Route;
-use crate::manifest::rename::Rename;
+use crate::manifest::agreement::Rename;
 use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
 use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version, reason_of};

@@ -12,8 +12,7 @@ use crate::Requirement;
 use crate::reference::VersionSpec;
 use crate::requirement::INDIRECT;
 use crate::source::layout::{self, NewEntry};
-use crate::source::render::New;
-use crate::source::{SourceError, TextProblem};
+use crate::source::{New, SourceError, TextProblem};
 
 /// How the manifests of another ecosystem write dependencies.
 pub trait Dialect: fmt::Debug + Send + Sync {

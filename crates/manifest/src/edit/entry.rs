@@ -12,8 +12,7 @@ use crate::reference::Reference;
 use crate::requirement::{INDIRECT, INDIRECT_KEY, is_version_alone};
 use crate::schema::LongDependency;
 use crate::source::layout::{Collection, NewEntry, Patch};
-use crate::source::render::New;
-use crate::source::{Document, SourceError, layout};
+use crate::source::{Document, New, SourceError, layout};
 
 /// The version to write if only a version is possible and none is required.
 const ANY_VERSION: &str = "latest";

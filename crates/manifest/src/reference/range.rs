@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use super::Version;
 use super::error::{Fault, ReferenceError};
-use super::version_text::Cursor;
+use super::version::Cursor;
 
 /// A set of versions: `^1.0.6`, `>=1.2 <2`, `1.2 - 1.4`, `^1 || ^3`. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

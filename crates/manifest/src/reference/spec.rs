@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::error::{Fault, ReferenceError, is_harmful};
 use super::version::Composite;
-use super::{Range, Version, version_text};
+use super::{Range, Version, version};
 
 const NOT_EXCLUDED: &str =
     "a version or a range; `--exclude`, or `exclude` in the settings, leaves versions out";
@@ -308,7 +308,7 @@ struct Rare {
 impl Pin {
     pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
         let number = text.trim_start_matches(['=', ' ', '\t']).trim_end_matches([' ', '\t']);
-        let version = version_text::strict(number)?;
+        let version = version::read_strict(number)?;
         let composite = if version.pre.is_empty() { None } else { Composite::parse(number) };
         let rare = composite.map(|composite| Rare { published: None, composite: Some(composite) });
         Ok(Self { text: text.into(), version, rare: rare.map(Arc::new) })

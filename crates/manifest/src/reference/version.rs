@@ -2,7 +2,8 @@
 //! the requested one is compared with those of packages.
 //!
 //! A plain version allocates no memory and compares as three numbers. An app version is free text. Only if all app versions of a
-//! package can be read as versions, a part of one means all versions that start with it. `range` and `spec` decide what a
+//! package can be read as versions, a part of one means all versions that start with it. [`Cursor`] reads numbers, prereleases
+//! and build metadata, also those in ranges, and knows where a version ends in a text. `range` and `spec` decide what a
 //! requirement accepts.
 
 use std::cmp::Ordering;
@@ -10,8 +11,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::error::{Fault, ReferenceError};
-use super::version_text;
+use semver::{BuildMetadata, Prerelease};
+
+use super::error::{Fault, ReferenceError, is_harmful};
 
 /// A version of a package: `1.2.3-rc.1+b5`, or `2.3.0-1.0.0` of an app and a revision.
 ///
@@ -66,7 +68,7 @@ impl Version {
     ///
     /// When the text is none.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
-        version_text::strict(text)
+        read_strict(text)
             .map(Self::from)
             .map_err(|fault| ReferenceError::new("version", text, fault))
     }
@@ -78,7 +80,7 @@ impl Version {
     ///
     /// When the text is none even so.
     pub fn parse_lenient(text: &str) -> Result<Self, ReferenceError> {
-        let version = version_text::lenient(text);
+        let version = read_lenient(text);
         let version = version.map_err(|fault| ReferenceError::new("version", text, fault))?;
         let written = text.strip_prefix('v').unwrap_or(text);
         let is_plain = version.to_string() == written;
@@ -197,8 +199,8 @@ impl Composite {
     /// Splits at the first `-` that has a lenient version before it and a strict one after it; if there is none, at the first one
     /// with a strict version after it.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let numbers = |app: &str| version_text::lenient(app).map(Some);
-        let words = |app: &str| version_text::words(app).map(|()| None);
+        let numbers = |app: &str| read_lenient(app).map(Some);
+        let words = |app: &str| check_words(app).map(|()| None);
         Self::split(text, numbers).or_else(|| Self::split(text, words))
     }
 
@@ -212,9 +214,9 @@ impl Composite {
     }
 
     fn joined(app: &str, revision: &str) -> Result<Self, Fault> {
-        let numbers = version_text::lenient(app).ok();
+        let numbers = read_lenient(app).ok();
         if numbers.is_none() {
-            version_text::words(app)?;
+            check_words(app)?;
         }
         let joined = Self::new(app, numbers, revision)?;
         match Self::parse(&joined.text) {
@@ -227,7 +229,7 @@ impl Composite {
 
     fn new(app: &str, parsed: Option<semver::Version>, revision: &str) -> Result<Self, Fault> {
         let parsed_revision =
-            version_text::strict(revision).map_err(|fault| fault.shifted(app.len() + 1))?;
+            read_strict(revision).map_err(|fault| fault.shifted(app.len() + 1))?;
         Ok(Self {
             app: parsed,
             revision: parsed_revision,
@@ -312,11 +314,7 @@ impl AppVersioning {
     /// How these app versions are compared with each other.
     pub fn of<'text>(app_versions: impl IntoIterator<Item = &'text str>) -> Self {
         let mut texts = app_versions.into_iter();
-        if texts.all(|text| version_text::lenient(text).is_ok()) {
-            Self::Semver
-        } else {
-            Self::FreeForm
-        }
+        if texts.all(|text| read_lenient(text).is_ok()) { Self::Semver } else { Self::FreeForm }
     }
 
     /// Whether `wanted` accepts the app version `actual`: the same version, or one that starts with its
@@ -332,6 +330,197 @@ impl AppVersioning {
         actual
             .strip_prefix(&wanted)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '+']))
+    }
+}
+
+/// Longer versions are somebody's mistake or attack.
+const MAX_LENGTH: usize = 256;
+
+const NUMBER: &str = "a number";
+const NO_LEADING_ZERO: &str = "a number without leading zeros";
+const SMALLER_NUMBER: &str = "a number below 18446744073709551615";
+const THREE_NUMBERS: &str = "`.`, because a version has three numbers";
+const VERSION_END: &str = "the end, `-` and a prerelease, or `+` and build metadata";
+const TOO_LONG: &str = "a version of at most 256 characters";
+const IDENTIFIER: &str = "letters, digits or `-`";
+const WORDS: &str =
+    "a version, or words without `/`, `\\\\` and other characters that a file name cannot have";
+
+/// The current position in a text.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    pub(super) fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// Skips spaces and tabs, and returns whether there were any.
+    pub(super) fn blanks(&mut self) -> bool {
+        let start = self.at;
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    pub(super) fn fault_at_cursor(&self, expected: &'static str) -> Fault {
+        Fault::new(self.at, expected)
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, Fault> {
+        let start = self.at;
+        let number = self.number_with_zeros()?;
+        if self.text.as_bytes().get(start) == Some(&b'0') && self.at > start + 1 {
+            return Err(Fault::new(start, NO_LEADING_ZERO));
+        }
+        Ok(number)
+    }
+
+    fn number_with_zeros(&mut self) -> Result<u64, Fault> {
+        let start = self.at;
+        let mut number = 0_u64;
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            number = number
+                .checked_mul(10)
+                .and_then(|number| number.checked_add(u64::from(digit - b'0')))
+                // The largest number has no successor, which the upper bound of a range may need.
+                .filter(|number| *number < u64::MAX)
+                .ok_or(Fault::new(start, SMALLER_NUMBER))?;
+            self.at += 1;
+        }
+        if self.at == start { Err(self.fault_at_cursor(NUMBER)) } else { Ok(number) }
+    }
+
+    /// `-rc.1`, if it is there.
+    pub(super) fn prerelease(&mut self) -> Result<Prerelease, Fault> {
+        if !self.eat("-") {
+            return Ok(Prerelease::EMPTY);
+        }
+        let start = self.at;
+        self.identifiers(true)?;
+        Prerelease::new(&self.text[start..self.at]).map_err(|_| Fault::new(start, IDENTIFIER))
+    }
+
+    /// `+b5`, if it is there.
+    pub(super) fn build(&mut self) -> Result<BuildMetadata, Fault> {
+        if !self.eat("+") {
+            return Ok(BuildMetadata::EMPTY);
+        }
+        let start = self.at;
+        self.identifiers(false)?;
+        BuildMetadata::new(&self.text[start..self.at]).map_err(|_| Fault::new(start, IDENTIFIER))
+    }
+
+    fn identifiers(&mut self, numbers_are_plain: bool) -> Result<(), Fault> {
+        loop {
+            let start = self.at;
+            while matches!(self.peek(), Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-')) {
+                self.at += 1;
+            }
+            let identifier = &self.text[start..self.at];
+            if identifier.is_empty() {
+                return Err(self.fault_at_cursor(IDENTIFIER));
+            }
+            let is_number = identifier.bytes().all(|byte| byte.is_ascii_digit());
+            if numbers_are_plain && is_number && identifier.len() > 1 && identifier.starts_with('0')
+            {
+                return Err(Fault::new(start, NO_LEADING_ZERO));
+            }
+            if !self.eat(".") {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A version with all its numbers, with or without a `v`.
+pub(super) fn read_strict(text: &str) -> Result<semver::Version, Fault> {
+    let mut cursor = start(text)?;
+    let major = cursor.number()?;
+    let minor = cursor.next_number()?;
+    let patch = cursor.next_number()?;
+    finish(cursor, [major, minor, patch])
+}
+
+/// A version whose last numbers may be missing; they are 0 then.
+fn read_lenient(text: &str) -> Result<semver::Version, Fault> {
+    let mut cursor = start(text)?;
+    let mut numbers = [cursor.number_with_zeros()?, 0, 0];
+    for number in &mut numbers[1..] {
+        if cursor.eat(".") {
+            *number = cursor.number_with_zeros()?;
+        }
+    }
+    finish(cursor, numbers)
+}
+
+/// Text in place of a version, as apps have it: `Bookworm 12`. It can be a part of a file's name.
+fn check_words(text: &str) -> Result<(), Fault> {
+    let is_unfit = |character: char| {
+        character.is_control() || is_harmful(character) || r#"/\<>:"|?*#"#.contains(character)
+    };
+    if text.len() > MAX_LENGTH {
+        return Err(Fault::new(text.floor_char_boundary(MAX_LENGTH), TOO_LONG));
+    }
+    match text.find(is_unfit) {
+        Some(at) => Err(Fault::new(at, WORDS)),
+        None if text.is_empty() || text.starts_with('.') || text.trim() != text => {
+            Err(Fault::new(0, WORDS))
+        }
+        None => Ok(()),
+    }
+}
+
+fn start(text: &str) -> Result<Cursor<'_>, Fault> {
+    if text.len() > MAX_LENGTH {
+        return Err(Fault::new(text.floor_char_boundary(MAX_LENGTH), TOO_LONG));
+    }
+    let mut cursor = Cursor::new(text);
+    cursor.eat("v");
+    Ok(cursor)
+}
+
+fn finish(
+    mut cursor: Cursor<'_>,
+    [major, minor, patch]: [u64; 3],
+) -> Result<semver::Version, Fault> {
+    let pre = cursor.prerelease()?;
+    let build = cursor.build()?;
+    if cursor.is_at_end() {
+        return Ok(semver::Version { major, minor, patch, pre, build });
+    }
+    Err(cursor.fault_at_cursor(VERSION_END))
+}
+
+impl Cursor<'_> {
+    fn next_number(&mut self) -> Result<u64, Fault> {
+        if !self.eat(".") {
+            return Err(self.fault_at_cursor(THREE_NUMBERS));
+        }
+        self.number()
     }
 }
 

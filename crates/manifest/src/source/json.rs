@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::node::{Entry, Kind, Node, ScalarNotation};
-use super::{Fault, MAX_DEPTH, Parsed, SeenKeys};
+use super::{Entry, Fault, Kind, MAX_DEPTH, Node, Parsed, ScalarNotation, SeenKeys};
 
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     let mut reader = Reader { text, at: 0 };

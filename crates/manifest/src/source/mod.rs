@@ -1,33 +1,28 @@
 //! Files that people write, read with the place of every key and value.
 //!
-//! There is one reader for YAML and JSON, and one error type that points into the file. All input is limited:
-//! its size, its depth, and how much aliases may repeat.
+//! There is one reader for YAML and JSON, and one error type that points into the file. What is read is a tree of nodes. Scalars
+//! in it keep their text as it was written, so that `1.10` stays `1.10`; the reader of a key decides what a scalar means. All
+//! input is limited: its size, its depth, and how much aliases may repeat.
 //!
 //! The markers of a merge conflict are looked for only if a file cannot be read. So they cost nothing otherwise, and a text that
 //! merely contains such a line is not refused.
 
-mod declare;
 mod error;
 mod json;
 pub mod layout;
-mod node;
-pub(crate) mod render;
 mod value;
-mod words;
 mod yaml;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-pub use self::declare::Choice;
-pub(crate) use self::declare::{choice, keys};
-pub use self::error::{LineCounter, SourceError, line_at_offset};
-pub use self::node::Node;
-pub use self::render::New;
-pub use self::value::{Table, Text, TextProblem, Value};
-pub use self::words::{nearest, printable};
+pub use self::error::{LineCounter, SourceError, line_at_offset, nearest, printable};
+pub use self::layout::entries::New;
+pub use self::value::{Choice, Table, Text, TextProblem, Value};
+pub(crate) use self::value::{choice, keys};
 
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -211,9 +206,6 @@ impl SeenKeys {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// What to do about a conflict in a file that people write.
 const HELP: &str =
     "keep the right lines, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
@@ -269,3 +261,133 @@ fn marker(text: &str, mark: &str) -> Option<Range<usize>> {
         is_first && text[place.end..].chars().next().is_none_or(char::is_whitespace)
     })
 }
+
+/// A value and its bytes.
+#[derive(Debug, Clone)]
+pub struct Node<'t> {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind<'t>,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind<'t> {
+    Scalar { text: Cow<'t, str>, style: ScalarNotation },
+    List { items: Vec<Node<'t>>, flow: bool },
+    Table { entries: Vec<Entry<'t>>, flow: bool },
+}
+
+/// A key with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry<'t> {
+    pub(crate) key: Cow<'t, str>,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) value: Node<'t>,
+}
+
+/// How a scalar is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScalarNotation {
+    /// Without quotes; in JSON a number, `true`, `false` or `null`.
+    Plain,
+    SingleQuoted,
+    /// In double quotes; every JSON string.
+    DoubleQuoted,
+    /// A YAML block, `|` or `>`.
+    Block,
+}
+
+impl<'t> Node<'t> {
+    /// The bytes of the value in the file.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// Whether the value is empty, `~` or `null`.
+    pub fn is_null_node(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, style: ScalarNotation::Plain }
+            if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// Describes the value here, for messages.
+    pub fn describe(&self) -> &'static str {
+        match &self.kind {
+            Kind::Scalar { .. } if self.is_null_node() => "nothing",
+            Kind::Scalar { text, style: ScalarNotation::Plain } if is_bool(text) => "true or false",
+            Kind::Scalar { text, style: ScalarNotation::Plain } if is_number(text) => "a number",
+            Kind::Scalar { .. } => "text",
+            Kind::List { .. } => "a list",
+            Kind::Table { .. } => "a map",
+        }
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry<'t>> {
+        match &self.kind {
+            Kind::Table { entries, .. } => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// Whether both mean the same, regardless of where and how they are written.
+    pub(crate) fn means(&self, other: &Node<'_>) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Scalar { text, .. }, Kind::Scalar { text: other_text, .. }) => {
+                text == other_text && self.describe() == other.describe()
+            }
+            (Kind::List { items, .. }, Kind::List { items: others, .. }) => {
+                items.len() == others.len()
+                    && items.iter().zip(others).all(|(item, other)| item.means(other))
+            }
+            (Kind::Table { entries, .. }, Kind::Table { entries: others, .. }) => {
+                entries.len() == others.len()
+                    && entries.iter().zip(others).all(|(entry, other)| {
+                        entry.key == other.key && entry.value.means(&other.value)
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// How much a copy is, in nodes: those from here down, and one more for each hundred bytes of text.
+    pub(crate) fn size(&self) -> usize {
+        1 + match &self.kind {
+            Kind::Scalar { text, .. } => text.len() / 100,
+            Kind::List { items, .. } => items.iter().map(Node::size).sum(),
+            Kind::Table { entries, .. } => entries.iter().map(|entry| entry.value.size()).sum(),
+        }
+    }
+
+    /// How many levels there are from here down.
+    pub(crate) fn depth(&self) -> usize {
+        1 + match &self.kind {
+            Kind::Scalar { .. } => 0,
+            Kind::List { items, .. } => items.iter().map(Node::depth).max().unwrap_or(0),
+            Kind::Table { entries, .. } => {
+                entries.iter().map(|entry| entry.value.depth()).max().unwrap_or(0)
+            }
+        }
+    }
+}
+
+pub(crate) fn is_bool(text: &str) -> bool {
+    matches!(text, "true" | "True" | "TRUE" | "false" | "False" | "FALSE")
+}
+
+/// Whether YAML reads an unquoted `text` as a number.
+pub(crate) fn is_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let radix = |prefix: &str, radix: u32| {
+        unsigned
+            .strip_prefix(prefix)
+            .is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix)))
+    };
+    if radix("0x", 16) || radix("0o", 8) || matches!(unsigned, ".inf" | ".Inf" | ".INF") {
+        return true;
+    }
+    matches!(text, ".nan" | ".NaN" | ".NAN")
+        || (unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && unsigned.parse::<f64>().is_ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::node::Kind;
-use super::*;
+use super::{Kind, *};
 
 /// Every key and value of a file as `path = place-in-text`.
 fn outline(path: &str, text: &str) -> Vec<String> {

@@ -11,8 +11,7 @@ use serde_yaml::granit_parser::{
     self as yaml, Event, Parser, ScalarStyle, Span, StrInput, StructureStyle,
 };
 
-use super::node::{Entry, Kind, Node, ScalarNotation};
-use super::{Fault, MAX_COPIED_NODES, MAX_DEPTH, Parsed};
+use super::{Entry, Fault, Kind, MAX_COPIED_NODES, MAX_DEPTH, Node, Parsed, ScalarNotation};
 
 /// Reads `text`; `is_laid_out` says that it is read to change its layout.
 pub(super) fn parse(text: &str, is_laid_out: bool) -> Result<Parsed<'_>, Fault> {

@@ -27,7 +27,7 @@ use self::hub_copy::HubCopy;
 
 use crate::index::{Route, RouteError, Universe as _};
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
-use crate::manifest::rename::Rename;
+use crate::manifest::agreement::Rename;
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::explain::failure::unavailable_error;
 use crate::ops::publication::target::PublicationTarget;

@@ -1,10 +1,17 @@
 //! How the entries of lists and maps are laid out: on separate lines, and in brackets (YAML's on one line or several, and all of
-//! JSON's).
+//! JSON's); and how a new one is written.
+//!
+//! Where lines, indentation, dashes, colons and commas are in a text is only asked here: nothing is changed, and if an answer is
+//! not certain, it is an error.
+//!
+//! A new value is quoted only if the format demands it, or as its neighbours are. To find out whether a text needs quotes, this
+//! reads the text back; there are no separate rules.
 
-use super::{Collection, FileSyntax, NewEntry, Patch, is_flow_node, is_list_node};
-use crate::source::SourceError;
-use crate::source::node::ScalarNotation;
-use crate::source::render::render_key;
+use std::ops::Range;
+use std::path::Path;
+
+use super::{Collection, FileSyntax, NewEntry, Patch};
+use crate::source::{Document, Entry, Kind, Node, ScalarNotation, SourceError, is_bool, is_number};
 
 impl<'d> Patch<'d> {
     /// Puts a line behind the last entry's.
@@ -257,5 +264,283 @@ impl<'d> Patch<'d> {
         }
         let ending = self.document.line_ending();
         format!("{open}{ending}{step}{step}{entry}{ending}{step}{close}")
+    }
+}
+
+/// The indentation of a list or map below its key, if the file shows no other.
+const STEP: &str = "  ";
+
+pub(super) fn is_flow_node(node: &Node<'_>) -> bool {
+    matches!(node.kind, Kind::List { flow: true, .. } | Kind::Table { flow: true, .. })
+}
+
+fn is_list_node(node: &Node<'_>) -> bool {
+    matches!(node.kind, Kind::List { .. })
+}
+
+impl<'t> Document<'t> {
+    /// An error that says that mu would have to guess.
+    pub(crate) fn not_understood(&self, span: Range<usize>) -> SourceError {
+        self.error(span, "mu cannot change this layout without changing more than that")
+            .help("make the change by hand, or put each entry on a line of its own")
+    }
+
+    pub(super) fn line_start(&self, at: usize) -> usize {
+        self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+    }
+
+    /// The end of the line that byte `at` is in, before its line ending.
+    pub(super) fn line_end(&self, at: usize) -> usize {
+        let end = self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline);
+        if self.text[at..end].ends_with('\r') { end - 1 } else { end }
+    }
+
+    /// Lines with one of the line endings around them, so that no empty line is left.
+    fn whole_lines(&self, range: Range<usize>) -> Range<usize> {
+        let Range { start, end } = range;
+        if self.text[end..].starts_with("\r\n") {
+            return start..end + 2;
+        }
+        if self.text[end..].starts_with('\n') {
+            return start..end + 1;
+        }
+        let before = &self.text[..start];
+        let before = before.strip_suffix('\n').unwrap_or(before);
+        let before = before.strip_suffix('\r').unwrap_or(before);
+        before.len()..end
+    }
+
+    /// The line ending of the first line.
+    fn line_ending(&self) -> &'static str {
+        match self.text.find('\n') {
+            Some(at) if self.text[..at].ends_with('\r') => "\r\n",
+            _ => "\n",
+        }
+    }
+
+    /// The text before byte `start` on its line, which must be white space.
+    pub(super) fn indent_at(&self, start: usize) -> Result<&'t str, SourceError> {
+        let before = self.text[self.line_start(start)..start].trim_start_matches('\u{feff}');
+        let is_indent = before.trim().is_empty();
+        if is_indent { Ok(before) } else { Err(self.not_understood(start..start + 1)) }
+    }
+
+    /// White space as wide as the text before byte `start` on its line.
+    fn column_at(&self, start: usize) -> String {
+        let before = self.text[self.line_start(start)..start].trim_start_matches('\u{feff}');
+        before.chars().map(|character| if character == '\t' { '\t' } else { ' ' }).collect()
+    }
+
+    /// The place of the dash before a list's entry.
+    fn dash_before(&self, start: usize) -> Result<usize, SourceError> {
+        let before = self.text[..start].trim_end();
+        let is_dash = before.ends_with('-');
+        if is_dash { Ok(before.len() - 1) } else { Err(self.not_understood(start..start + 1)) }
+    }
+
+    /// The place right behind a key's colon.
+    pub(super) fn after_colon(&self, entry: &Entry<'_>) -> Result<usize, SourceError> {
+        let rest = &self.text[entry.key_span.end..];
+        let spaces = rest.len() - rest.trim_start().len();
+        if rest[spaces..].starts_with(':') {
+            return Ok(entry.key_span.end + spaces + 1);
+        }
+        Err(self.not_understood(entry.key_span.clone()))
+    }
+
+    /// The first comma between two places that is in no comment.
+    fn comma_between(&self, start: usize, end: usize) -> Option<usize> {
+        let is_comment = |at: usize| self.comments_in(start..end).any(|span| span.contains(&at));
+        let commas = self.text[start..end].match_indices(',').map(|(at, _)| start + at);
+        commas.into_iter().find(|at| !is_comment(*at))
+    }
+
+    /// The comments that begin in a stretch of the text.
+    fn comments_in(&self, range: Range<usize>) -> impl Iterator<Item = &Range<usize>> {
+        let first = self.comments.partition_point(|span| span.start < range.start);
+        self.comments.iter().skip(first).take_while(move |span| span.start < range.end)
+    }
+
+    /// How far this file indents lists, or maps, below their keys.
+    fn usual_step(&self, list: bool) -> String {
+        let Kind::Table { entries, .. } = &self.root.kind else { return STEP.to_owned() };
+        let step = |entry: &Entry<'_>| {
+            let start = match &entry.value.kind {
+                Kind::List { items, flow: false } if list => {
+                    self.dash_before(items.first()?.span.start).ok()?
+                }
+                Kind::Table { entries, flow: false } if !list => entries.first()?.key_span.start,
+                _ => return None,
+            };
+            let outer = self.indent_at(entry.key_span.start).ok()?;
+            self.indent_at(start).ok()?.strip_prefix(outer).map(str::to_owned)
+        };
+        entries.iter().find_map(step).unwrap_or_else(|| STEP.to_owned())
+    }
+
+    /// How far the outermost keys are indented in a file in brackets; nothing if it is one line.
+    fn bracket_step(&self) -> &'t str {
+        let Kind::Table { entries, .. } = &self.root.kind else { return "" };
+        let first = entries.first().map_or(0, |entry| entry.key_span.start);
+        let line_start = self.line_start(first);
+        let indent = if line_start > 0 { self.indent_at(first) } else { Ok("") };
+        indent.unwrap_or_default()
+    }
+}
+
+/// A value that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum New {
+    /// A text.
+    Text(String),
+    /// `true` or `false`.
+    Flag(bool),
+    /// A list of texts on one line.
+    List(Vec<String>),
+    /// A map on one line.
+    Table(Vec<(&'static str, New)>),
+    /// A map, with each key on a separate line if possible.
+    Lines(Vec<(&'static str, New)>),
+}
+
+/// How and where a value is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) format: FileSyntax,
+    /// Whether it is inside brackets, where more characters need quotes.
+    pub(crate) flow: bool,
+    /// The quotes that its neighbours have.
+    pub(crate) style: ScalarNotation,
+}
+
+impl New {
+    /// The value on one line, except for [`New::Lines`], whose lines are not indented.
+    pub(crate) fn render(&self, manner: Manner) -> String {
+        match self {
+            Self::Text(text) => render_text(text, manner),
+            Self::Flag(flag) => flag.to_string(),
+            Self::List(texts) => {
+                let inside = Manner { flow: true, style: ScalarNotation::Plain, ..manner };
+                let texts = texts.iter().map(|text| render_text(text, inside));
+                format!("[{}]", texts.collect::<Vec<_>>().join(", "))
+            }
+            Self::Table(pairs) | Self::Lines(pairs) => {
+                let can_break = !manner.flow && manner.format == FileSyntax::Yaml;
+                let flow = !(can_break && matches!(self, Self::Lines(_)));
+                let inside = Manner { flow, style: ScalarNotation::Plain, ..manner };
+                let pairs = pairs.iter().map(|(key, value)| {
+                    format!("{}: {}", render_key(key, inside), value.render(inside))
+                });
+                let pairs: Vec<String> = pairs.collect();
+                if flow { format!("{{{}}}", pairs.join(", ")) } else { pairs.join("\n") }
+            }
+        }
+    }
+}
+
+/// A text as a value.
+pub(crate) fn render_text(text: &str, manner: Manner) -> String {
+    let fits_single = !text.contains(|character: char| character.is_control());
+    match (manner.format, manner.style) {
+        (FileSyntax::Yaml, ScalarNotation::SingleQuoted) if fits_single => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        (FileSyntax::Yaml, ScalarNotation::Plain | ScalarNotation::Block)
+            if reads_back(text, manner.flow) =>
+        {
+            text.to_owned()
+        }
+        _ => quoted(text),
+    }
+}
+
+/// A text as a key.
+pub(crate) fn render_key(text: &str, manner: Manner) -> String {
+    let plain = manner.format == FileSyntax::Yaml && reads_back(text, true);
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// Whether this and any other YAML reader reads an unquoted text as the same text.
+fn reads_back(text: &str, flow: bool) -> bool {
+    let other_meaning = is_number(text)
+        || is_bool(text)
+        || matches!(
+            &*text.to_ascii_lowercase(),
+            "" | "~" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
+        );
+    if other_meaning || text.contains(|character: char| character.is_control()) {
+        return false;
+    }
+    let line = if flow { format!("[{text}]") } else { format!("- {text}") };
+    let Ok(document) = Document::read(Path::new(""), &line) else { return false };
+    let is_it = |item: &Node<'_>| matches!(&item.kind, Kind::Scalar { text: read, style: ScalarNotation::Plain } if read == text);
+    match &document.node().kind {
+        Kind::List { items, .. } => matches!(items.as_slice(), [item] if is_it(item)),
+        _ => false,
+    }
+}
+
+/// A text in double quotes, as YAML and JSON both read it.
+pub fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("text is always JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, block: &str, flow: &str) {
+        let manner = Manner {
+            format: FileSyntax::Yaml,
+            flow: false,
+            style: crate::source::ScalarNotation::Plain,
+        };
+        assert_eq!(render_text(text, manner), block);
+        assert_eq!(render_text(text, Manner { flow: true, ..manner }), flow);
+        assert_eq!(render_text(text, Manner { format: FileSyntax::Json, ..manner }), quoted(text));
+    }
+
+    #[test]
+    fn quotes_stand_only_where_they_must() {
+        check("aws#^1.0.6", "aws#^1.0.6", "aws#^1.0.6");
+        check(
+            "https://hub.mu.com/aws#^1",
+            "https://hub.mu.com/aws#^1",
+            "https://hub.mu.com/aws#^1",
+        );
+        check("a#>1, <=3", "a#>1, <=3", "\"a#>1, <=3\"");
+        check("a #b", "\"a #b\"", "\"a #b\"");
+        check("^1.0", "^1.0", "^1.0");
+        check("~1.5", "~1.5", "~1.5");
+        check(">=1.2 <2", "\">=1.2 <2\"", "\">=1.2 <2\"");
+        check("*", "\"*\"", "\"*\"");
+        check("1.2", "\"1.2\"", "\"1.2\"");
+        check("1.2.3", "1.2.3", "1.2.3");
+        check("no", "\"no\"", "\"no\"");
+        check("", "\"\"", "\"\"");
+        check("a\tb", "\"a\\tb\"", "\"a\\tb\"");
+        check("./x", "./x", "./x");
+    }
+
+    #[test]
+    fn neighbours_set_the_style() {
+        let manner = Manner {
+            format: FileSyntax::Yaml,
+            flow: false,
+            style: crate::source::ScalarNotation::SingleQuoted,
+        };
+        assert_eq!(render_text("it's", manner), "'it''s'");
+        assert_eq!(
+            render_text(
+                "a",
+                Manner { style: crate::source::ScalarNotation::DoubleQuoted, ..manner }
+            ),
+            "\"a\""
+        );
+        let table =
+            New::Table(vec![("ref", New::Text("a#1".into())), ("prerelease", New::Flag(true))]);
+        assert_eq!(table.render(manner), "{ref: a#1, prerelease: true}");
+        let json = Manner { format: FileSyntax::Json, ..manner };
+        assert_eq!(table.render(json), "{\"ref\": \"a#1\", \"prerelease\": true}");
     }
 }
