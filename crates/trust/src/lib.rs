@@ -6,41 +6,33 @@
 //!
 //! | module | what it knows |
 //! | --- | --- |
-//! | `identity` | who signs, as a text: `key:…`, `ssh:…`, `pgp:…`, `github:…`, `oidc:…` |
 //! | `signer` | the keys or the identity that a rule names |
-//! | `subject` | what evidence must speak of |
-//! | `evidence` | one piece, and the lines of a file of them |
+//! | `evidence` | one piece, the lines of a file of them, and what they must speak of |
 //! | `roots` | whom keyless signatures lead to: `trusted_root.json` |
-//! | `verdict` | what came of it, as data and in words |
+//! | `verdict` | what came of it, as data and in words; who signs, as a text: `key:…`, `ssh:…`, `pgp:…`, `github:…`, `oidc:…` |
 //! | `sigstore` | signatures of cosign 2, and bundles |
-//! | `pgp`, `prov` | OpenPGP, and the provenance of charts |
+//! | `pgp` | OpenPGP, and the provenance of charts |
 //! | `ssh`, `git` | SSH signatures, and what is signed of Git's objects |
-//! | `key`, `der` | public keys and signatures by them; the encoding of both |
-//! | `certificate` | X.509 certificates, and chains at a time |
+//! | `key`, `der` | public keys, signatures by them, and X.509 certificates; the encoding of all |
 
-mod certificate;
 mod der;
 mod evidence;
 mod git;
-mod identity;
 mod key;
 mod pgp;
-mod prov;
 mod roots;
 mod signer;
 mod sigstore;
 mod ssh;
-mod subject;
 mod verdict;
 
 pub use evidence::{
-    Cosign, Evidence, EvidenceLine, GitKind, MOST_BYTES, MOST_MANIFESTS, MOST_PIECES, read_lines,
+    Cosign, Evidence, EvidenceLine, GitKind, MOST_BYTES, MOST_MANIFESTS, MOST_PIECES, Subject,
+    read_lines,
 };
-pub use identity::Identity;
 pub use roots::{Root, RootError, Roots};
 pub use signer::{GithubSigner, MOST_KEY_BYTES, OidcSigner, Signer, SignerError};
-pub use subject::Subject;
-pub use verdict::{Acceptance, Refusal, Signed, SignedBy, Verdict};
+pub use verdict::{Acceptance, Identity, Refusal, Signed, SignedBy, Verdict};
 
 /// Says what a piece of evidence is worth for a subject.
 ///
@@ -61,7 +53,7 @@ pub fn verify(
     let signature = match evidence {
         Evidence::Cosign(cosign) => sigstore::read_cosign(cosign, subject),
         Evidence::Bundle(json) => sigstore::read_bundle(json, subject),
-        Evidence::Prov(text) => return prov::judge_provenance(text, subject, signers),
+        Evidence::Prov(text) => return pgp::judge_provenance(text, subject, signers),
         Evidence::Git { kind, object } => {
             return git::judge_object(*kind, object, subject, signers);
         }

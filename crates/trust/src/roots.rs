@@ -6,9 +6,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::MOST_BYTES;
-use crate::certificate::{Certificate, MOST_CERTIFICATES};
 use crate::der::{day, rfc3339};
-use crate::key::PublicKey;
+use crate::key::{Certificate, MOST_CERTIFICATES, PublicKey};
 
 /// The root of the public instance of sigstore.
 const SIGSTORE: &[u8] = include_bytes!("trusted_root.json");

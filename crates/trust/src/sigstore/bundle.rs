@@ -4,10 +4,9 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::log::{InclusionProof, LogEntry};
-use super::signature::{Signature, content, other_digest};
-use crate::certificate::{Certificate, MOST_CERTIFICATES};
+use super::{Signature, content, other_digest};
 use crate::evidence::decode_base64;
-use crate::key::lower_hex;
+use crate::key::{Certificate, MOST_CERTIFICATES, lower_hex};
 use crate::{MOST_PIECES, Refusal, Subject};
 
 /// The media types of the versions that are known.

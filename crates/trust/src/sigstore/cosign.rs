@@ -3,10 +3,9 @@
 use serde::Deserialize;
 
 use super::log::LogEntry;
-use super::signature::{Signature, content, other_digest};
-use crate::certificate::Certificate;
+use super::{Signature, content, other_digest};
 use crate::evidence::decode_base64;
-use crate::key::{lower_hex, pem};
+use crate::key::{Certificate, lower_hex, pem};
 use crate::{Cosign, Refusal, Subject};
 
 /// What `critical.type` may be: cosign's own, and what cosign 3 signs in the old form.

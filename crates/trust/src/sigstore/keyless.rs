@@ -4,14 +4,12 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::signature::Signature;
-use super::timestamp;
-use crate::certificate::{CODE_SIGNING, Certificate, verify_chain};
+use super::{Signature, timestamp};
 use crate::der::{self, DerReader, NotDer};
-use crate::identity::GITHUB_ISSUER;
-use crate::key::lower_hex;
+use crate::key::{CODE_SIGNING, Certificate, lower_hex, verify_chain};
 use crate::roots::{Authority, Root};
 use crate::signer::{SignerKind, matches_pattern};
+use crate::verdict::GITHUB_ISSUER;
 use crate::{GithubSigner, Identity, Refusal, Roots, Signer};
 
 /// The extension with embedded timestamps of certificate logs.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
-use super::signature::Signature;
+use super::Signature;
 use crate::Refusal;
 use crate::key::{lower_hex, pem};
 use crate::roots::{Log, Root};

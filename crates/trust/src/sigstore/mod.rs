@@ -1,23 +1,23 @@
-//! Signatures as sigstore makes them, by a key or by an identity; `cosign` and `bundle` read the two forms that they come in.
+//! Signatures as sigstore makes them, by a key or by an identity; `cosign` and `bundle` read the two forms that they come in. A
+//! [`Signature`] is one as it was read, whichever form it came in; [`Signature::verdict`] verifies it.
 
 mod bundle;
 mod cosign;
 mod keyless;
 mod log;
-mod signature;
 mod timestamp;
-
-pub(crate) use bundle::read as read_bundle;
-pub(crate) use cosign::read as read_cosign;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use self::signature::Signature;
-use crate::certificate::Certificate;
-use crate::key::PublicKey;
+use self::log::LogEntry;
+use crate::key::Certificate;
+use crate::key::{self, PublicKey};
 use crate::signer::{Key, SignerKind, signer_names};
-use crate::{Acceptance, Refusal, Roots, Signed, SignedBy, Signer, Verdict};
+use crate::{Acceptance, Refusal, Roots, Signed, SignedBy, Signer, Subject, Verdict};
+
+pub(crate) use bundle::read as read_bundle;
+pub(crate) use cosign::read as read_cosign;
 
 impl Signature {
     /// Says what it is worth: by the signers' keys alone, or by the certificate that it brings.
@@ -96,4 +96,39 @@ fn public_keys(signer: &Signer) -> impl Iterator<Item = &PublicKey> {
         Key::Public(key) => Some(key),
         Key::Ssh(_) | Key::Pgp(_) => None,
     })
+}
+
+/// A signature with what proves whose it is, read but not verified.
+pub(crate) struct Signature {
+    /// The bytes that are signed, which are the subject or name it.
+    message: Vec<u8>,
+    /// The signature itself.
+    signature: Vec<u8>,
+    /// What a bundle says of the key.
+    hint: Option<String>,
+    /// What an envelope holds: some logs hash it, and not what is signed.
+    payload: Option<Vec<u8>>,
+    /// The certificate of an identity.
+    certificate: Option<Certificate>,
+    /// Tokens of RFC 3161.
+    tokens: Vec<Vec<u8>>,
+    /// Entries of transparency logs.
+    entries: Vec<LogEntry>,
+    /// Whether a log's promise is enough: the form is older than proofs.
+    takes_promises: bool,
+}
+
+/// The digest of the content that a subject is.
+fn content(subject: &Subject<'_>) -> Result<[u8; 32], Refusal> {
+    match subject {
+        Subject::Content { sha256, .. } => Ok(*sha256),
+        Subject::Commit { .. } | Subject::Package { .. } => Err(Refusal::OtherSubject {
+            why: "it is over a manifest or an archive, and neither was asked for".into(),
+        }),
+    }
+}
+
+fn other_digest(found: &str, wanted: [u8; 32]) -> Refusal {
+    let why = format!("it is over `{found}`, not over sha256:{}", key::lower_hex(&wanted));
+    Refusal::OtherSubject { why }
 }

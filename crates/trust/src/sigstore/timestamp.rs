@@ -3,9 +3,8 @@
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use crate::Refusal;
-use crate::certificate::{Certificate, MOST_CERTIFICATES, TIME_STAMPING, verify_chain};
 use crate::der::{self, DerReader, NotDer};
-use crate::key::Hash;
+use crate::key::{Certificate, Hash, MOST_CERTIFICATES, TIME_STAMPING, verify_chain};
 use crate::roots::{Authority, Root};
 
 /// `id-signedData`.
