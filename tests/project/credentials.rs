@@ -167,7 +167,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
     (
         "\"authorization\"",
         &[
-            "crates/bucket/src/sign.rs",
+            "crates/bucket/src/connect.rs",
             "crates/hub-server/src/readers.rs",
             "providers/exec/src/plugin.rs",
         ],

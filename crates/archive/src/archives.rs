@@ -18,11 +18,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::document::Validator;
 use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
-use crate::inflate::Scratch;
-use crate::layers::Layers;
-use crate::pick::pick_from;
+use crate::pick::{Layers, pick_from};
 use crate::survey::{self, Packing, Survey, survey, unpack_anyones};
-use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip, unpack_with};
+use crate::unpack::{ArchiveError, ArchiveLayout, Scratch, is_gzip, unpack_with};
 
 /// What is at the URL of an archive.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use mu_provider::{
 use sha2::{Digest as _, Sha256};
 
 use crate::document::{Validator, file_path};
-use crate::inflate::Scratch;
-use crate::layers::Layers;
 use crate::partial::Partial;
+use crate::pick::Layers;
+use crate::unpack::Scratch;
 use crate::unpack::{self, ArchiveError, ArchiveLayout};
 use crate::zip::Source;
 

@@ -3,8 +3,8 @@
 //!
 //! [`Archives`] downloads an archive and compares it with its digest: `download.rs` does one download, and `partial.rs` keeps a large
 //! one between attempts. [`unpack()`] and its like read mu's own archives, and layers of images: `tar.rs` reads entries, `header.rs`
-//! their headers, `inflate.rs` decompresses. `survey.rs` and `zip.rs` read archives that anybody may have made, and `pick.rs` a few
-//! files of one. [`ArchiveWriter`] makes archives.
+//! their headers. `survey.rs` and `zip.rs` read archives that anybody may have made, and `pick.rs` says what is taken of one that is
+//! not wanted as a whole. [`ArchiveWriter`] makes archives.
 //!
 //! [`document`] reads one file of a registry if it has changed, [`remembered`] keeps an index package by package, [`Catalog`] answers
 //! for a registry that is one index, and [`below`] says where a registry may lead. Nothing here knows what an index says; that is known to the providers.
@@ -20,8 +20,6 @@ mod archives;
 pub mod document;
 mod download;
 mod header;
-mod inflate;
-mod layers;
 mod partial;
 mod pick;
 pub mod remembered;
@@ -33,14 +31,12 @@ mod zip;
 
 pub use crate::archives::{Archives, Held, Looked, Place, below, restore_anyones};
 pub use crate::download::{Archive, ExpectedArchive};
-pub use crate::inflate::Scratch;
-pub use crate::layers::Layers;
-pub use crate::pick::{EARLY, lacks_early, pick, pick_from, pick_zip};
+pub use crate::pick::{EARLY, Layers, lacks_early, pick, pick_from, pick_zip};
 pub use crate::remembered::Catalog;
 pub use crate::survey::{Packing, layout_of_anyones, unpack_anyones};
 pub use crate::tar::Sink;
 pub use crate::unpack::{
-    ArchiveError, ArchiveLayout, digest_of_tar, unpack, unpack_from, unpack_layer, unpack_tar,
-    unpack_with,
+    ArchiveError, ArchiveLayout, Scratch, digest_of_tar, unpack, unpack_from, unpack_layer,
+    unpack_tar, unpack_with,
 };
 pub use crate::write::ArchiveWriter;

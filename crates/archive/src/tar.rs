@@ -11,7 +11,7 @@ use std::io::{self, BufReader, Read};
 use mu_provider::{TreeError, TreeWriter, shown_path};
 
 use crate::header::{self, BLOCK, Extension, TarHeader};
-use crate::layers::Layers;
+use crate::pick::Layers;
 use crate::unpack::{ArchiveError, ArchiveLayout};
 
 /// How many bytes may belong to no file: headers, extended headers, padding. The tree limits the rest.

@@ -9,11 +9,8 @@
 //! what a hub is, or looks at the environment: the caller passes in the variables.
 
 mod connect;
-mod sign;
 
-pub use crate::connect::CredentialsNotProvided;
-pub use crate::connect::Sending;
-pub use crate::sign::Buckets;
+pub use crate::connect::{Buckets, CredentialsNotProvided, Sending};
 
 use std::str::FromStr;
 use std::sync::Arc;
