@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, HelmRepositoryAliases, Needs};
-use mu_formats::kcl;
 use mu_formats::{
     DeclaredImage, FORMATS, Format, FormatError, Reading, Texts, crossplane, images_in_resources,
-    images_of_chart, olm,
+    images_of_chart, kcl, olm,
 };
 use mu_provider::Release;
 

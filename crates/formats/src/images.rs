@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Fault, FormatError};
-use crate::node::{Kind, Node};
+use crate::node::{Fault, FormatError, Kind, Node};
 use crate::reader;
 use crate::shape::Shape::{self, Open, Text};
 use crate::shape::Values;

@@ -14,9 +14,8 @@ use mu_provider::catalog::CatalogLine;
 use mu_provider::{ArchiveDigest, Release, Yanked, read_json_lines};
 use serde_yaml::granit_parser::Event;
 
-use crate::error::{Fault, FormatError};
-use crate::manifest::version_of;
-use crate::node::Node;
+use crate::format::version_of;
+use crate::node::{Fault, FormatError, Node};
 use crate::reader::{Key, Reader, is_nothing};
 use crate::shape::{Shape, Unknown, grouped};
 

@@ -10,9 +10,8 @@ use mu_manifest::reference::Version;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Fault, FormatError};
-use crate::json;
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
+use crate::reader;
 use crate::shape::Shape::{self, List, Map, Text, Unused};
 use crate::shape::{SHOWN, TEXTS, Values};
 
@@ -203,7 +202,7 @@ impl Advisory {
     }
 
     fn of_text(text: &str) -> Result<Option<Self>, Fault> {
-        let read = json::read(text, &OSV_KEYS, &mut Values::default())?;
+        let read = reader::read_json(text, &OSV_KEYS, &mut Values::default())?;
         let behind = text.get(read.length..).unwrap_or_default();
         if !behind.trim().is_empty() {
             return Err(Fault::new(read.length..text.len(), "something follows the advisory"));

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde_yaml::granit_parser::Event;
 
-use crate::error::Fault;
+use crate::node::Fault;
 use crate::shape::grouped;
 
 /// How many values of a text may have names: the parser remembers each.

@@ -16,7 +16,7 @@ use std::ops::Range;
 use mu_manifest::source::nearest;
 use toml_edit::TableLike;
 
-use crate::error::Fault;
+use crate::node::Fault;
 
 /// What is read of a value.
 #[derive(Debug)]
@@ -317,7 +317,7 @@ impl Unknown {
 mod tests {
     use super::*;
     use crate::node::{Kind, Node};
-    use crate::{json, reader};
+    use crate::reader;
 
     static SHAPE: Shape = Shape::Map(&[("name", Shape::Text), ("words", TEXTS)]);
 
@@ -330,7 +330,8 @@ mod tests {
         let yaml =
             reader::documents(text, &SHAPE, &mut left, &mut take).map_err(|(_, fault)| fault);
         let yaml = yaml.map(|()| found.unwrap_or_default());
-        let json = json::read(text, &SHAPE, &mut values.clone()).map(|read| shown(&read.node));
+        let json =
+            reader::read_json(text, &SHAPE, &mut values.clone()).map(|read| shown(&read.node));
         [yaml, json]
     }
 

@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::FormatError;
-use crate::node::Node;
+use crate::node::{FormatError, Node};
+use crate::reader;
 use crate::shape::Shape::{self, Each, Folded, List, Map, Text, Unused};
 use crate::shape::Values;
-use crate::{json, reader};
 
 /// What mu reads of `repositories.yaml`.
 static SHAPE: Shape =
@@ -166,7 +165,7 @@ static ENTRY: Shape = Map(&[
 ///
 /// When it is not JSON, or one is probably a misspelt key that is needed.
 pub fn check_passwords(file: &str, text: &str) -> Result<Vec<String>, FormatError> {
-    let read = json::read(text, &PASSWORD_FILE, &mut Values::default());
+    let read = reader::read_json(text, &PASSWORD_FILE, &mut Values::default());
     let unknown = read.and_then(|read| read.unknown.check(false));
     unknown.map_err(|fault| FormatError::new(file, text, fault))
 }

@@ -11,8 +11,7 @@ use mu_manifest::source::{New, SourceError, TextProblem};
 use mu_provider::Dependency;
 
 use super::FORMAT;
-use crate::error::Fault;
-use crate::node::{Kind, Node};
+use crate::node::{Fault, Kind, Node};
 use crate::range::{ranged, rewritten};
 use crate::shape::Shape::{self, Map, Text, Unused};
 

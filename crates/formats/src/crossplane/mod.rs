@@ -18,12 +18,11 @@ use mu_manifest::{Capability, unversioned};
 use mu_provider::{Maintainer, Release};
 use serde_json::json;
 
-use crate::error::{Fault, FormatError};
 use crate::format::{
     Archived, Artifact, ArtifactManifest, Format, Package, Place, Pushed, Reading, Seen, Texts,
     once,
 };
-use crate::node::{NOTHING, Node};
+use crate::node::{Fault, FormatError, NOTHING, Node};
 use crate::range::rewritten;
 use crate::reader::Reader;
 use crate::shape::Shape::{self, List, Map, Open, Shown, Text, Unused};

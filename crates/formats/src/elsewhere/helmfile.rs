@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use mu_manifest::reference::Version;
 
 use super::{InUse, List, ListedDependency, Meaning, line_of, read, read_documents, terraform};
-use crate::error::{Fault, FormatError};
-use crate::node::{Entry, Kind, Node};
+use crate::node::{Entry, Fault, FormatError, Kind, Node};
 use crate::shape::Shape::{self, Each, List as Items, Map, Text, Unused};
 use crate::shape::TEXTS;
 

@@ -4,8 +4,7 @@
 //! each of them is listed, and those that the lock alone names are at their commits.
 
 use super::{InUse, List, ListedDependency, Meaning, line_of, read};
-use crate::error::{Fault, FormatError};
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
 use crate::shape::Shape::{self, List as Items, Map, Text, Unused};
 
 /// The file.

@@ -14,10 +14,9 @@ use mu_manifest::reference::{Reference, VersionSpec};
 use mu_manifest::source::line_at_offset;
 use mu_provider::brief;
 
-use crate::error::{Fault, FormatError};
 use crate::helm::dependency_reference;
 use crate::kcl::git_reference;
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
 use crate::reader;
 use crate::shape::{Shape, Values};
 

@@ -4,8 +4,7 @@
 //! out, and said.
 
 use super::{InUse, List, ListedDependency, Meaning, line_of, range_of, read};
-use crate::error::{Fault, FormatError};
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
 use crate::shape::Shape::{self, Each, List as Items, Map, Text, Unused};
 use crate::shape::TEXTS;
 

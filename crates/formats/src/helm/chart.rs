@@ -1,12 +1,12 @@
-//! What a chart says about itself, in `Chart.yaml` and in an index alike.
+//! What a chart says about itself, in `Chart.yaml` and in an index alike, and each of its dependencies as a reference.
 
-use mu_manifest::reference::Version;
-use mu_provider::{Release, Yanked};
+use std::collections::BTreeSet;
 
-use super::dependency::DEPENDENCY;
-use crate::error::Fault;
-use crate::format::check_name_segment;
-use crate::node::{Node, PEOPLE};
+use mu_manifest::reference::{Reference, Version};
+use mu_provider::{Dependency, Release, Yanked};
+
+use crate::format::{Reading, Seen, check_name_segment};
+use crate::node::{Fault, Node, PEOPLE};
 use crate::range::rewritten;
 use crate::shape::Shape::{self, Folded, List, Open, Shown, Text, Unused};
 use crate::shape::{SHOWN, TEXTS};
@@ -124,4 +124,173 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
         release.license = LICENSES.iter().find_map(|key| annotations.text_for_people(key));
     }
     Ok(())
+}
+
+/// What mu reads of a dependency.
+const DEPENDENCY: Shape = Folded(&[
+    ("name", Text),
+    ("version", Text),
+    ("repository", Text),
+    ("alias", Text),
+    ("condition", Unused),
+    ("enabled", Unused),
+    ("import-values", Unused),
+    ("tags", Unused),
+]);
+
+/// Where a dependency comes from.
+enum Repository {
+    /// The chart itself.
+    Inside,
+    /// A folder beside the chart.
+    Folder(String),
+    /// A repository, as the beginning of a reference.
+    Url(String),
+}
+
+/// Adds a dependency, and returns whether the list of dependencies is longer now.
+///
+/// Conditions, tags and imported values depend on the values that a chart is installed with, so every
+/// dependency is required. A dependency that is listed twice with two aliases is one package, and must
+/// satisfy both ranges. Where its author works on it, each entry counts, because each can be edited.
+pub(super) fn add(
+    release: &mut Release,
+    node: &Node<'_>,
+    around: &Reading<'_>,
+    seen: &mut Seen,
+) -> Result<bool, Fault> {
+    if !node.is_map() {
+        return Err(node.fault("a dependency is a map with `name`, `version` and `repository`"));
+    }
+    let (name, at) = node.text("name")?.ok_or_else(|| node.fault("a dependency has no `name`"))?;
+    check_name_segment(name, "a chart").map_err(|reason| at.fault(reason))?;
+    let version = node.text("version")?;
+    let (repository, at) = match node.text("repository")? {
+        Some((text, at)) => {
+            (repository(name, text, around).map_err(|reason| at.fault(reason))?, at)
+        }
+        None => (Repository::Inside, node),
+    };
+    let place = match (repository, version) {
+        (Repository::Folder(folder), None) => {
+            return Ok(depend(release, Dependency::Reference(folder), around, seen));
+        }
+        (Repository::Folder(folder), Some(_)) => folder,
+        (Repository::Url(base), Some(_)) => format!("{base}{name}"),
+        (Repository::Inside, _) | (Repository::Url(_), None) => {
+            let lacks = match node.text("repository")? {
+                None => "repository",
+                // Another folder of the chart.
+                Some((text, _)) if text.starts_with(FOLDER) => "",
+                Some(_) => "version",
+            };
+            if !lacks.is_empty() && around.carried.is_some_and(|carried| !carries(carried, name)) {
+                return Err(node.fault(format!(
+                    "the dependency `{name}` has no `{lacks}`, and the chart does not carry it: there is no `charts/{name}`"
+                )));
+            }
+            seen.bundle(release, name);
+            return Ok(false);
+        }
+    };
+    let (written, range_at) = version.expect("without one it was taken for bundled");
+    let range = rewritten(written).map_err(|reason| {
+        range_at.fault(format!("the range `{written}` of the dependency `{name}` {reason}"))
+    })?;
+    let reference = format!("{place}#{}", range.text);
+    if let Err(error) = Reference::parse(&reference) {
+        return Err(at.fault(format!("the dependency `{name}` has no valid reference: {error}")));
+    }
+    let dependency = Dependency::new(reference, range.prerelease);
+    Ok(depend(release, dependency, around, seen))
+}
+
+/// What a repository begins with that is a folder.
+const FOLDER: &str = "file://";
+
+/// Whether a chart with these files in `charts` carries the chart called `name`.
+fn carries(files: &BTreeSet<String>, name: &str) -> bool {
+    let is_it = |file: &String| file == name || is_copy(&format!("charts/{file}"), name);
+    files.iter().any(is_it)
+}
+
+fn depend(
+    release: &mut Release,
+    dependency: Dependency,
+    around: &Reading<'_>,
+    seen: &mut Seen,
+) -> bool {
+    if !around.is_own {
+        return seen.depend(release, dependency);
+    }
+    release.dependencies.get_or_insert_default().push(dependency);
+    true
+}
+
+/// What the `repository` of the chart `name` names.
+fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository, String> {
+    if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
+        let url = around.aliases.and_then(|aliases| aliases.repository_url(alias, name)).ok_or_else(|| {
+            format!(
+                "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
+            )
+        })?;
+        return url_of(&url).map(Repository::Url);
+    }
+    let Some(path) = text.strip_prefix(FOLDER) else { return url_of(text).map(Repository::Url) };
+    let inner = path.trim_start_matches("./");
+    let is_inside = !path.starts_with('/') && !inner.split('/').any(|part| part == "..");
+    let is_beside = around.is_own || around.is_folder;
+    Ok(match is_inside {
+        false if is_beside && path.starts_with('/') => Repository::Folder(path.to_owned()),
+        false if is_beside && inner.starts_with("../") => Repository::Folder(inner.to_owned()),
+        false if is_beside => Repository::Folder(format!("./{inner}")),
+        // `helm package` has copied what the author had beside the chart into the archive.
+        _ => Repository::Inside,
+    })
+}
+
+/// The beginning of the references to charts of a repository.
+fn url_of(text: &str) -> Result<String, String> {
+    let (scheme, rest) = text
+        .split_once("://")
+        .ok_or_else(|| format!("the repository `{text}` is neither a URL nor `@NAME`"))?;
+    let protocol = match &*scheme.to_ascii_lowercase() {
+        "https" => "helm+https",
+        "http" => "helm+http",
+        "oci" => "oci",
+        other => {
+            return Err(format!(
+                "its repository has the scheme `{other}`, which only a Helm plugin supports"
+            ));
+        }
+    };
+    let segments: Vec<&str> = rest.split('/').filter(|segment| !segment.is_empty()).collect();
+    if segments.is_empty() {
+        return Err(format!("the repository `{text}` names no host"));
+    }
+    if rest.contains('?') {
+        return Err(
+            "the URL of its repository has a query (`?`), and mu asks no repository with one: a token belongs into `mu login`, and not into a chart"
+                .to_owned(),
+        );
+    }
+    Ok(format!("{protocol}://{}/", segments.join("/")))
+}
+
+/// The text of a reference to a chart of a repository, and whether its range asks for prereleases.
+///
+/// # Errors
+///
+/// When the repository is none that mu reads, or the range is none.
+pub(crate) fn dependency_reference(
+    repository: &str,
+    name: &str,
+    range: Option<&str>,
+) -> Result<(String, bool), String> {
+    check_name_segment(name, "a chart")?;
+    let place = format!("{}{name}", url_of(repository)?);
+    let Some(range) = range else { return Ok((place, false)) };
+    let range = rewritten(range).map_err(|reason| format!("its version `{range}` {reason}"))?;
+    Ok((format!("{place}#{}", range.text), range.prerelease))
 }

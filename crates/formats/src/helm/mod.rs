@@ -5,7 +5,6 @@
 //! version of each. Subcharts without a repository stay inside, and are named in `bundled`.
 
 mod chart;
-mod dependency;
 mod ignore;
 mod lock;
 mod pushed;
@@ -19,17 +18,16 @@ use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{LineCounter, New, SourceError, TextProblem};
 use mu_provider::Release;
 
+pub(crate) use self::chart::dependency_reference;
 pub use self::chart::{CHART, REQUIREMENTS, is_copy};
-pub(crate) use self::dependency::dependency_reference;
 pub use self::ignore::{IgnoreRules, RefusedLine};
 pub use self::pushed::PROVENANCE;
 
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};
-use crate::error::{Fault, FormatError};
 use crate::format::{Format, Package, Place, Reading, Seen, Texts, check_name_segment};
 pub use crate::index::{Index, is_index};
 use crate::index::{IndexEntries, add_archive};
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
 use crate::range::{ranged, rewritten};
 use crate::reader;
 use crate::shape::{Shape, Unknown};
@@ -75,7 +73,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     let mut add = |text: &str, root: &Node<'_>| -> Result<(), Fault> {
         let mut lines = LineCounter::new(text);
         for (index, node) in root.list("dependencies")?.iter().enumerate() {
-            if dependency::add(&mut release, node, around, &mut seen)? {
+            if chart::add(&mut release, node, around, &mut seen)? {
                 let line = lines.line_at(node.span.start);
                 places.push(Place { line, index });
                 names.push(node.text_for_people("alias"));
@@ -186,7 +184,7 @@ fn release(name: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Release,
     let mut release = chart::head(node, Some(name))?;
     let mut seen = Seen::default();
     for dependency in node.list("dependencies")? {
-        dependency::add(&mut release, dependency, around, &mut seen)?;
+        chart::add(&mut release, dependency, around, &mut seen)?;
     }
     if !chart::is_first(node) {
         release.dependencies.get_or_insert_default();

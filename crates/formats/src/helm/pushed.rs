@@ -10,9 +10,8 @@ use serde_json::{Map, Value};
 use super::chart::{self, CHART, REQUIREMENTS};
 
 use super::lock;
-use crate::error::{Fault, FormatError};
 use crate::format::{Archived, Artifact, ArtifactManifest, Pushed};
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
 use crate::reader;
 use crate::shape::Shape::All;
 

@@ -8,8 +8,7 @@ use mu_manifest::reference::{Protocol, Reference, Version, VersionSpec};
 use mu_manifest::source::{New, SourceError, TextProblem};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
-use super::dependency::{self, VersionKey, git_reference};
-use super::{FORMAT, NAMESPACE, REGISTRY};
+use super::{FORMAT, NAMESPACE, REGISTRY, VersionKey, git_reference};
 use crate::format::Reading;
 
 /// The dependencies of modules.
@@ -55,7 +54,7 @@ impl Dialect for Modules {
                 VersionSpec::parse(&text).ok()
             }
             Ok(EntryVersion::Least(text)) => {
-                let range = dependency::at_least(&text);
+                let range = super::at_least(&text);
                 VersionSpec::parse(range.trim_start_matches('#')).ok()
             }
             _ => wanted.reference.version().cloned(),
@@ -81,7 +80,7 @@ impl Dialect for Modules {
 
     fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
         let document = super::parse(text).ok()?;
-        dependency::all(&document).ok()?.get(index)?.comment(text)
+        super::all(&document).ok()?.get(index)?.comment(text)
     }
 
     fn is_list(&self) -> bool {
@@ -104,7 +103,7 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, TextProblem> {
             let table = document.entry("dependencies").or_insert_with(|| Item::Table(Table::new()));
             let table = table.as_table_like_mut();
             let table = table.ok_or_else(|| TextProblem::new("`dependencies` must be a table"))?;
-            let name = &dependency::usual_name(&new.reference);
+            let name = &super::usual_name(&new.reference);
             if table.contains_key(name) {
                 return Err(TextProblem::new(format!(
                     "there is another dependency called `{name}`"
@@ -152,7 +151,7 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, TextProblem> {
 fn place(text: &str, index: usize) -> Result<(String, VersionKey), TextProblem> {
     let gone = || TextProblem::new("the dependency is not there");
     let document = super::parse(text).map_err(|_| gone())?;
-    let entries = dependency::all(&document).map_err(|_| gone())?;
+    let entries = super::all(&document).map_err(|_| gone())?;
     let entry = entries.get(index).ok_or_else(gone)?;
     let around = Reading { is_own: true, ..Reading::default() };
     let (_, key) = entry.read(&around).map_err(|_| gone())?;

@@ -12,10 +12,9 @@ use mu_manifest::reference::Reference;
 use mu_provider::{InnerPath, TreeError};
 use sha2::{Digest as _, Sha256};
 
-use super::dependency::{self, Entry, VersionKey};
-use super::{MODULE, NAMESPACE, REGISTRY, parse};
-use crate::error::FormatError;
+use super::{Entry, MODULE, NAMESPACE, REGISTRY, VersionKey, parse};
 use crate::format::{Reading, Texts};
+use crate::node::FormatError;
 use crate::shape::Shape::{self, Each, Map, Text, Unused};
 use crate::shape::Unknown;
 
@@ -132,7 +131,7 @@ pub fn needs(files: &Texts, is_own: bool) -> Result<Vec<ModuleRequirement>, Form
     files.read(MODULE, |text| {
         let document = parse(text)?;
         let mut needs = Vec::new();
-        for entry in dependency::all(&document)? {
+        for entry in super::all(&document)? {
             let (dependency, key) = entry.read(&around)?;
             let Some(dependency) = dependency else { continue };
             let Ok(reference) = Reference::parse(dependency.reference()) else { continue };

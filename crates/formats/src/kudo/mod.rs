@@ -10,10 +10,8 @@ use mu_manifest::reference::{Reference, Version, VersionSpec};
 use mu_manifest::source::LineCounter;
 use mu_provider::{Dependency, DetailedDependency, Release};
 
-use crate::error::{Fault, FormatError};
-use crate::format::{Format, Package, Place, Reading, Seen, check_name_segment};
-use crate::format::{Texts, Unedited};
-use crate::node::{Node, PEOPLE};
+use crate::format::{Format, Package, Place, Reading, Seen, Texts, Unedited, check_name_segment};
+use crate::node::{Fault, FormatError, Node, PEOPLE};
 use crate::reader;
 
 /// The format of operators.

@@ -9,9 +9,8 @@ use super::NAME;
 use super::document::{self, DOCUMENT, list, text, texts};
 use super::listed::{Beside, Bundle, listed_bundle};
 use super::range::{BundleVersions, Channel, Entry, range, upgrades};
-use crate::error::{Fault, FormatError};
 use crate::format::{check_name_segment, once};
-use crate::node::Node;
+use crate::node::{Fault, FormatError, Node};
 use crate::shape::{self, Unknown, Values, grouped};
 
 /// What names are of, in messages.

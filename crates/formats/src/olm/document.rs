@@ -3,11 +3,10 @@
 //!
 //! Here are the keys that mu reads of them, too.
 
-use crate::error::{Fault, FormatError};
-use crate::node::{Kind, Node, PEOPLE};
+use crate::node::{Fault, FormatError, Kind, Node, PEOPLE};
+use crate::reader;
 use crate::shape::Shape::{self, List, Map, Noted, Open, Text, Typed, Unused};
 use crate::shape::{SHOWN, TEXTS, Unknown, Values};
-use crate::{json, reader};
 
 /// A document of a catalog: one of a package, a channel, a bundle or deprecations. Those with other schemas may have any keys.
 pub(super) static DOCUMENT: Shape = Map(&[
@@ -263,7 +262,7 @@ fn stream<'t>(
             return Ok(());
         }
         values.next_document();
-        let read = json::read(rest, shape, values).map_err(|fault| {
+        let read = reader::read_json(rest, shape, values).map_err(|fault| {
             let span = fault.span.start + begin..fault.span.end + begin;
             (begin, Fault { span, ..fault })
         })?;

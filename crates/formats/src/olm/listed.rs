@@ -17,7 +17,7 @@ use super::range::version_in;
 use crate::format::unique;
 use crate::node::Node;
 use crate::shape::{Unknown, Values};
-use crate::{json, shape};
+use crate::{reader, shape};
 
 /// A bundle of a catalog.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -192,9 +192,9 @@ pub(super) fn object(value: &Node<'_>) -> Option<Resource> {
 /// The name of the file for a resource, which none of `taken` has: its kind and its name.
 pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
     let resource = String::from_utf8_lossy(resource);
-    let read = json::read(&resource, &RESOURCE, &mut Values::default());
+    let read = reader::read_json(&resource, &RESOURCE, &mut Values::default());
     let parts = match &read {
-        Ok(json::JsonValue { node, .. }) => {
+        Ok(reader::JsonValue { node, .. }) => {
             [text(node.last("metadata"), "name"), text(node, "kind")]
         }
         Err(_) => [None, None],

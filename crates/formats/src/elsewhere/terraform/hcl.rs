@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::error::Fault;
+use crate::node::Fault;
 
 /// A block: `module "vpc" { … }`.
 #[derive(Debug, Clone, PartialEq, Eq)]

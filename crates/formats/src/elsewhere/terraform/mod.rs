@@ -11,7 +11,7 @@ use mu_manifest::source::line_at_offset;
 
 use self::hcl::{Block, Value};
 use super::{InUse, List, ListedDependency, Meaning, line_of, read, shortest};
-use crate::error::{Fault, FormatError};
+use crate::node::{Fault, FormatError};
 use crate::shape::Shape::{self, List as Items, Map, Text, Unused};
 
 /// The ending of the files.

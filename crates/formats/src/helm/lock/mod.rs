@@ -12,10 +12,9 @@ use mu_provider::{ArchiveDigest, Dependency, Release};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{CHART, REQUIREMENTS, chart, dependency};
-use crate::error::{Fault, FormatError};
+use super::{CHART, REQUIREMENTS, chart};
 use crate::format::{Reading, Seen, Texts};
-use crate::node::{Kind, Node};
+use crate::node::{Fault, FormatError, Kind, Node};
 use crate::reader;
 use crate::shape::Shape::{self, All, Folded, List, Text, Unused};
 use crate::shape::TEXTS;
@@ -116,7 +115,7 @@ fn listing<'t>(
 
 fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault> {
     let mut release = Release::default();
-    dependency::add(&mut release, node, around, &mut Seen::default())?;
+    chart::add(&mut release, node, around, &mut Seen::default())?;
     let required = release.dependencies.iter().flatten().next();
     let requirement = required.and_then(|required| {
         let mut requirement = Requirement::new(Reference::parse(required.reference()).ok()?);
