@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use mu_manifest::reference::{Base, PackageId};
 
 use crate::candidates::Candidates;
+use crate::clash::FoldedVersions;
 use crate::effort::Statistics;
 use crate::filters::Rejection;
-use crate::fold::FoldedVersions;
 use crate::positions::PositionSet;
 use crate::request::Override;
 use crate::universe::Requirement;

@@ -9,16 +9,15 @@ use mu_manifest::reference::VersionSpec;
 use pubgrub::VersionSet;
 
 use crate::clash;
+use crate::clash::FoldedVersions;
 use crate::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::core::{self, FactGroup, GraphLink};
-use crate::fold::FoldedVersions;
 use crate::node::{Edge, Node, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::search::{self, Proof, STEPS_WITHOUT_PROGRESS, Verdict};
 use crate::universe::{Requirement, Unavailable};
-use crate::world::World;
-use crate::world::stand_ins;
+use crate::world::{World, stand_ins};
 
 /// If a group has more wordings than this, they share one line.
 const WORDINGS: usize = 4;

@@ -6,9 +6,9 @@ use std::fmt;
 use mu_manifest::reference::{Base, PackageId, Range, VersionSpec};
 use mu_manifest::source::nearest;
 
+use crate::clash::{FoldedVersions, VersionRun};
 use crate::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::filters::{Passed, Rejection};
-use crate::fold::{FoldedVersions, VersionRun};
 use crate::newer::{Newer, Obstacle};
 
 /// If there are more facts than this, the middle ones are left out.

@@ -23,13 +23,11 @@ mod diagnose;
 mod effort;
 mod explain;
 mod filters;
-mod fold;
 mod improve;
 mod minimal;
 mod namers;
 mod newer;
 mod node;
-mod outcome;
 mod plan;
 mod positions;
 pub mod releases;
@@ -39,16 +37,15 @@ mod selection;
 mod strategies;
 mod trial;
 mod universe;
-mod upgrades;
 mod ways_out;
 mod world;
 
+pub use clash::{FoldedVersions, VersionRun};
 pub use conflict::{
     Ask, CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer, WayOut,
 };
 pub use effort::{STEPS, Statistics, Unfinished};
 pub use filters::{Passed, Rejection, incompatibilities};
-pub use fold::{FoldedVersions, VersionRun};
 pub use newer::{Ceiling, Newer, Obstacle, RequirementByRequirer};
 pub use plan::{Because, Change, Lowered, Move, spec_beginning_at};
 pub use request::{

@@ -5,10 +5,9 @@
 use mu_manifest::reference::{PackageId, Version, VersionSpec};
 use pubgrub::VersionSet as _;
 
+use crate::clash::FoldedVersions;
 use crate::conflict::{Conflict, Fact, Requirer};
-use crate::diagnose;
 use crate::filters::Rejection;
-use crate::fold::FoldedVersions;
 use crate::minimal::build::lowest_candidate;
 use crate::node::PackageIndex;
 use crate::positions::PositionSet;
@@ -16,7 +15,7 @@ use crate::releases::Position;
 use crate::search::Verdict;
 use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable, Universe};
-use crate::{Passed, RootRequirer, SelectionRequest, Strategy};
+use crate::{Passed, RootRequirer, SelectionRequest, Strategy, diagnose};
 
 /// Versions above the chosen one, and what prevents them.
 #[derive(Debug, Clone, PartialEq)]

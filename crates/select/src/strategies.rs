@@ -10,15 +10,15 @@
 use mu_manifest::choice;
 use mu_manifest::reference::{Version, VersionSpec};
 
-use crate::minimal::{moves, select};
+use crate::minimal::{self, moves};
 use crate::node::NodeKind;
 use crate::plan::spec_beginning_at;
 use crate::search::Verdict;
 use crate::universe::{Requirement, Universe};
 use crate::world::{World, explore, look_ahead, unfinished};
 use crate::{
-    Change, Failure, Move, Selection, SelectionRequest, WayOut, core, diagnose, improve, outcome,
-    search, ways_out,
+    Change, Failure, Move, Selection, SelectionRequest, WayOut, core, diagnose, improve, search,
+    selection, ways_out,
 };
 
 choice! {
@@ -94,7 +94,7 @@ fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, F
         is_package.then_some((world.place(node)?, position))
     });
     world.packages.expect_chosen(packages);
-    Ok(outcome::gather_selection(world, &|node| chosen.get(&node).copied(), &[])?)
+    Ok(selection::gather_selection(world, &|node| chosen.get(&node).copied(), &[])?)
 }
 
 /// The lowest versions that meet everything reachable.
@@ -107,7 +107,7 @@ impl Strategy for Minimal {
         universe: &dyn Universe,
         request: &SelectionRequest,
     ) -> Result<Selection, Failure> {
-        select::select_lowest(universe, request)
+        minimal::select_lowest(universe, request)
     }
 
     fn plan(
@@ -120,7 +120,7 @@ impl Strategy for Minimal {
     }
 
     fn planned(&self, change: &Change, request: &SelectionRequest) -> Option<Selection> {
-        change.answer(&select::without_lock(request))
+        change.answer(&minimal::without_lock(request))
     }
 
     fn beginning(

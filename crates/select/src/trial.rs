@@ -7,16 +7,15 @@
 use mu_manifest::reference::PackageId;
 use rustc_hash::FxHashMap;
 
-use crate::diagnose;
 use crate::minimal::build::BuildList;
-use crate::minimal::{check, providers, replaced, select};
+use crate::minimal::{self, check, providers, replaced};
 use crate::node::{MajorLine, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
 use crate::search::{self, Choices, Verdict};
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::world::{World, look_ahead};
-use crate::{Conflict, Failure, Majors, RootRequirer, SelectionRequest};
+use crate::{Conflict, Failure, Majors, RootRequirer, SelectionRequest, diagnose};
 
 /// The steps that all trials may take together: some eight times as many as the first answer needs in a graph of
 /// a thousand packages, many of whose newest versions conflict.
@@ -191,7 +190,7 @@ impl<'a> Trial<'a> {
         }
         let list = replaced::build(&mut self.world, &[])?;
         self.steps = self.steps.saturating_sub(list.visits.len());
-        if let Some(conflict) = check::conflict(&mut self.world, &list)? {
+        if let Some(conflict) = check::first_violation(&mut self.world, &list)? {
             return Ok((list, Some(conflict)));
         }
         match providers::complete_providers(&mut self.world, &[]) {
@@ -212,7 +211,7 @@ impl<'a> Trial<'a> {
         if self.is_minimal {
             return match self.build(roots)?.1 {
                 Some(conflict) if self.steps > 0 => {
-                    select::smallest_conflict(&mut self.world, conflict).map(Some)
+                    minimal::smallest_conflict(&mut self.world, conflict).map(Some)
                 }
                 _ => Ok(None),
             };

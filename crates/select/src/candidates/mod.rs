@@ -5,8 +5,8 @@
 //!
 //! [`Listing`] is what the versions say, in the listing of their package, of capabilities and of other packages.
 
-mod channels;
 mod matching;
+mod order;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,13 +17,13 @@ use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use self::channels::Preference;
+use self::order::Preference;
 
+use crate::candidates::order::Upgrades;
 use crate::filters::{self, Looks, Rejection};
 use crate::positions::PositionSet;
 use crate::releases::{Details, Position, Releases};
 use crate::universe::{Candidate, Requirement, Unavailable, Universe, Untagged};
-use crate::upgrades::Upgrades;
 use crate::{CandidateOfLock, Override, Settings};
 
 /// The universe to ask, and the rules to apply.

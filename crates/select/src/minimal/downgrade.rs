@@ -12,11 +12,10 @@ use mu_manifest::reference::PackageId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::conflict::{Conflict, Fact, Requirer};
-use crate::minimal::build::{BuildList, By, Pick, is_higher};
+use crate::minimal::build::{BuildList, By, Pick, is_higher, required};
 use crate::minimal::check::{self, Flaw};
 use crate::minimal::moves::{Idle, draft, selected};
-use crate::minimal::requirements::required;
-use crate::minimal::{facts, providers, replaced};
+use crate::minimal::{providers, replaced};
 use crate::node::MajorLine;
 use crate::releases::Position;
 use crate::universe::{Unavailable, Universe};
@@ -249,7 +248,7 @@ impl<'l> Downgrade<'l> {
         conflict: &Conflict,
     ) -> bool {
         let [clash, ..] = &conflict.capabilities[..] else {
-            let involved = facts::involved(conflict);
+            let involved = check::involved(conflict);
             let because = |id: &PackageId| {
                 let other = involved.iter().find(|other| *other != id).unwrap_or(id);
                 Because::Conflicts(other.clone())

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use mu_manifest::reference::{PackageId, VersionSpec};
 use pubgrub::VersionSet;
 
-use crate::minimal::build::{Addition, BuildList, By, Pick, is_higher, lowest_candidate};
-use crate::minimal::requirements::{compatible, indirect, needed, spec_with_minimum};
-use crate::minimal::select::{select_lowest, without_lock};
-use crate::minimal::{check, downgrade, providers, replaced};
+use crate::minimal::build::{
+    Addition, BuildList, By, Pick, compatible, indirect, is_higher, lowest_candidate, needed,
+    spec_with_minimum,
+};
+use crate::minimal::{check, downgrade, providers, replaced, select_lowest, without_lock};
 use crate::node::{Edge, MajorLine, NodeKind, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;

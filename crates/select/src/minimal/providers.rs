@@ -12,8 +12,8 @@ use pubgrub::VersionSet as _;
 use crate::Failure;
 use crate::conflict::{Conflict, Fact, Requirer};
 use crate::minimal::build::{Addition, BuildList, By, Pick, Visit, is_higher};
-use crate::minimal::facts::Missing;
-use crate::minimal::{check, facts, replaced};
+use crate::minimal::check::Missing;
+use crate::minimal::{check, replaced};
 use crate::node::{CapabilityIndex, MajorLine, PackageIndex};
 use crate::positions::PositionSet;
 use crate::releases::Position;
@@ -83,7 +83,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
         let place = world.packages.place(id);
         place.is_some_and(|place| world.packages.capabilities.is_provider(place))
     };
-    let opposed = facts::involved(conflict).into_iter();
+    let opposed = check::involved(conflict).into_iter();
     let mut listed: Vec<PackageId> = opposed.filter(|id| is_listed(id) && provides(id)).collect();
     for doubled in conflict.capabilities.iter().filter(|clash| clash.is_provided) {
         let provides = |id: &PackageId| {
@@ -159,12 +159,12 @@ fn within(
     let Some(left) = tries.checked_sub(1) else { return Ok(None) };
     *tries = left;
     let list = replaced::build(world, additions)?;
-    if check::conflict(world, &list)?.is_some() {
+    if check::first_violation(world, &list)?.is_some() {
         return Ok(None);
     }
     let Some(missing) = missing(world, &list)? else {
-        let is_fine =
-            facts::doubled(world, &list)?.is_none() && facts::conflict(world, &list)?.is_none();
+        let is_fine = check::doubled(world, &list)?.is_none()
+            && check::first_opponents(world, &list)?.is_none();
         return Ok(is_fine.then_some(list));
     };
     // Something is missing, and no further provider may be added.
@@ -181,13 +181,13 @@ fn within(
 /// Tries one way after the other to provide what is missing; if none works, returns why each failed.
 fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, Failure> {
     let list = replaced::build(world, additions)?;
-    if let Some(conflict) = check::conflict(world, &list)? {
+    if let Some(conflict) = check::first_violation(world, &list)? {
         return Err(Failure::Conflict(Box::new(conflict)));
     }
     let Some(missing) = missing(world, &list)? else {
-        return match facts::doubled(world, &list)? {
+        return match check::doubled(world, &list)? {
             Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
-            None => match facts::conflict(world, &list)? {
+            None => match check::first_opponents(world, &list)? {
                 Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
                 None => Ok(list),
             },
@@ -210,8 +210,8 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
             return Err(Failure::Unfinished(Box::new(unfinished(world))));
         }
     }
-    let mut all = all.unwrap_or_else(|| Box::new(facts::unprovided(world, &list, &missing)));
-    facts::add_passed(world, &list, missing.capability, &candidates, &mut all);
+    let mut all = all.unwrap_or_else(|| Box::new(check::unprovided(world, &list, &missing)));
+    check::add_passed(world, &list, missing.capability, &candidates, &mut all);
     Err(Failure::Conflict(all))
 }
 

@@ -10,7 +10,7 @@ use mu_manifest::reference::PackageId;
 
 use crate::conflict::{Conflict, Fact, ReplacementClash};
 use crate::minimal::build::{Addition, BuildList, By};
-use crate::minimal::facts;
+use crate::minimal::check;
 use crate::universe::{Requirement, Unavailable};
 use crate::world::World;
 
@@ -195,7 +195,7 @@ fn conflict_about(
     clash: ReplacementClash,
 ) -> Result<Conflict, Unavailable> {
     let mut facts = match asker(world, list, id)? {
-        Some((by, requirement)) => facts::chain(world, list, by, &requirement),
+        Some((by, requirement)) => check::chain(world, list, by, &requirement),
         None => Vec::new(),
     };
     if let ReplacementClash::Ended { .. } = &clash {
@@ -226,7 +226,7 @@ fn replaces(
 ) -> Result<Vec<Fact>, Unavailable> {
     let visit = &list.visits[visit];
     let replaced = world.packages.replaced_by(visit.place, visit.position)?;
-    let by = facts::requirer(world, visit);
+    let by = check::requirer(world, visit);
     let replaced = replaced.into_iter().filter(|id| of.contains(id));
     Ok(replaced.map(|id| Fact::Replaces { by: by.clone(), id }).collect())
 }
@@ -234,5 +234,5 @@ fn replaces(
 /// The facts that led to a visit.
 fn chain(world: &World<'_>, list: &BuildList, visit: usize) -> Vec<Fact> {
     let visit = &list.visits[visit];
-    facts::chain(world, list, visit.by, &visit.requirement)
+    check::chain(world, list, visit.by, &visit.requirement)
 }

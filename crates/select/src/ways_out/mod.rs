@@ -5,11 +5,9 @@
 //! that works. All trials share one bounded number of steps, so a hard conflict is reported with fewer ways
 //! out, not later.
 
-mod asks;
-mod minimal;
+mod of_strategies;
 mod reach;
 mod rules;
-mod unfinished;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -19,7 +17,7 @@ use pubgrub::VersionSet;
 
 use crate::candidates::Candidates;
 use crate::conflict::{Ask, Conflict, Fact, Requirer, WayOut};
-use crate::minimal::select::without_lock;
+use crate::minimal::without_lock;
 use crate::node::PackageIndex;
 use crate::positions::PositionSet;
 use crate::releases::Position;
@@ -28,8 +26,7 @@ use crate::trial::Trial;
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::{Failure, RootRequirer, SelectionRequest, clash};
 
-use self::asks::{Goal, with};
-use self::reach::WishCandidates;
+use self::reach::{Goal, WishCandidates, with};
 use self::rules::taking;
 
 /// The most ways out that are searched.
@@ -54,7 +51,7 @@ pub(super) fn of_highest(
             fewest_first(finder.ways)
         }
         Failure::Unfinished(unfinished) => {
-            unfinished::on_from_highest(universe, request, unfinished)
+            of_strategies::on_from_highest(universe, request, unfinished)
         }
         Failure::Unavailable(_) => Vec::new(),
     }
@@ -75,7 +72,7 @@ pub(super) fn of_minimal(
             fewest_first(finder.ways)
         }
         Failure::Unfinished(unfinished) => {
-            unfinished::on_from_minimal(universe, original, unfinished)
+            of_strategies::on_from_minimal(universe, original, unfinished)
         }
         Failure::Unavailable(_) => Vec::new(),
     }

@@ -9,10 +9,10 @@ use mu_manifest::reference::{PackageId, Version, VersionSpec};
 
 use crate::conflict::{Ask, Clash, Conflict, Fact, ReplacementClash, Requirer, WayOut};
 use crate::filters::Rejection;
-use crate::minimal::requirements::compatible;
+use crate::minimal::build::compatible;
 use crate::search::Verdict;
 use crate::universe::{Requirement, Unavailable};
-use crate::ways_out::asks::with;
+use crate::ways_out::reach::with;
 use crate::ways_out::{Finder, MOST, fewest_first, others};
 use crate::world::World;
 use crate::{Bundled, Majors, Override, SelectionRequest};

@@ -9,9 +9,7 @@ mod capabilities;
 mod explore;
 mod nodes;
 mod packages;
-mod presence;
 mod providing;
-mod replacements;
 pub(super) mod stand_ins;
 
 use std::borrow::Cow;
@@ -32,14 +30,14 @@ use crate::releases::Position;
 use crate::universe::{Requirement, Unavailable, Universe};
 use crate::{Majors, RootRequirer, SelectionRequest};
 
+use self::capabilities::Replacements;
 pub(super) use self::capabilities::{CapabilityProvider, ChosenPackage};
 pub(super) use self::explore::{explore, look_ahead};
 use self::nodes::Nodes;
 pub(super) use self::nodes::RequirementSet;
 pub(super) use self::packages::Packages;
-use self::presence::Presence;
-pub(super) use self::presence::is_opponent;
-use self::replacements::Replacements;
+use self::providing::Presence;
+pub(super) use self::providing::is_opponent;
 pub(super) use crate::effort::Budget;
 
 /// Capability → what requires it: the display name, and the id.

@@ -11,9 +11,8 @@ use mu_manifest::reference::{PackageId, Version, VersionSpec};
 use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Replacements};
 use super::nodes::{KnownRequirements, RequirementMeaning};
-use super::replacements::Replacements;
 use crate::candidates::{Candidates, Inquiry, Known};
 use crate::node::{PackageIndex, RequirementIndex};
 use crate::positions::PositionSet;

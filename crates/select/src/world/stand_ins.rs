@@ -11,7 +11,7 @@ use mu_manifest::reference::PackageId;
 use pubgrub::VersionSet;
 
 use super::World;
-use super::presence::Presence;
+use super::providing::Presence;
 use crate::conflict::{Fact, ReplacementClash, Requirer};
 use crate::core::{FactGroup, GraphLink};
 use crate::namers::Namer;
