@@ -17,7 +17,6 @@ pub mod catalog;
 #[cfg(feature = "conformance")]
 #[expect(clippy::disallowed_methods, reason = "looks at what a provider has made, as a test does")]
 pub mod conformance;
-mod debug;
 mod digest;
 mod error;
 mod evidence;

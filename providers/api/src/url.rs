@@ -1,8 +1,9 @@
-//! A URL that cannot print a secret.
+//! A URL that cannot print a secret, and how other values are printed for debugging that hold secrets, or what has no text.
 //!
-//! Userinfo, query and fragment may contain tokens. So what is printed, logged or locked never has a password, a query
-//! value, a fragment, or over http a user other than `git`, because many hosts accept a token there. [`without_secrets`] does the same for
-//! text with URLs in it, except that the `#` of a reference begins its version; [`place_without_secrets`] is for a text that is no reference.
+//! Userinfo, query and fragment may contain tokens. So what is printed, logged or locked never has a password, a query value, a
+//! fragment, or over http a user other than `git`, because many hosts accept a token there. [`without_secrets`] does the same
+//! for text with URLs in it, except that the `#` of a reference begins its version; [`place_without_secrets`] is for a text that
+//! is no reference.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -257,6 +258,25 @@ fn in_word(text: &str, word: Range<usize>, secrets: &mut Vec<Range<usize>>) {
         let query_end = path[query..].find('#').map_or(path.len(), |hash| query + hash);
         secrets.push(start + end + query + 1..start + end + query_end);
     }
+}
+
+/// Implements `Debug` for a type by some of its fields; of the others it is only said that they are there.
+///
+/// ```ignore
+/// mu_provider::debug_fields!(Stores { files });
+/// ```
+#[macro_export]
+macro_rules! debug_fields {
+    ($name:ident $(<$lifetime:lifetime>)? { $($field:ident),* }) => {
+        impl ::std::fmt::Debug for $name $(<$lifetime>)? {
+            fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                formatter
+                    .debug_struct(stringify!($name))
+                    $(.field(stringify!($field), &self.$field))*
+                    .finish_non_exhaustive()
+            }
+        }
+    };
 }
 
 #[cfg(test)]

@@ -12,15 +12,13 @@
 pub mod message;
 mod plugin;
 mod process;
-pub mod record;
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mu_archive::ArchiveLayout;
-use mu_archive::{Archives, Place};
+use mu_archive::{ArchiveLayout, Archives, Place};
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::fs::AtPath as _;
 use mu_provider::http::{Failure, Http};
@@ -34,10 +32,9 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::message::{Fetched, Introduction, Package, Packages};
-use crate::plugin::Batch;
-use crate::plugin::Plugin;
+pub use crate::message::{RecordError, Recorded, recorded};
+use crate::plugin::{Batch, Plugin};
 pub use crate::plugin::{INTRODUCTION, PLUGIN_PROGRAM_PREFIX, Places, Starting};
-pub use crate::record::{RecordError, Recorded, recorded};
 
 /// How long a plugin may be silent while it owes an answer; tests use less.
 pub const SILENCE: Duration = Duration::from_secs(60);
@@ -111,7 +108,7 @@ impl ExecProvider {
             *place = json!(into.path());
         }
         let answer = self.plugin.answer(&question.method, &params, progress)?;
-        Ok(record::answer(answer))
+        Ok(message::answer(answer))
     }
 
     /// The answer to a question that a plugin need not support.

@@ -20,9 +20,8 @@ use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Program, Programs, Progress, ProviderError, SafeUrl, Silent, fs};
 use serde_json::{Value, json};
 
-use crate::message::{Failure, Introduction, LONGEST_PLUGIN_LINE, PROTOCOL};
+use crate::message::{Failure, Introduction, LONGEST_PLUGIN_LINE, PROTOCOL, Record};
 use crate::process::{Keeper, NoAnswer, Patience, Process};
-use crate::record::Record;
 
 /// How long a plugin may take to introduce itself; tests use less.
 pub const INTRODUCTION: Duration = Duration::from_secs(10);

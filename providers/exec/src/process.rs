@@ -21,8 +21,7 @@ use mu_provider::threads::{lock, start};
 use mu_provider::{ErrorKind, MOST_VALUES, Program, Progress, ProviderError, has_few_values};
 use serde_json::{Value, json};
 
-use crate::message::{Failure, Incoming, LONGEST_PLUGIN_LINE, Remark, Step, readable};
-use crate::record::Record;
+use crate::message::{Failure, Incoming, LONGEST_PLUGIN_LINE, Record, Remark, Step, readable};
 
 /// How much of a plugin's standard error is kept, in bytes.
 const LONGEST_WORDS: usize = 1 << 20;

@@ -5,12 +5,10 @@
 //! Nothing here knows the content of the files. Fetched content goes through [`crate::TreeWriter`] instead.
 
 mod entry;
-mod folder;
+mod file;
 mod lock;
-mod read;
 #[cfg(test)]
 mod tests;
-mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,10 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::entry::*;
-pub use self::folder::*;
+pub use self::file::*;
 pub use self::lock::*;
-pub use self::read::*;
-pub use self::write::*;
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use super::read::LARGEST;
+use super::file::LARGEST;
 use super::*;
 
 #[test]

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 
-use super::rules;
+use super::credentials;
 use crate::{ErrorKind, ProviderError, SafeUrl, without_secrets};
 
 /// The longest answer that is read to find out why a store refuses, in bytes.
@@ -74,7 +74,7 @@ pub(super) fn sign(
         );
         return Err(ProviderError::new(ErrorKind::Refused, text).hint("use an endpoint with https"));
     }
-    rules::check_scheme(&signed.url, insecure)?;
+    credentials::check_scheme(&signed.url, insecure)?;
     Ok(signed)
 }
 

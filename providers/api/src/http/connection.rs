@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy, Url};
 
 use super::Secret;
-use crate::fs;
-use crate::{ErrorKind, ProviderError, SafeUrl};
+use crate::{ErrorKind, ProviderError, SafeUrl, fs};
 
 /// The way to one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

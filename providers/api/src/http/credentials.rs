@@ -1,13 +1,15 @@
-//! Which of the user's secrets may be sent, and to whom. Only this file decides it, and only this file makes what a request sends as
-//! `Authorization`.
+//! Which of the user's secrets may be sent, and to whom, and where a request may go at all. Only this file decides it, and only
+//! this file makes what a request sends as `Authorization`. Nothing here sends anything.
 //!
-//! A secret belongs to the server that was asked when it was looked up ([`AskedServer`]). Stores find secrets ([`Credentials`]), and return them
-//! as a [`Credential`], which shows nothing. [`Credential::release`] is the only way out of it. Nothing here sends anything.
+//! A [`Secret`] is a type that cannot be printed. It belongs to the server that was asked when it was looked up
+//! ([`AskedServer`]). Stores find secrets ([`Credentials`]), and return them as a [`Credential`], which shows nothing.
+//! [`Credential::release`] is the only way out of it.
 //!
-//! A [`Guard`] can obtain credentials when a server requires more than a stored token. As for stored tokens, the client decides which requests get them: never over plain http to another
-//! machine, and never after a redirect to another server.
+//! A [`Guard`] can obtain credentials when a server requires more than a stored token. As for stored tokens, the client decides
+//! which requests get them: never over plain http to another machine, and never after a redirect to another server.
 //!
-//! Hosts belong to the same people, as far as their names say, if they are below one registrable domain. The list of public suffixes says where names are handed out to everybody: by a registrar (`co.uk`), or by a company to its customers
+//! Hosts belong to the same people, as far as their names say, if they are below one registrable domain. The list of public
+//! suffixes says where names are handed out to everybody: by a registrar (`co.uk`), or by a company to its customers
 //! (`github.io`). It is compiled in, so nothing is asked.
 
 use std::collections::BTreeMap;
@@ -16,9 +18,10 @@ use std::fmt::{self, Debug};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
+use url::Url;
 
-use super::secret::{Secret, names_of};
-use crate::{ProviderError, SafeUrl};
+use crate::lead::trespass;
+use crate::{ErrorKind, ProviderError, SafeUrl};
 
 /// A server that mu was told to ask: by a reference, the settings, a command, or the lead of an index. Secrets are looked up for it.
 ///
@@ -432,6 +435,145 @@ fn registrable(host: &str) -> Option<&str> {
     (domain != host).then_some(host)
 }
 
+/// A text that never shows: neither in messages nor in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself: to store it, or to hand it to the program that asked for it. What is sent comes from
+    /// [`Credential::release`] instead; a test looks for other calls.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("****")
+    }
+}
+
+/// The beginning of the names of variables that hold tokens.
+pub const TOKEN_PREFIX: &str = "MU_TOKEN_";
+
+/// The name of the variable for the token of a host: `MU_TOKEN_HUB_MU_COM`, and `MU_TOKEN_HUB_MU_COM___8080`
+/// for `hub.mu.com:8080`. A `.` becomes `_`, a `-` becomes `__`, and `___` comes before a port.
+///
+/// No two hosts have the same variable: a dot between two letters or digits is one underscore, dashes are an
+/// even number of them, and only a port has three before it. So a host whose name breaks the rules for host
+/// names (with a `_`, a label that begins or ends with `-`, a dot at the end) has no variable, and neither
+/// has an IPv6 address. `mu login` also works for them.
+///
+/// Other code reads the variable; hints name it.
+pub fn token_variable(host_and_port: &str) -> Option<String> {
+    let (host, port) = match host_and_port.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (host_and_port, None),
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !host.split('.').all(is_label) || !port.is_none_or(is_number) {
+        return None;
+    }
+    let host = host.to_ascii_uppercase().replace('-', "__").replace('.', "_");
+    let port = port.map(|port| format!("___{port}")).unwrap_or_default();
+    Some([TOKEN_PREFIX, &host, &port].concat())
+}
+
+/// Whether a text is a label of a host name: letters and digits, with dashes between them.
+fn is_label(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(is_inner)
+}
+
+/// The rest of the hint "`mu login HOST` stores a token", which names the variable of that host, if it has one.
+pub fn or_variable(host_and_port: &str) -> String {
+    let variable = token_variable(host_and_port);
+    variable.map(|variable| format!(", or set one in `{variable}`")).unwrap_or_default()
+}
+
+/// The hint that names all ways to hand mu a password for a server: its own, and what `others` have, which mu reads, too.
+pub fn ways_in(host_and_port: &str, others: &[&str]) -> String {
+    let own =
+        format!("`mu login {host_and_port}` stores a token for it{}", or_variable(host_and_port));
+    match others {
+        [] => own,
+        [one] => format!("{own}; mu also finds what is in {one}"),
+        [most @ .., last] => {
+            format!("{own}; mu also finds what is in {} or {last}", most.join(", "))
+        }
+    }
+}
+
+/// The names of Docker's registry: the host that serves it, and last the one that people know.
+const DOCKERS_NAMES: [&str; 3] = ["registry-1.docker.io", "index.docker.io", "docker.io"];
+
+/// The names of a registry whose passwords are the same: its host, and the others that it has. The last is the one that passwords
+/// are stored for.
+pub fn names_of(host: &str) -> Vec<&str> {
+    if DOCKERS_NAMES.contains(&host) { DOCKERS_NAMES.to_vec() } else { vec![host] }
+}
+
+/// Checks that mu may connect to `url`: https, or http if it is safe or was allowed.
+pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), ProviderError> {
+    check_user(url)?;
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if insecure || url.is_loopback() => Ok(()),
+        "http" => Err(ProviderError::new(
+            ErrorKind::Refused,
+            format!("`{url}` is refused: plain http can be read and changed in transit"),
+        )
+        .hint("use https, or accept the risk with `--allow-insecure` or `insecure: true` for that registry")),
+        _ => Err(ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: it is not an http URL"))),
+    }
+}
+
+/// Refuses a user without a password. A server can only use it as a name, so most likely it is a token.
+fn check_user(url: &SafeUrl) -> Result<(), ProviderError> {
+    if url.as_url().password().is_some() || !url.may_hold_secret() {
+        return Ok(());
+    }
+    let text = format!(
+        "`{url}` is refused: the user name in it may be a token, which does not belong in a URL"
+    );
+    let host = url.host_and_port();
+    let variable = or_variable(&host);
+    Err(ProviderError::new(ErrorKind::Refused, text)
+        .hint(format!("leave it out; `mu login {host}` stores a token{variable}")))
+}
+
+/// The target of a redirect from `from`, if it may be followed.
+pub(super) fn redirected(
+    from: &SafeUrl,
+    location: &str,
+    insecure: bool,
+) -> Result<SafeUrl, ProviderError> {
+    let mut to: Url = from.as_url().join(location).map_err(|error| {
+        let text = format!("`{from}` redirects to something that is not a valid URL");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    // Credentials that a server makes up are not the user's. Removing them fails only if the URL cannot have
+    // any.
+    let _ = to.set_username("");
+    let _ = to.set_password(None);
+    let to = SafeUrl::from(to);
+    if let Some(why) = trespass(from, &to) {
+        let text = format!("the redirect from `{from}` to `{to}` is refused: {why}");
+        return Err(ProviderError::new(ErrorKind::Refused, text));
+    }
+    check_scheme(&to, insecure).map_err(|reason| {
+        let text = format!("the redirect from `{from}` to `{to}` is refused");
+        let refused = ProviderError::new(ErrorKind::Refused, text);
+        reason.hints().iter().fold(refused, ProviderError::hint).because(reason.to_string())
+    })?;
+    Ok(to)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -575,5 +717,104 @@ mod tests {
             assert_eq!(is_same_site(&url(one), &url(other)), expected, "{one} {other}");
             assert_eq!(is_same_site(&url(other), &url(one)), expected, "{other} {one}");
         }
+    }
+
+    #[test]
+    fn texts_of_secrets_never_show() {
+        let secret = Secret::new("hunter2");
+        assert_eq!(format!("{secret:?}"), "****");
+    }
+
+    #[test]
+    fn variables_name_hosts() {
+        for (host, variable) in [
+            ("hub.mu.com", Some("MU_TOKEN_HUB_MU_COM")),
+            ("hub-mu.com", Some("MU_TOKEN_HUB__MU_COM")),
+            ("xn--bcher-kva.example", Some("MU_TOKEN_XN____BCHER__KVA_EXAMPLE")),
+            ("localhost:8080", Some("MU_TOKEN_LOCALHOST___8080")),
+            ("127.0.0.1:80", Some("MU_TOKEN_127_0_0_1___80")),
+            ("[::1]:80", None),
+            ("hub_mu.com", None),
+            ("hub.mu.com.", None),
+            ("a-.b", None),
+            ("a.-b", None),
+            ("a:", None),
+            ("", None),
+        ] {
+            assert_eq!(token_variable(host).as_deref(), variable, "{host}");
+        }
+    }
+
+    /// All texts of up to seven relevant characters: every way in which two hosts could share a variable.
+    #[test]
+    fn no_two_hosts_share_a_variable() {
+        let mut hosts = std::collections::HashMap::new();
+        let mut texts = vec![String::new()];
+        for _ in 0..7 {
+            let longer = texts.iter().flat_map(|text| {
+                ["a", "1", ".", "-", "_", ":"].map(|character| format!("{text}{character}"))
+            });
+            texts = longer.collect();
+            for host in &texts {
+                if let Some(variable) = token_variable(host)
+                    && let Some(other) = hosts.insert(variable, host.clone())
+                {
+                    panic!("`{host}` and `{other}` have one variable");
+                }
+            }
+        }
+        assert!(hosts.len() > 1_000, "{}", hosts.len());
+    }
+
+    #[test]
+    fn plain_http_needs_loopback_or_permission() {
+        for (text, insecure, fine) in [
+            ("https://h/", false, true),
+            ("http://h/", false, false),
+            ("http://h/", true, true),
+            ("http://localhost:8080/", false, true),
+            ("http://127.0.0.1.example.com/", false, false),
+            ("https://git@h/", false, true),
+            ("https://hunter2@h/", false, false),
+            ("ftp://h/", true, false),
+            ("file:///x", true, false),
+        ] {
+            let result = check_scheme(&url(text), insecure);
+            assert_eq!(result.is_ok(), fine, "{text} {insecure}");
+            if let Err(error) = result {
+                assert_eq!(error.kind(), ErrorKind::Refused);
+                assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn redirects_never_become_less_safe() {
+        for (from, location, insecure, expected) in [
+            ("https://h/a", "b", false, Some("https://h/b")),
+            ("https://h/a", "https://other/b", false, Some("https://other/b")),
+            ("https://h/a", "http://h/b", true, None),
+            ("https://h/a", "http://localhost/b", false, None),
+            ("http://localhost/a", "http://h/b", false, None),
+            ("http://h/a", "http://other/b", true, Some("http://other/b")),
+            ("http://localhost/a", "//localhost:81/b", false, Some("http://localhost:81/b")),
+            ("https://h/a", "file:///etc/passwd", false, None),
+            ("https://h/a", "https://eve:x@h/b", false, Some("https://h/b")),
+            ("https://h/a", "https://localhost/b", false, None),
+            ("https://h/a", "https://[::ffff:127.0.0.1]/b", false, None),
+            ("http://h/a", "http://10.1.2.3/b", true, None),
+            ("https://10.1.2.3/a", "https://10.1.2.4/b", false, Some("https://10.1.2.4/b")),
+        ] {
+            let result = redirected(&url(from), location, insecure).map(|to| to.to_string());
+            assert_eq!(result.as_deref().ok(), expected, "{from} {location}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_redirect_names_both_ends() {
+        let error = redirected(&url("https://h/a"), "http://h/b?token=x", false)
+            .expect_err("leads to plain http");
+        let text = error.to_string();
+        assert!(text.contains("https://h/a") && text.contains("http://h/b?****"), "{text}");
     }
 }

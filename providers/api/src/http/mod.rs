@@ -18,8 +18,6 @@ mod pace;
 mod request;
 mod response;
 mod retry;
-mod rules;
-mod secret;
 #[cfg(test)]
 mod tests;
 
@@ -33,23 +31,20 @@ use reqwest::Client;
 use url::Origin;
 
 pub use self::bucket::{Signed, Signer};
-pub use self::connection::Connection;
-pub use self::connection::{NamedProxy, Proxies};
+pub use self::connection::{Connection, NamedProxy, Proxies};
 use self::credentials::AuthorizationScheme;
-pub use self::credentials::Guard;
 pub use self::credentials::{
-    AskedServer, Authorization, Credential, Credentials, Header, NoCredentials, Recipient,
-    Released, TokenHosts, Withheld, may_receive,
+    AskedServer, Authorization, Credential, Credentials, Guard, Header, NoCredentials, Recipient,
+    Released, Secret, TOKEN_PREFIX, TokenHosts, Withheld, may_receive, names_of, or_variable,
+    token_variable, ways_in,
 };
 pub use self::event::{Headers, RequestEvent, Watch};
-use self::exchange::PublicNames;
-use self::exchange::{Exchange, Pending};
+use self::exchange::{Exchange, Pending, PublicNames};
 use self::pace::Paces;
 pub use self::request::{Method, Request, is_authorization};
 pub use self::response::{Response, because_of_web_page, begins_web_page, elsewhere};
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
-pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable, ways_in};
 pub use crate::check_lead;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;

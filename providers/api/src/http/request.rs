@@ -8,12 +8,11 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, IF_NONE_MATCH};
 
-use super::event::UnsentBody;
-use super::event::Watched;
+use super::event::{UnsentBody, Watched};
 use super::exchange::{Exchange, Outgoing, Pending, SilenceLimits};
 use super::{
     AskedServer, Authorization, AuthorizationScheme, Connection, Credential, Failure, Guard,
-    Header, Http, Recipient, Response, Secret, Signer, bucket, may_receive, rules,
+    Header, Http, Recipient, Response, Secret, Signer, bucket, credentials, may_receive,
 };
 use crate::lead::Reach;
 use crate::threads::lock;
@@ -228,7 +227,7 @@ impl<'http> Request<'http> {
                 response = self.send_to(&url)?;
             }
             let Some(location) = self.redirect(&response)? else { return self.judge(response) };
-            url = rules::redirected(&url, location, self.insecure)?;
+            url = credentials::redirected(&url, location, self.insecure)?;
         }
         let text = format!("`{}` redirects more than {REDIRECTS} times, last to `{url}`", self.url);
         Err(ProviderError::new(ErrorKind::Protocol, text).into())
@@ -244,7 +243,7 @@ impl<'http> Request<'http> {
             let has_signer = self.http.options.buckets.is_some();
             return bucket::check(&self.url, &self.method, has_signer);
         }
-        rules::check_scheme(&self.url, self.insecure)
+        credentials::check_scheme(&self.url, self.insecure)
     }
 
     /// Refuses another server, if there is only one to ask, unless that redirects to what everyone can reach, and whose bytes the answer

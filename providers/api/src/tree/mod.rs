@@ -4,14 +4,12 @@
 #![deny(clippy::indexing_slicing)]
 
 mod folder;
-mod inner;
 mod path;
 mod writer;
 
 pub(crate) use self::folder::needs_a_copy;
 pub use self::folder::{Folder, Kind};
-pub use self::inner::{InnerPath, OwnPath};
-pub use self::path::shown_path;
+pub use self::path::{InnerPath, OwnPath, shown_path};
 pub use self::writer::{KeptArchives, Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 
