@@ -7,7 +7,7 @@
 //!
 //! Archives of the package itself are not packed again, whatever they are called: the manifest in them says what they
 //! are. [`Derived`] are the archives in `charts/` that follow from a chart's dependencies: they are fetched or made
-//! again, so they are no content of the chart. `walk.rs` applies all this; no folder is walked here.
+//! again, so they are no content of the chart. `mod.rs` applies all this; no folder is walked here.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

@@ -13,7 +13,6 @@ mod cache;
 mod error;
 mod load;
 mod package;
-mod plain;
 mod prefetch;
 mod routes;
 mod run;

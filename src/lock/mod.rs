@@ -1,36 +1,32 @@
 //! `Mu.lock`: which version of every package was chosen, from where, and with which content.
 //!
-//! One lock covers a workspace, another the global packs. Goals of the format: a person can read a change in
-//! it, two branches merge, the same selection gives the same bytes, and a mu that is too old says so instead
-//! of guessing. [`crate::select`] decides which versions belong in it.
+//! One lock covers a workspace, another the global packs. Goals of the format: a person can read a change in it, two branches
+//! merge, the same selection gives the same bytes (sorted, one field a line), and a mu that is too old says so instead of
+//! guessing. [`crate::select`] decides which versions belong in it.
 
 // A lock from a clone never leads to an unchecked index.
 #![deny(clippy::indexing_slicing)]
 
 mod entry;
 mod line;
-mod merge;
-mod order;
 mod read;
-mod source;
-mod value;
-mod write;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mu_provider::Digest;
 
 use crate::fs::{self, FileError};
+use crate::lock::entry::WirePackage;
+use crate::lock::line::Names;
+use crate::lock::read::WireLock;
 use crate::manifest::source::SourceError;
 use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
-pub use crate::lock::entry::LockedPackage;
-pub use crate::lock::merge::Merged;
-pub use crate::lock::order::ordered_by_needs;
-pub use crate::lock::read::schema;
-pub use crate::lock::source::{Requested, Source};
+pub use crate::lock::entry::{LockedPackage, Requested, Source};
+pub use crate::lock::read::{Merged, schema};
 
 /// The newest format this program reads, and the one it writes.
 pub const FORMAT: u32 = 1;
@@ -262,9 +258,118 @@ fn edits_path(root: &Path) -> PathBuf {
     root.join(MU_FOLDER).join(edits::EDITS_LOCK)
 }
 
+impl Lockfile {
+    /// The places of the packages in [`Lockfile::packages`], each after its dependencies, and otherwise by
+    /// id. Packages that depend on each other in a circle have an arbitrary order, which is always the same.
+    pub fn install_order(&self) -> Vec<usize> {
+        ordered_by_needs(0..self.packages.len(), |place| {
+            let needs = self.packages.get(place).into_iter().flat_map(|one| &one.dependencies);
+            let used = needs.map(|id| self.used_for(id));
+            let places = used.flat_map(|id| {
+                let begin = self.packages.partition_point(|package| package.id < *id);
+                begin..begin + self.find(id).count()
+            });
+            places.collect()
+        })
+    }
+}
+
+/// All items, each after those that it needs. Items that need each other in a circle have an arbitrary order, which is always the
+/// same.
+pub fn ordered_by_needs<T: Copy + Ord>(
+    all: impl Iterator<Item = T>,
+    needs: impl Fn(T) -> Vec<T>,
+) -> Vec<T> {
+    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+    // The items to look at. An item is ready after those above it on this stack.
+    let mut open = Vec::new();
+    for first in all {
+        open.push((first, false));
+        while let Some((item, is_ready)) = open.pop() {
+            if is_ready {
+                order.push(item);
+            } else if seen.insert(item) {
+                open.push((item, true));
+                open.extend(needs(item).into_iter().rev().map(|item| (item, false)));
+            }
+        }
+    }
+    order
+}
+
+const HEADER: &str = "\
+# Written by mu; do not edit. It holds the version, source and content of every package that this
+# workspace uses, so that `mu get` gives everyone the same. Commit it.
+";
+
+const EDITS_HEADER: &str = "\
+# Written by mu; do not edit or commit. It holds what this machine uses while packages are edited
+# here: Mu.lock, with what the edits add and move. mu names them when it installs.
+";
+
+impl Lockfile {
+    /// The text of the lock of edits.
+    fn print_edits(&self) -> String {
+        self.print().replacen(HEADER, EDITS_HEADER, 1)
+    }
+
+    /// The text of the lock.
+    pub fn print(&self) -> String {
+        let mut text = String::from(HEADER);
+        line::print(&mut text, "", WireLock::version, &FORMAT.to_string());
+        line::print(&mut text, "", WireLock::resolution, &line::print_text(&self.resolution));
+        let is_empty = self.packages.is_empty() && self.replaced.is_empty();
+        text.push_str(WireLock::packages);
+        text.push_str(if is_empty { ": []\n" } else { ":\n" });
+        let names = Names::new(self.packages.iter().map(|package| (&package.id, &package.source)));
+        let mut replaced = self.replaced.iter().peekable();
+        for package in &self.packages {
+            while let Some(before) = replaced.next_if(|replaced| replaced.id < package.id) {
+                replaced_entry(self, before, &names).print(&mut text);
+            }
+            entry(package, &names).print(&mut text);
+        }
+        for last in replaced {
+            replaced_entry(self, last, &names).print(&mut text);
+        }
+        if let Some(extra) = line::print_list(&self.extra) {
+            line::print(&mut text, "", WireLock::extra, &extra);
+        }
+        text
+    }
+}
+
+/// The entry of a package.
+fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
+    let mut entry = WirePackage::new(package, names);
+    // A text that may be the id of a folder.
+    entry.conflicts.iter_mut().for_each(|text| *text = names.name(text));
+    entry
+}
+
+/// The earlier entry of a replaced package; if it never was locked, the replacement's version and source.
+fn replaced_entry(lock: &Lockfile, replaced: &ReplacedPackage, names: &Names<'_>) -> WirePackage {
+    let mut package = match &replaced.kept {
+        Some(kept) => (**kept).clone(),
+        None => {
+            let by = lock.find(&replaced.by).last();
+            let version = by.map_or(LockedPackage::NO_VERSION, |by| &by.version).to_owned();
+            let nowhere = || Source::new(Source::WORKSPACE, ".");
+            let source = by.map_or_else(nowhere, |by| by.source.clone());
+            let is_composite = by.is_some_and(|by| by.is_composite);
+            let id = replaced.id.clone();
+            LockedPackage { is_composite, ..LockedPackage::new(id, version, source) }
+        }
+    };
+    package.requested.clone_from(&replaced.requested);
+    WirePackage { replaced_by: Some(names.name(replaced.by.as_str())), ..entry(&package, names) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::{LockedPackage, Source};
+    use crate::reference::PackageId;
     use crate::select::releases::ChosenFacts;
 
     fn example() -> Lockfile {
@@ -395,5 +500,38 @@ mod tests {
             let result = read::parse(Path::new(FILE_NAME), damaged);
             assert!(matches!(result, Err(LockError::Source(_))), "{damaged}: {result:?}");
         }
+    }
+
+    fn order(packages: &[(&str, &[&str])]) -> Vec<String> {
+        let id = |name: &str| PackageId::parse(&format!("hub.mu.com/{name}")).expect("is an id");
+        let packages = packages.iter().map(|(name, needs)| LockedPackage {
+            dependencies: needs.iter().map(|name| id(name)).collect(),
+            ..LockedPackage::new(id(name), "1.0.0".to_owned(), Source::new("hub", "x"))
+        });
+        let lock = Lockfile { packages: packages.collect(), ..Lockfile::default() };
+        let order = lock.install_order().into_iter();
+        order.map(|at| lock.packages[at].id.name().leaf().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_needed_comes_first() {
+        assert_eq!(
+            order(&[("x/a", &["x/c"]), ("x/b", &[]), ("x/c", &["x/d"]), ("x/d", &[])]),
+            ["d", "c", "a", "b"]
+        );
+        // Needed twice, and at different depths.
+        assert_eq!(
+            order(&[("x/a", &["x/b", "x/c"]), ("x/b", &["x/c"]), ("x/c", &[])]),
+            ["c", "b", "a"]
+        );
+        assert_eq!(
+            order(&[("x/a", &["x/b"]), ("x/b", &["x/a"]), ("x/c", &["x/c"])]),
+            ["b", "a", "c"]
+        );
+        // If there are several majors, each comes before.
+        assert_eq!(
+            order(&[("x/a", &["x/b"]), ("x/b", &[]), ("x/b", &["x/c"]), ("x/c", &[])]),
+            ["b", "c", "b", "a"]
+        );
     }
 }

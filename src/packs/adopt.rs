@@ -15,13 +15,12 @@ use mu_provider::{Digest, Entry, Folder, Kind, Mode, Tree};
 
 use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME};
-use crate::packs::PacksError;
-use crate::packs::folder::{Folders, PacksFolder};
+use crate::packs::files::PartialPacks;
 use crate::packs::recognize::{HashError, hash_folder};
 use crate::packs::state::{
     Pack, State, WantedPack, first_from, folders_above, from, holds, is_below,
 };
-use crate::packs::vendored::PartialPacks;
+use crate::packs::{Folders, PacksError, PacksFolder};
 use crate::store::trees_in;
 
 /// The version of the package that belongs into a pack which has this content, if it was published.

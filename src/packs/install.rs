@@ -19,12 +19,10 @@ use mu_provider::{Entry, Folder};
 use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::YAML_NAME;
-use crate::packs::PacksError;
 use crate::packs::adopt::{VersionOfContent, adopt, refuse_files};
-use crate::packs::folder::{Folders, OWN, PacksFolder};
-use crate::packs::link::Linker;
+use crate::packs::files::{Linker, is_for_git};
 use crate::packs::state::{Pack, State, WantedPack, first_from, folders_above, is_below};
-use crate::packs::vendored::is_for_git;
+use crate::packs::{Folders, OWN, PacksError, PacksFolder};
 use crate::store::{Store, Stored, TreeStoreError};
 use crate::workspace::Link;
 

@@ -23,11 +23,10 @@ use sha2::{Digest as _, Sha256};
 use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::{Manifest, YAML_NAME, manifest_name};
-use crate::packs::PacksError;
-use crate::packs::folder::{Folders, PacksFolder};
+use crate::packs::files::is_for_git;
 use crate::packs::install::Installation;
 use crate::packs::state::{Pack, State, WantedPack, is_below};
-use crate::packs::vendored::is_for_git;
+use crate::packs::{Folders, PacksError, PacksFolder};
 use crate::store::Store;
 use crate::workspace::Link;
 

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::Choice as _;
-use crate::packs::folder::PacksFolder;
+use crate::packs::PacksFolder;
 use crate::workspace::Link;
 
 /// The newest format this program writes and reads.

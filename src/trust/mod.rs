@@ -4,9 +4,7 @@
 //! Nothing that a lock, a registry or a package says is evidence. What was accepted once is kept in the cache, under everything that
 //! the answer depends on, so that a machine asks once. Which version is used instead of one that is refused is not decided here.
 
-mod continuity;
 mod here;
-mod signers;
 mod weigh;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +19,8 @@ use mu_trust::{Evidence, Roots, Signer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use self::continuity::{LockedClaim, SignedBefore};
 use self::here::{EvidenceHere, EvidenceQuestion};
+pub use self::weigh::{LockedClaim, SignedBefore};
 use self::weigh::{Needs, RuleDemand, verdict_on};
 use crate::fs;
 use crate::index::Route;

@@ -1,15 +1,31 @@
-//! What evidence is worth for a version, by all rules that speak of it: who signed what its tag led to, and whether that leads to its
-//! archive.
+//! What evidence is worth for a version, by all rules that speak of it: whom they name, who signed what its tag led to, whether
+//! that leads to its archive, and who signed what is locked, for rules that compare it with who signed a new version.
 //!
-//! A single piece is verified by `mu-trust`. Which rules there are, and what was found out before, is known in `mod.rs`.
+//! A single piece is verified by `mu-trust`. Which rules there are, and what was found out before, is known in `mod.rs`. Of the
+//! signers and roots that settings name, only the files that a rule needs are read, once a run.
+//!
+//! A lock is no proof: where a rule refuses others, what it claims is proven first.
 
-use mu_provider::{FileDigest, FoundEvidence, FoundPiece, Release};
-use mu_trust::{Evidence, MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict, verify};
+use std::collections::BTreeSet;
+
+use mu_provider::threads::lock;
+use mu_provider::{FileDigest, Folder, FoundEvidence, FoundPiece, NamedBy, Progress, Release};
+use mu_trust::{
+    Evidence, MOST_KEY_BYTES, MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict, verify,
+};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{KeptVerdict, Refused, rule_in_words};
-use crate::workspace::trust::RuleInForce;
+use super::here::EvidenceQuestion;
+use super::{
+    Accepted, KeptVerdict, Refused, RuledVersion, TrustError, TrustInForce, rule_in_words,
+};
+use crate::fs;
+use crate::lock::{LockedPackage, Lockfile};
+use crate::reference::{PackageId, Version};
+use crate::workspace::trust::{
+    Continuity, RootSetting, RuleInForce, SignerSetting, SignerText, TrustFile, settings_file,
+};
 
 /// What a rule asks of a version.
 pub(super) struct RuleDemand<'r> {
@@ -258,5 +274,212 @@ fn allowed_leads(found: &FoundEvidence, ways: &[Way<'_>], release: &Release) -> 
         Some(Err(why)) => all.find_map(|way| way.leads_to(release).ok()).ok_or(why),
         Some(Ok(())) => Ok(()),
         None => Err(format!("nothing here leads from {manifest} to its archive")),
+    }
+}
+
+/// Who signed what is locked, which rules about continuity compare.
+#[derive(Debug, Clone, Default)]
+pub struct SignedBefore {
+    /// The identities that are believed as the lock has them; none at first sight.
+    pub signed_by: Vec<String>,
+    /// Whether the version is the locked one itself. A lock is no proof, so where a rule refuses others, one of them must have signed it.
+    pub is_of_this: bool,
+    /// The locked versions of which that is to be proven where a rule refuses others.
+    pub claims: Vec<LockedClaim>,
+}
+
+/// A locked version, and who signed it as its entry says.
+#[derive(Debug, Clone)]
+pub struct LockedClaim {
+    /// What is known of it, with the digests of the lock.
+    pub release: Release,
+    /// The identities that its entry names.
+    pub signed_by: Vec<String>,
+}
+
+impl SignedBefore {
+    /// Who signed the versions of a package that a lock names; of which one may be `version`.
+    pub fn of_locked(lock: &Lockfile, id: &PackageId, version: Option<&Version>) -> Self {
+        let is_it = |package: &LockedPackage| package.parsed_version().as_ref() == version;
+        let is_of_this = version.is_some() && lock.find(id).any(is_it);
+        let locked = lock.find(id).filter(|package| !is_of_this || is_it(package));
+        let signed_by = locked.flat_map(|package| package.signed_by.iter().cloned()).collect();
+        Self { signed_by, is_of_this, claims: Vec::new() }
+    }
+}
+
+impl TrustInForce {
+    /// Who signed before, as far as a rule believes it; an error if nobody whom the lock names signed what is locked. Otherwise an edit of
+    /// the lock would let in whoever signed the next version.
+    pub(super) fn signers_before(
+        &self,
+        candidate: &RuledVersion<'_>,
+        demand: &RuleDemand<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Result<Vec<String>, Refused>, TrustError> {
+        let SignedBefore { signed_by, claims, .. } = &candidate.before;
+        let mut before = signed_by.clone();
+        let compared = claims.iter().filter(|_| demand.needs == Needs::Comparison);
+        for LockedClaim { release, signed_by } in compared {
+            if demand.rule.rule.continuity != Continuity::Refuse {
+                before.extend(signed_by.iter().cloned());
+                continue;
+            }
+            let version = Version::parse_lenient(&release.version).ok();
+            let locked = RuledVersion { release, version, ..candidate.clone() };
+            let mut question = EvidenceQuestion::new(&locked, false, progress);
+            let verdict = match self.answer_question(&mut question, demand, signed_by)? {
+                Ok(verdict) => verdict,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            let known = before.len();
+            let is_proven = |identity: &&String| verdict.signed_by.contains(*identity);
+            before.extend(signed_by.iter().filter(is_proven).cloned());
+            if before.len() == known {
+                let (version, claimed) = (&release.version, in_words(signed_by));
+                let found = verdict.who_signed();
+                let why = format!(
+                    "Mu.lock says that {version} is signed by {claimed}, and it is not: {found}"
+                );
+                return Ok(Err(Refused { why, rule: rule_in_words(demand.rule) }));
+            }
+        }
+        Ok(Ok(before))
+    }
+}
+
+impl Accepted {
+    /// Adds what came of one rule; an error if that compares signers, and refuses others than those of before.
+    pub(super) fn add(
+        &mut self,
+        verdict: KeptVerdict,
+        demand: &RuleDemand<'_>,
+        candidate: &RuledVersion<'_>,
+        before: &[String],
+    ) -> Result<(), Refused> {
+        let is_other = demand.needs == Needs::Comparison
+            && !before.is_empty()
+            && !before.iter().any(|identity| verdict.signed_by.contains(identity));
+        if is_other {
+            let (signed, before) = (verdict.who_signed(), in_words(before));
+            let why = format!("{signed}; the locked one is signed by {before}");
+            let rule = rule_in_words(demand.rule);
+            if demand.rule.rule.continuity == Continuity::Refuse {
+                return Err(Refused { why, rule });
+            }
+            let RuledVersion { source, release, .. } = candidate;
+            self.warnings.push(format!("`{source}` {}: {why} ({rule})", release.version));
+        }
+        let signed_by = verdict.signed_by.into_iter().chain(std::mem::take(&mut self.signed_by));
+        self.signed_by = signed_by.collect::<BTreeSet<_>>().into_iter().collect();
+        // Of several rules the latest time: none may make it older for another one.
+        self.time = self.time.max(verdict.time);
+        Ok(())
+    }
+}
+
+impl KeptVerdict {
+    /// Who signed, or why nobody did, for a message.
+    fn who_signed(&self) -> String {
+        match &self.unsigned {
+            Some(why) => why.clone(),
+            None => format!("signed by {}", in_words(&self.signed_by)),
+        }
+    }
+}
+
+/// Identities in a message.
+fn in_words<'i>(identities: impl IntoIterator<Item = &'i String>) -> String {
+    identities.into_iter().cloned().collect::<Vec<_>>().join(", ")
+}
+
+/// The largest file of a root, in bytes.
+const LARGEST_ROOT: usize = 1 << 20;
+
+impl TrustInForce {
+    /// A signer of the settings, with the keys that it names.
+    pub fn signer_of(
+        &self,
+        named_by: NamedBy,
+        name: &str,
+        setting: &SignerSetting,
+    ) -> Result<Signer, TrustError> {
+        // Both files may have a signer of this name.
+        let key = (named_by == NamedBy::User, name.to_owned());
+        if let Some(known) = lock(&self.signers).get(&key) {
+            return Ok(known.clone());
+        }
+        let failed = |why: String| TrustError::Signer {
+            name: name.to_owned(),
+            file: settings_file(named_by),
+            line: setting.line,
+            why,
+        };
+        let signer = match &setting.who {
+            SignerText::Keys(text) => {
+                Signer::from_keys(name, text).map_err(|error| failed(error.to_string()))?
+            }
+            SignerText::File(file) => {
+                let text = self.read(file, MOST_KEY_BYTES).map_err(&failed)?;
+                let signer = Signer::from_keys(name, &text);
+                signer.map_err(|error| failed(format!("`{file}`: {error}")))?
+            }
+            SignerText::Github(github) => {
+                Signer::github(name, github.clone()).map_err(|error| failed(error.to_string()))?
+            }
+            SignerText::Oidc(oidc) => {
+                Signer::oidc(name, oidc.clone()).map_err(|error| failed(error.to_string()))?
+            }
+        };
+        lock(&self.signers).insert(key, signer.clone());
+        Ok(signer)
+    }
+
+    /// The roots that settings name; those that come with mu, if they name none.
+    pub fn roots(&self, settings: &[&RootSetting]) -> Result<Roots, TrustError> {
+        if settings.is_empty() {
+            return Ok(Roots::sigstore());
+        }
+        let mut roots = Roots::none();
+        for setting in settings {
+            match setting {
+                RootSetting::Sigstore => roots.add_sigstore(),
+                RootSetting::File(file) => {
+                    let failed = |why| TrustError::Root { name: file.to_string(), why };
+                    let text = self.read(file, LARGEST_ROOT).map_err(failed)?;
+                    let added = roots.add(&file.to_string(), text.as_bytes());
+                    added.map_err(|error| failed(error.why))?;
+                }
+            }
+        }
+        Ok(roots)
+    }
+
+    pub(super) fn signers_of(
+        &self,
+        rule: &RuleInForce<'_>,
+        names: &[String],
+    ) -> Result<Vec<Signer>, TrustError> {
+        // Reading the settings has refused a name that nobody has.
+        let settings = names.iter().filter_map(|name| Some((name, rule.signer_named(name)?)));
+        settings
+            .map(|(name, (named_by, setting))| self.signer_of(named_by, name, setting))
+            .collect()
+    }
+
+    /// The text of a file that the settings name.
+    fn read(&self, file: &TrustFile, most: usize) -> Result<String, String> {
+        let text = match file {
+            TrustFile::InWorkspace(path) => {
+                Folder::at(&self.root).and_then(|root| root.read_text(path))
+            }
+            TrustFile::OfUser(path) => fs::read_text_if_there(path),
+        };
+        match text {
+            Ok(Some(text)) if text.len() <= most => Ok(text),
+            Ok(Some(_)) => Err(format!("`{file}` has more than {most} bytes")),
+            Ok(None) => Err(format!("there is no file `{file}`")),
+            Err(error) => Err(mu_provider::with_causes(&error)),
+        }
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Everything is read once, in [`Workspace::open`]. Nothing here contacts a registry or reads packs.
 
-pub mod advisories;
 pub mod edit;
 pub mod edits;
 mod members;
@@ -12,7 +11,7 @@ pub(crate) mod root;
 mod rules;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
-mod settings;
+pub mod settings;
 pub mod trust;
 
 use std::collections::HashMap;

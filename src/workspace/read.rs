@@ -10,22 +10,20 @@ use mu_formats::FORMATS;
 use mu_provider::http::TokenHosts;
 use mu_provider::{InnerPath, NamedBy};
 
-use super::advisories::AdvisorySettings;
 use super::members::Patterns;
 use super::registry::{OfUser, TrustedBuilds};
 use super::rules::TrustLayer;
 use super::schema::{Consent, File, Trust};
 use super::settings::{
-    ExclusionSetting, FRESH_FOR, LicenseRules, Link, Namespace, PatchFile, ReleaseAge, Settings,
-    StatedPackage, packages, runtime, runtime_provides,
+    AdvisorySettings, ExclusionSetting, FRESH_FOR, LicenseRules, Link, Namespace, PatchFile,
+    ReleaseAge, Settings, StatedPackage, packages, runtime, runtime_provides,
 };
 use super::trust::TrustSettings;
-use super::{ConfiguredRegistry, Cutoff, advisories, registry, rules};
+use super::{ConfiguredRegistry, Cutoff, registry, rules, settings};
 use crate::manifest::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
 use crate::select::{Bundled, Majors, Resolution};
-use crate::workspace::settings;
 
 /// The keys of a workspace's file only, and those of both files.
 const KEYS: (&[&str], &[&str]) = File::KEYS.split_at(3);
@@ -105,7 +103,7 @@ pub(super) fn layer(
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
         licenses: table.get(File::licenses).map(settings::licenses).transpose()?,
-        advisories: advisories::read(table, named_by(kind), folder)?,
+        advisories: settings::read(table, named_by(kind), folder)?,
         exclude: list(table, File::exclude, |text| text.parse(Reference::parse))?,
         patches: workspace_only(File::patches).map(patches).transpose()?.unwrap_or_default(),
         bundled: list(table, File::bundled, |text| text.parse(bundled))?,

@@ -94,7 +94,6 @@ x-mine: 1
 #[test]
 fn every_declared_key_is_read() {
     let readers = [
-        include_str!("advisories.rs"),
         include_str!("read.rs"),
         include_str!("registry.rs"),
         include_str!("rules.rs"),

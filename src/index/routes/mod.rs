@@ -11,7 +11,6 @@
 //! has named so is not asked. Versions are not requested here.
 
 mod base;
-mod registry;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -25,14 +24,13 @@ use mu_provider::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::base::{Hint, Hints};
-use self::registry::ServingRegistry;
+use self::base::{Hint, Hints, ServingRegistry};
 use crate::index::cache::Caches;
 use crate::index::run::IndexOptions;
 use crate::reference::{PackageId, Protocol, Reference};
 
 pub(crate) use self::base::GIT_HOSTS;
-pub use self::registry::Searchable;
+pub use self::base::Searchable;
 
 /// The providers of this program, by name, and those of plugins.
 #[derive(Debug, Clone, Default)]

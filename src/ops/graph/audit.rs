@@ -28,7 +28,7 @@ use crate::ops::session::purl::{PackagePlace, escaped};
 use crate::ops::session::shown::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::workspace::advisories::FeedPlace;
+use crate::workspace::settings::FeedPlace;
 use crate::workspace::trust::settings_file;
 use crate::workspace::{LOCK_FILE, repository_around};
 

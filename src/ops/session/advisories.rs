@@ -25,7 +25,7 @@ use crate::env::Environment;
 use crate::fs::create_private_folder;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Events};
-use crate::workspace::advisories::{AdvisorySettings, Feed, FeedPlace, Ignore};
+use crate::workspace::settings::{AdvisorySettings, Feed, FeedPlace, Ignore};
 use crate::workspace::trust::TrustFile;
 
 /// The folder in the cache.
