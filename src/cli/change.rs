@@ -10,8 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
 use crate::lock::{LockedPackage, Requested, Source};
-use crate::ops::diff::Difference;
-use crate::ops::diff::changelog::Changelog;
+use crate::ops::diff::{Changelog, Difference};
 use crate::ops::{AppMove, Change, EditInUse, Outcome, Written};
 use crate::reference::{PackageId, Version};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};

@@ -16,8 +16,8 @@ use crate::cli::schema::Shape;
 #[cfg(feature = "git")]
 use crate::cli::{affected, edit};
 use crate::cli::{
-    audit, change, complete, config, diff, get, graph, import, info, inventory, login, machine,
-    manifest, schema, search, status, trust, update, vendor,
+    audit, change, complete, config, diff, get, graph, login, machine, manifest, schema, search,
+    status, trust, update, vendor,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, hub_token, publish};
@@ -25,9 +25,9 @@ use crate::ops::audit::Audit;
 use crate::ops::build::BuildReport;
 use crate::ops::cache::Filled;
 use crate::ops::diff::Difference;
-use crate::ops::images::Images;
+use crate::ops::graph::Images;
+use crate::ops::graph::Licenses;
 use crate::ops::info::{Info, PackageReadme, VersionList};
-use crate::ops::licenses::Licenses;
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
 #[cfg(feature = "git")]
@@ -100,9 +100,9 @@ commands! { |context, arguments, program|
         => manifest::run_init(context, arguments),
         answers [manifest::Created];
     /// Take over what another tool lists, at the versions in use
-    Import(import::ImportArguments) "import" in Start
-        => import::run(context, arguments),
-        answers [import::Takeover<'_>];
+    Import(manifest::ImportArguments) "import" in Start
+        => manifest::run_import(context, arguments),
+        answers [manifest::Takeover<'_>];
     /// Install the workspace's dependencies, or other packages
     #[command(visible_aliases = ["install", "i"])]
     Get(get::GetArguments) "get" in Start asks (arguments.update)
@@ -197,24 +197,24 @@ commands! { |context, arguments, program|
         => search::run(context, arguments),
         answers [SearchResult, search::Capabilities];
     /// Show what a package is and how to install it
-    Info(info::InfoArguments) "info" in Inspect asks (true)
-        => info::run(context, &arguments),
+    Info(search::InfoArguments) "info" in Inspect asks (true)
+        => search::run_info(context, &arguments),
         answers [Info, PackageReadme];
     /// List the versions of a package
     Versions(search::VersionsArguments) "versions" in Inspect asks (true)
         => search::run_versions(context, arguments),
         answers [VersionList];
     /// List the container images that packages run
-    Images(inventory::ImagesArguments) "images" in Inspect
-        => inventory::run_images(context, &arguments),
+    Images(audit::ImagesArguments) "images" in Inspect
+        => audit::run_images(context, &arguments),
         answers [Images];
     /// List the licences of packages, and check them
-    Licenses(inventory::LicensesArguments) "licenses" in Inspect
-        => inventory::run_licenses(context, &arguments),
+    Licenses(audit::LicensesArguments) "licenses" in Inspect
+        => audit::run_licenses(context, &arguments),
         answers [Licenses];
     /// Write a bill of materials (CycloneDX or SPDX)
-    Sbom(inventory::SbomArguments) "sbom" in Inspect
-        => inventory::run_sbom(context, &arguments);
+    Sbom(audit::SbomArguments) "sbom" in Inspect
+        => audit::run_sbom(context, &arguments);
     /// Look for withdrawn versions and for advisories
     Audit(audit::AuditArguments) "audit" in Inspect asks (true)
         => audit::run(context, &arguments),

@@ -17,7 +17,7 @@ use crate::cli::{global, help};
 use crate::env::Environment;
 use crate::ops::config::all_settings;
 use crate::ops::search::{SearchRequest, search};
-use crate::ops::session::named::target;
+use crate::ops::session::locked::target;
 use crate::ops::{Code, CommandError, NoEvents, OperationScope, Options, Session};
 use crate::reference::PackageId;
 

@@ -6,7 +6,7 @@ use crate::cli::change;
 use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::ops::build::{BuildRequest, build};
 use crate::ops::get::{GetRequest, RemoveRequest, Save, check_not_empty, get, remove};
-use crate::ops::solve::narrowed;
+use crate::ops::solve::question;
 use crate::ops::{Events as _, OperationScope};
 use crate::report::count;
 
@@ -70,9 +70,9 @@ pub(crate) struct NarrowingArguments {
 
 impl NarrowingArguments {
     /// These conditions, as operations take them.
-    pub(crate) fn into_operation(self) -> narrowed::Narrowing {
+    pub(crate) fn into_operation(self) -> question::Narrowing {
         let Self { channel, app_version, revision, pre: prereleases } = self;
-        narrowed::Narrowing { channel, app_version, revision, prereleases }
+        question::Narrowing { channel, app_version, revision, prereleases }
     }
 }
 

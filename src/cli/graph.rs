@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context, Stop};
 use crate::cli::global::number;
-use crate::cli::info::with_reason;
-use crate::ops::graph::{Graph, Node, Vertex};
+use crate::cli::search::with_reason;
+use crate::ops::graph::{Graph, Node, Roots, Tree, Vertex, dependency_trees};
 use crate::ops::session::locked::version_of;
-use crate::ops::tree::{Roots, Tree, dependency_trees};
 use crate::ops::why::{Reasons, Why, why};
 use crate::ops::{Code, CommandError, OperationScope};
 use crate::reference::VersionSpec;

@@ -19,9 +19,6 @@ mod help;
 mod hub;
 #[cfg(feature = "publish")]
 mod hub_token;
-mod import;
-mod info;
-mod inventory;
 mod login;
 mod machine;
 mod manifest;
@@ -36,25 +33,26 @@ mod search;
 mod status;
 mod trust;
 mod update;
-mod usage;
 mod vendor;
 
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, LazyLock};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
 use mu_provider::threads;
+use serde_json::{Value, json};
 
 use crate::cli::commands::Command;
 use crate::cli::context::{CommandExit, Context, OwnOptions, Server, Stop};
 use crate::cli::global::{Global, words};
 use crate::cli::help::{Globals, shaped};
 use crate::env::{Environment, EnvironmentError};
+use crate::manifest::source::nearest;
 use crate::ops::build::confine;
 use crate::ops::session::disk::{not_a_folder, with_hint};
 use crate::ops::{Code, CommandError};
-use crate::report::{ColorChoice, Shell};
+use crate::report::{ColorChoice, Shell, ShellOptions};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -124,11 +122,11 @@ fn run_here(arguments: &[OsString], server: Server) -> u8 {
     let environment = Environment::from_process();
     let color = global::color_of(arguments, environment.as_ref().ok());
     if let Some(text) = help::asked_for(arguments) {
-        return usage::help(text, arguments, color);
+        return help(text, arguments, color);
     }
     let cli = match parse(arguments, clap_color(color)) {
         Ok(cli) => cli,
-        Err(error) => return usage::refused(error, arguments, color),
+        Err(error) => return refused(error, arguments, color),
     };
     let options = cli.global.shell_options(environment.as_ref().ok());
     let shell = Arc::new(Shell::new(options));
@@ -180,7 +178,7 @@ fn start(
         let always = clap::ColorChoice::Always;
         let help = help::shaped(Cli::command(), Globals::Named, always).render_help();
         if shell.is_json() {
-            shell.json(&usage::help_answer(&help.to_string())).map_err(Stop::Closed)?;
+            shell.json(&help_answer(&help.to_string())).map_err(Stop::Closed)?;
         } else {
             shell.print(&help.ansi().to_string()).map_err(Stop::Closed)?;
         }
@@ -247,6 +245,210 @@ fn whole(arguments: &[OsString], color: clap::ColorChoice) -> Result<Cli, clap::
 fn narrow(program: clap::Command, name: Option<&OsStr>) -> clap::Command {
     let all = || Command::augment_subcommands(clap::Command::new("mu"));
     program.subcommands(name.and_then(|name| all().find_subcommand(name).cloned()))
+}
+
+/// Handles a command line that clap refused, or `--help` and `--version`; returns the exit status.
+fn refused(mut error: clap::Error, arguments: &[OsString], color: ColorChoice) -> u8 {
+    suggest(&mut error, arguments);
+    let is_json = is_json(arguments);
+    if error.kind() == ErrorKind::DisplayVersion && is_json {
+        let shell = Shell::new(ShellOptions { json: true, color, ..Default::default() });
+        return printed(shell.json(&json!({ "version": *VERSION })), &shell);
+    }
+    if !error.use_stderr() {
+        let text = error.render();
+        let text = if is_json { text.to_string() } else { text.ansi().to_string() };
+        return help(&text, arguments, color);
+    }
+    if is_json {
+        let shell = Shell::new(ShellOptions { json: true, ..Default::default() });
+        shell.error(&for_programs(&error.to_string()));
+        return Code::Usage.exit_status();
+    }
+    // If the stream is closed, nobody reads an error either.
+    let _ = error.print();
+    Code::Usage.exit_status()
+}
+
+/// The exit status after an answer was printed, or could not be.
+fn printed(result: std::io::Result<()>, shell: &Shell) -> u8 {
+    end(result.map(|()| 0).map_err(Stop::Closed), shell)
+}
+
+/// What `--help` answers under `--json`.
+fn help_answer(text: &str) -> Value {
+    json!({ "help": text.trim_end() })
+}
+
+/// Prints a text that helps; returns the exit status.
+fn help(text: &str, arguments: &[OsString], color: ColorChoice) -> u8 {
+    let json = is_json(arguments);
+    let shell = Shell::new(ShellOptions { json, color, ..Default::default() });
+    let result = if json { shell.json(&help_answer(text)) } else { shell.print(text) };
+    printed(result, &shell)
+}
+
+fn is_json(arguments: &[OsString]) -> bool {
+    arguments.iter().any(|argument| argument == "--json")
+}
+
+/// Clap's text, without its styles.
+fn for_programs(text: &str) -> CommandError {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let (mut message, mut hints, mut command) = (vec![first], Vec::new(), "mu".to_owned());
+    for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(usage) = line.strip_prefix("Usage: ") {
+            let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
+            command = words.collect::<Vec<_>>().join(" ");
+        } else if let Some(tip) = line.strip_prefix("tip: ") {
+            hints.push(tip.to_owned());
+        } else if !line.starts_with("For more information") {
+            message.push(line.to_owned());
+        }
+    }
+    let error = CommandError::new(Code::Usage, message.join(" "));
+    let error = hints.into_iter().fold(error, CommandError::hint);
+    error.hint(format!("see `{command} --help`"))
+}
+
+/// Commands of other tools, and the commands of mu that do the same.
+const WORDS: &[(&[&str], &str)] = &[
+    (&["new", "create"], "`mu init` starts a package"),
+    (&["sync", "download", "restore"], "`mu get` installs what Mu.yaml and Mu.lock require"),
+    (&["ci"], "`mu get --locked` installs exactly what Mu.lock names"),
+    (&["lock"], "`mu get` writes Mu.lock, and `mu update` moves it to newer versions"),
+    (&["show", "view"], "`mu info REF` shows a package"),
+    (&["uninstall", "un", "delete"], "`mu remove REF` removes a dependency"),
+    (&["repo", "remote"], "`mu registry add PREFIX URL` says where packages come from"),
+    (&["pull"], "`mu get REF` installs a package, and `mu fetch` downloads what Mu.lock names"),
+    (&["push", "upload"], "`mu publish` publishes a package, also in OCI registries"),
+    (&["template", "render"], "`mu vendor --for helm` writes what `helm template` reads"),
+    (
+        &["dependency", "dependencies", "dep", "deps"],
+        "`mu update` moves dependencies, `mu get` installs them, and `mu vendor` keeps them as files to commit",
+    ),
+    (&["clean", "clear"], "`mu cache clean` removes what was downloaded"),
+    (&["depends", "rdeps"], "`mu why PKG` says who requires a package, and `mu tree` shows all"),
+    (
+        &["migrate"],
+        "`mu import` takes over what other tools list; `mu get` reads the manifests of Helm, KCL and Crossplane as they are",
+    ),
+    (&["license", "licences"], "`mu licenses` lists the licences of packages, and checks them"),
+    (&["bom", "cyclonedx", "spdx"], "`mu sbom` writes a bill of materials"),
+    (&["self"], "mu is updated in the way in which it was installed"),
+    (&["bump"], "`mu version patch` raises the version in Mu.yaml"),
+    (
+        &["run", "exec", "dlx", "x"],
+        "mu does not run programs; `mu which REF` prints the folder of a package",
+    ),
+    #[cfg(feature = "git")]
+    (
+        &["link"],
+        "`mu edit REF` clones the repository of a package into the workspace, where it takes the package's place",
+    ),
+    #[cfg(not(feature = "git"))]
+    (
+        &["edit", "link", "patch"],
+        "this mu has no such command; a folder in the workspace with the package's name takes its place: `git clone URL NAME`",
+    ),
+];
+
+/// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
+fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
+    let is_one =
+        |words: &[&str]| arguments.iter().any(|argument| words.iter().any(|word| argument == word));
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && is_one(&["get", "install", "i"])
+        && is_one(&["-p", "--package"])
+    {
+        let tip = "`-p` says which package's Mu.yaml `--save` writes; `mu get` alone installs what all packages \
+                   of the workspace need";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    // Other tools have an option for what comes after the `#` here.
+    if error.kind() == ErrorKind::UnknownArgument
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(argument)) if argument == "--version")
+    {
+        let version = arguments.iter().skip_while(|argument| *argument != "--version").nth(1);
+        let version = version.and_then(|version| version.to_str()).unwrap_or("1.2.0");
+        let tip = format!("a version is written after the package: `PACKAGE#{version}`");
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        // Clap's own names the option that it would have suggested.
+        let usage = command_in(&mut built_program(), arguments).render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+        return;
+    }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && option.starts_with("--")
+        && error.get(ContextKind::SuggestedArg).is_none()
+    {
+        let near = near_option(option, arguments);
+        // Nothing that begins with a dash is a value in mu.
+        error.remove(ContextKind::Suggested);
+        if let Some(near) = near {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+        }
+        return;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let program = global::global_program();
+    if global::words(arguments, &program).nth(1).is_none_or(|(_, first)| first != word.as_str()) {
+        return;
+    }
+    let meant = WORDS.iter().find(|(words, _)| words.contains(&word.as_str()));
+    if let Some((_, tip)) = meant {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tips = ContextValue::StyledStrs(vec![(*tip).into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return;
+    }
+    let program = Cli::command();
+    let names = program
+        .get_subcommands()
+        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
+    let nearest = nearest(word, names).map(str::to_owned);
+    // Clap's own guesses are far away, and a list of tips without one is an empty line.
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.remove(ContextKind::Suggested);
+    if let Some(name) = nearest {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));
+    }
+}
+
+/// mu and its commands, with all that each takes.
+fn built_program() -> clap::Command {
+    let mut program = Cli::command();
+    program.build();
+    program
+}
+
+/// The command in a command line.
+fn command_in<'p>(program: &'p mut clap::Command, arguments: &[OsString]) -> &'p mut clap::Command {
+    let mut command = program;
+    for (_, word) in global::words(arguments, &global::global_program()).skip(1) {
+        match word.to_str().filter(|word| command.find_subcommand(word).is_some()) {
+            Some(word) => {
+                command = command.find_subcommand_mut(word).expect("was found a moment ago");
+            }
+            None => break,
+        }
+    }
+    command
+}
+
+/// The option of the command in a command line that is spelt like this one, with its dashes.
+fn near_option(option: &str, arguments: &[OsString]) -> Option<String> {
+    let (word, mut program) = (option.strip_prefix("--")?, built_program());
+    let own = program.clone();
+    let command = command_in(&mut program, arguments);
+    let all = command.get_arguments().chain(own.get_arguments());
+    let names = all.filter(|one| !one.is_hide_set()).filter_map(clap::Arg::get_long);
+    nearest(word, names).map(|name| format!("--{name}"))
 }
 
 #[cfg(test)]
@@ -334,5 +536,44 @@ mod tests {
             let commands = program.get_subcommands().map(clap::Command::get_name);
             assert_eq!(commands.collect::<Vec<_>>(), expected, "{line}");
         }
+    }
+
+    fn check_refusal(arguments: &[&str], message: &str, hints: &[&str]) {
+        let Err(error) = <Cli as clap::Parser>::try_parse_from(arguments) else {
+            panic!("{arguments:?} is refused");
+        };
+        let error = for_programs(&error.to_string());
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.hints, hints);
+    }
+
+    #[test]
+    fn words_of_other_tools_are_no_commands() {
+        let program = Cli::command();
+        for command in program.get_subcommands() {
+            for name in std::iter::once(command.get_name()).chain(command.get_all_aliases()) {
+                let is_listed = WORDS.iter().any(|(words, _)| words.contains(&name));
+                assert!(!is_listed, "mu has `{name}`, so nobody sees its tip");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_get_all_that_people_get() {
+        check_refusal(
+            &["mu", "schema", "x"],
+            "invalid value 'x' for '<WHAT>' [possible values: manifest, workspace, lock, answer]",
+            &["see `mu --help`"],
+        );
+        check_refusal(
+            &["mu", "add", "--dev"],
+            "the following required arguments were not provided: <REF>...",
+            &["see `mu add --help`"],
+        );
+        check_refusal(
+            &["mu", "get", "--sve"],
+            "unexpected argument '--sve' found",
+            &["a similar argument exists: '--save'", "see `mu get --help`"],
+        );
     }
 }

@@ -18,14 +18,13 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, references_without};
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::locked::find_locked;
-use crate::ops::session::named;
-use crate::ops::session::named::{PackageName, Purpose};
+use crate::ops::session::locked;
+use crate::ops::session::locked::{PackageName, Purpose, find_locked};
 use crate::ops::session::opening::warn_of_redirects;
 use crate::ops::session::source::relative;
-use crate::ops::solve::narrowed::{Narrowing, without_packages};
+use crate::ops::solve::is_locked_as;
 use crate::ops::solve::planning::{dependency_with_beginning, refuse_frozen};
-use crate::ops::solve::solver::is_locked_as;
+use crate::ops::solve::question::{Narrowing, without_packages};
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
@@ -84,7 +83,7 @@ fn get_noting(
     }
     let target = match &request.save {
         Some(save) => {
-            let member = named::target(session, save.package.as_deref(), "mu add REF -p PACKAGE")?;
+            let member = locked::target(session, save.package.as_deref(), "mu add REF -p PACKAGE")?;
             Some((member, save.section()))
         }
         None => None,
@@ -420,9 +419,9 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
     let everywhere: Vec<usize> = (0..session.workspace.members.len()).collect();
     let named = request.package.as_deref();
     let targets = match named {
-        Some(_) => vec![named::target(session, named, "mu remove REF -p PACKAGE")?],
+        Some(_) => vec![locked::target(session, named, "mu remove REF -p PACKAGE")?],
         None if request.all => everywhere,
-        None => named::around(session)?.map_or(everywhere, |index| vec![index]),
+        None => locked::around(session)?.map_or(everywhere, |index| vec![index]),
     };
     let mut removed = BTreeSet::new();
     for text in &request.references {

@@ -40,17 +40,15 @@ pub mod plugin;
 mod publication;
 pub mod status;
 pub mod update;
-pub mod upgrade;
 pub mod vendor;
 pub mod verify;
-pub mod what_if;
 pub mod which;
 
 pub use self::apply::outcome::{AppMove, Change, EditInUse, Outcome};
 pub use self::apply::written::Written;
 #[cfg(feature = "git")]
 pub use self::graph::affected;
-pub use self::graph::{audit, images, licenses, sbom, tree, why};
+pub use self::graph::{audit, sbom, why};
 pub use self::init::import;
 pub use self::lookup::{diff, filter, info, search, trust};
 #[cfg(feature = "hub")]

@@ -13,17 +13,17 @@ use std::path::PathBuf;
 use crate::index::{Candidate, Requirement, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::Versions;
-use crate::ops::apply::dependencies::{self, ManifestDependency, NewVersion, Unnoted};
 use crate::ops::apply::draft::ManifestDraft;
+use crate::ops::apply::rewrite::{self, ManifestDependency, NewVersion, Unnoted};
 use crate::ops::apply::transaction::Transaction;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::{
     NO_VERSION_TEXT, compatible_with_locked, locked_for, pin_of,
 };
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::named;
-use crate::ops::session::named::{PackageName, Purpose};
-use crate::ops::solve::narrowed::Narrowing;
+use crate::ops::session::locked;
+use crate::ops::session::locked::{PackageName, Purpose};
+use crate::ops::solve::question::Narrowing;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::{formats, fs};
@@ -185,7 +185,7 @@ fn change(
     decide: impl Fn(&ManifestDependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
     let mut draft = ManifestDraft::new(session)?;
-    let unnoted = dependencies::change(session, &mut draft.editing, names, decide)?;
+    let unnoted = rewrite::change(session, &mut draft.editing, names, decide)?;
     warn_of_lost(session, &unnoted);
     Transaction::tidied(session, draft)?.run(session, dry_run)
 }
@@ -256,7 +256,7 @@ pub struct OwnVersion {
 /// Shows the version of a package of the workspace, or changes it.
 pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion, CommandError> {
     let package = request.package.as_deref();
-    let index = named::target(session, package, "mu version patch -p PACKAGE")?;
+    let index = locked::target(session, package, "mu version patch -p PACKAGE")?;
     let member = &session.workspace.members[index];
     let current = member.manifest.version.as_ref();
     let found = OwnVersion {

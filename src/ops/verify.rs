@@ -19,8 +19,7 @@ use crate::ops::apply::fetch::{
 use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::requirements::{self, Requirements, check_chosen};
 use crate::ops::session::installed::{folder_of, named, needed_packs};
-use crate::ops::session::locked::{find_used, version_of};
-use crate::ops::session::named::{PackageName, Purpose};
+use crate::ops::session::locked::{PackageName, Purpose, find_used, version_of};
 use crate::ops::session::shown;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{WantedPack, hash_folder};

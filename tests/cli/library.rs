@@ -7,9 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use mu::env::Environment;
 use mu::index::Universe as _;
 use mu::ops::get::{GetRequest, get};
+use mu::ops::outdated::{compare, what_if};
 use mu::ops::requirements::supposition::WhatIf;
-use mu::ops::what_if::compare;
-use mu::ops::what_if::what_if;
 use mu::ops::{NoEvents, OperationScope, Options, Outcome, Session};
 use mu::reference::PackageId;
 

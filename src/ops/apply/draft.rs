@@ -14,10 +14,9 @@ use crate::lock::Lockfile;
 use crate::ops::apply::rewrite::{List, write_requirements};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
 use crate::ops::solve::question::Question;
-use crate::ops::solve::solver::{is_settled, resolve};
+use crate::ops::solve::{is_settled, names, resolve};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{

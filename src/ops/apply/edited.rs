@@ -8,25 +8,23 @@ use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::fetch;
-use crate::ops::apply::install::{
-    answer, check_held, examine, make_packs, record, would_be, write,
-};
 use crate::ops::apply::outcome::{EditInUse, lock_changes};
-use crate::ops::apply::patched;
+use crate::ops::apply::{
+    answer, check_held, examine, make_packs, patched, record, would_be, write,
+};
 use crate::ops::explain::places;
 use crate::ops::requirements::editing::FileEdit;
 use crate::ops::requirements::{self, Requirements};
 use crate::ops::session::installed::{named, needed_packs};
 use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::solver::{resolve_from, resolve_from_previous};
-use crate::ops::solve::{names, patches};
+use crate::ops::solve::{names, patches, resolve_from, resolve_from_previous};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::WantedPack;
 use crate::reference::PackageId;
 use crate::select::Update;
 
-/// Does what [`install`](super::install::install) does, in a workspace with packages that only this machine uses; `session` leaves these out.
+/// Does what [`install`](super::install) does, in a workspace with packages that only this machine uses; `session` leaves these out.
 pub(super) fn install_edited(
     session: &Session,
     requirements: &Requirements,

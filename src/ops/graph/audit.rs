@@ -18,14 +18,14 @@ use crate::fs;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::{ListedBy, TrustProblem, problems_now};
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::graph::inventory::lock_in_use;
 use crate::ops::session::advisories::{
     Feeds, FoundAdvisory, Ignored, ignored, name_of_feed, never_fetched, read_feed,
 };
 use crate::ops::session::error::in_one_line;
-use crate::ops::session::purl::{PackagePlace, escaped};
 use crate::ops::session::shown::count;
+use crate::ops::session::source::{PackagePlace, escaped};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::settings::FeedPlace;

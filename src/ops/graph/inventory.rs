@@ -1,17 +1,19 @@
-//! All packages that are in use, those of the workspace and those of Mu.lock, with what each says of itself: for the questions of
-//! `images`, `licenses` and `sbom`.
+//! All packages that are in use, those of the workspace and those of Mu.lock, with what each says of itself: for `images` (the
+//! container images that they say they run, or that `helm template` has written), for `licenses` (their licences, and whether
+//! the settings allow them), and for `sbom`.
 //!
-//! It is read from Mu.lock and from what is on this machine. Nothing is fetched, and a package that is missing is an error: an answer
-//! without it would be wrong.
+//! It is read from Mu.lock and from what is on this machine. Nothing is fetched, and a package that is missing is an error: an
+//! answer without it would be wrong. A package that declares no image is named, because it may run some all the same. Licences
+//! are compared as SPDX has them. What packages say of themselves is believed; no text of a licence is looked at.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mu_formats::{DeclaredImage, Reading, crossplane};
+use mu_formats::{DeclaredImage, Reading, crossplane, images_in_resources, rendered_charts};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::folder_here;
 use crate::ops::graph::{Graph, Node};
@@ -20,6 +22,8 @@ use crate::ops::session::error::in_one_line;
 use crate::ops::session::shown::lines;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
+use crate::workspace::LicenseRules;
+use crate::{formats, fs};
 
 /// The packages in use.
 pub(super) struct Inventory {
@@ -174,6 +178,159 @@ pub(super) fn license_expression(license: &str) -> Option<String> {
     let text = spdx::Expression::canonicalize(license).ok()?.unwrap_or_else(|| license.to_owned());
     spdx::Expression::parse(&text).ok()?;
     Some(text)
+}
+
+/// The licences of the packages in use.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Licenses {
+    /// The packages: the workspace's own, followed by those of Mu.lock.
+    pub packages: Vec<LicensedPackage>,
+    /// How many of them the settings do not allow.
+    pub refused: usize,
+}
+
+/// A package and its licence.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LicensedPackage {
+    /// The package.
+    #[serde(flatten)]
+    pub package: PackageVersion,
+    /// Its licence, as it says; `null` if it says none.
+    pub license: Option<String>,
+    /// The same as an expression of SPDX, if it is one, or nearly.
+    pub spdx: Option<String>,
+    /// Whether the settings allow it; `null` if they have no rule, and for the workspace's own packages.
+    pub allowed: Option<bool>,
+    /// Why the settings allow it although it is not among the allowed licences, or why they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The licences of the packages in use.
+pub fn licenses(session: &Session) -> Result<Licenses, CommandError> {
+    let rules = &session.workspace.settings.licenses;
+    let inventory = Inventory::load(session)?;
+    let packages = inventory.packages.iter().map(|package| {
+        let spdx = package.license.as_deref().and_then(license_expression);
+        let (allowed, reason) = match rules {
+            // What the workspace itself publishes is for its authors to decide.
+            Some(rules) if package.locked.is_some() => {
+                judged(rules, &package.named, spdx.as_deref())
+            }
+            _ => (None, None),
+        };
+        let license = package.license.clone();
+        LicensedPackage { package: package.named.clone(), license, spdx, allowed, reason }
+    });
+    let packages: Vec<LicensedPackage> = packages.collect();
+    let refused = packages.iter().filter(|package| package.allowed == Some(false)).count();
+    Ok(Licenses { packages, refused })
+}
+
+/// Whether the settings allow a licence, and why.
+fn judged(
+    rules: &LicenseRules,
+    package: &PackageVersion,
+    license: Option<&str>,
+) -> (Option<bool>, Option<String>) {
+    let is_allowed = |expression: &spdx::Expression| {
+        expression.evaluate(|asked| rules.allow.iter().any(|allowed| allowed.satisfies(asked)))
+    };
+    let expression = license.and_then(|license| spdx::Expression::parse(license).ok());
+    if expression.is_some_and(|expression| is_allowed(&expression)) {
+        return (Some(true), None);
+    }
+    // An exception is told only where it is needed.
+    if let Some(reason) = rules.except.get(&package.id) {
+        return (Some(true), Some(reason.clone()));
+    }
+    let reason = match license {
+        None => "it has no licence of SPDX",
+        Some(_) => "its licence is not allowed",
+    };
+    (Some(false), Some(reason.to_owned()))
+}
+
+/// The container images of the packages in use.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Images {
+    /// The images, sorted.
+    pub images: Vec<UsedImage>,
+    /// The packages whose images are not known.
+    pub undeclared: Vec<Undeclared>,
+}
+
+/// An image, and what says that it is used.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsedImage {
+    /// The image, as it is written.
+    pub image: String,
+    /// The packages that run it.
+    pub packages: BTreeSet<PackageVersion>,
+    /// What says so: an annotation, a file that was rendered, or `package` for what the package itself is or has.
+    pub declared_by: BTreeSet<String>,
+}
+
+/// A package whose images are not known.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Undeclared {
+    /// The package.
+    #[serde(flatten)]
+    pub package: PackageVersion,
+    /// Why they are not known.
+    pub reason: String,
+}
+
+/// The images of the packages in use; `rendered` are files that `helm template` wrote.
+pub fn images(session: &Session, rendered: &[PathBuf]) -> Result<Images, CommandError> {
+    let inventory = Inventory::load(session)?;
+    let mut images: BTreeMap<String, UsedImage> = BTreeMap::new();
+    let mut add = |image: String, package: Option<&PackageVersion>, declared_by: String| {
+        let used = images.entry(image.clone()).or_insert_with(|| UsedImage {
+            image,
+            packages: BTreeSet::new(),
+            declared_by: BTreeSet::new(),
+        });
+        used.packages.extend(package.cloned());
+        used.declared_by.insert(declared_by);
+    };
+    // Charts are called by the last segment of their names.
+    let mut rendered_of = BTreeSet::new();
+    for path in rendered {
+        let text = fs::read_text(path)?;
+        let file = path.display().to_string();
+        let found = images_in_resources(&file, &text)
+            .map_err(|error| CommandError::from(error.in_text(path, &text)))?;
+        for DeclaredImage { image, declared_by } in found {
+            // Several packages may have that name: any of them may be the one.
+            let chart = declared_by.as_deref();
+            let mut named = inventory
+                .packages
+                .iter()
+                .map(|package| &package.named)
+                .filter(|one| Some(one.id.name().leaf()) == chart);
+            let first = named.next();
+            add(image.clone(), first, file.clone());
+            named.for_each(|other| add(image.clone(), Some(other), file.clone()));
+        }
+        // Of these, everything is known, also if it is nothing.
+        rendered_of.extend(rendered_charts(&text));
+    }
+    let mut undeclared = Vec::new();
+    for package in &inventory.packages {
+        match inventory.images(package) {
+            Ok(declared) => {
+                for DeclaredImage { image, declared_by } in declared {
+                    let by = declared_by.unwrap_or_else(|| "package".to_owned());
+                    add(image, Some(&package.named), by);
+                }
+            }
+            Err(_) if rendered_of.contains(package.named.id.name().leaf()) => {}
+            Err(reason) => undeclared.push(Undeclared { package: package.named.clone(), reason }),
+        }
+    }
+    Ok(Images { images: images.into_values().collect(), undeclared })
 }
 
 #[cfg(test)]

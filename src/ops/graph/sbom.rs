@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::lock::LockedPackage;
 use crate::ops::graph::inventory::{Inventory, PackageInUse, license_expression};
-use crate::ops::session::purl::{PackagePlace, escaped, purl_of_own};
+use crate::ops::session::source::{PackagePlace, escaped, purl_of_own};
 use crate::ops::{CommandError, Session};
 
 /// In which format a bill of materials is written.

@@ -21,10 +21,10 @@ use crate::ops::apply::transaction::Transaction;
 use crate::ops::requirements::editing::{Editing, FileEdit};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::disk::not_a_folder;
+use crate::ops::session::locked;
 use crate::ops::session::locked::version_of;
-use crate::ops::session::named;
 use crate::ops::solve::planning::refuse_frozen;
-use crate::ops::solve::solver::resolve;
+use crate::ops::solve::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{CandidateOfLock, Update};
@@ -179,11 +179,11 @@ fn target(
     folder: &Path,
 ) -> Result<(Session, usize, Option<FileEdit>), CommandError> {
     if request.package.is_some() {
-        let target = named::target(&session, request.package.as_deref(), "mu import -p PACKAGE")?;
+        let target = locked::target(&session, request.package.as_deref(), "mu import -p PACKAGE")?;
         return Ok((session, target, None));
     }
     // The package around the current folder, as for `mu add`: not the one around the list, which may be far away.
-    if let Some(target) = named::around(&session)? {
+    if let Some(target) = locked::around(&session)? {
         return Ok((session, target, None));
     }
     // A list outside of the workspace belongs to it all the same, because the user has named it; then the root gets a manifest.

@@ -11,8 +11,8 @@ use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::fetch::store_release;
-use crate::ops::explain::failure::{self, unavailable_error};
 use crate::ops::explain::places;
+use crate::ops::explain::{self, unavailable_error};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::requirements::Requirements;
@@ -173,7 +173,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let similar = similar.into_iter().map(|other| format!("did you mean `{other}`?"));
     let hints = places::report_installed(session, id).into_iter();
     let hints = hints.chain(places::stripped(session, id)).chain(similar);
-    hints.fold(error, CommandError::hint).hint(failure::absent(session, id))
+    hints.fold(error, CommandError::hint).hint(explain::absent(session, id))
 }
 
 /// A rule.

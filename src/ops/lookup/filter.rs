@@ -5,7 +5,7 @@
 use crate::index::releases::{Details, Position, Releases};
 use crate::manifest::API_VERSION;
 use crate::ops::requirements::supposition::supposed_mu;
-use crate::ops::solve::narrowed::RevisionPrefix;
+use crate::ops::solve::question::RevisionPrefix;
 use crate::ops::{Code, CommandError};
 use crate::reference::{AppVersioning, Version, VersionSpec};
 

@@ -16,7 +16,7 @@ use crate::index::releases::{Details, Position};
 use crate::index::{Candidate, LeftOut, Revision, Route, Unavailable, Universe as _, Untagged};
 use crate::lock::{Lockfile, Source};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::lookup::chosen::{
     PublishedPackage, ShownVerdict, candidate_of, choose, fetched, published, verdict_of,
 };

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::index::releases::{ChosenFacts, Details, Position, Releases};
 use crate::index::{Candidate, GraphLevel, Universe as _};
 use crate::manifest::Manifest;
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::requirements::supposition::{facts, supposed_mu};
 use crate::ops::session::age::{Age, AgeRule};

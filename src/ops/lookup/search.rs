@@ -12,7 +12,7 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable, Unavailable};
 use crate::lock::Source;
 use crate::manifest::Capability;
-use crate::ops::explain::failure::{at_default_base, unavailable_error};
+use crate::ops::explain::{at_default_base, unavailable_error};
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::session::events::Work;

@@ -15,14 +15,13 @@ use crate::fs;
 use crate::index::{Candidate, Revision, Route};
 use crate::manifest::source::New;
 use crate::ops::apply::fetch::{is_led_elsewhere, used_instead};
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::lookup::chosen::{
     PublishedPackage, candidate_of, choose, confirmed, deciding, published,
 };
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::session::events::Work;
-use crate::ops::session::locked::find_used;
-use crate::ops::session::named::PackageName;
+use crate::ops::session::locked::{PackageName, find_used};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::trust::{self, Judgement, Refused, TrustError};

@@ -20,7 +20,7 @@ use crate::ops::session::error::quoted_for_shell;
 use crate::ops::solve::names::is_published;
 use crate::ops::solve::patches::patch_of;
 use crate::ops::solve::question::Question;
-use crate::ops::solve::solver::resolve_from;
+use crate::ops::solve::resolve_from;
 use crate::ops::{Code, CommandError, OperationScope, Session};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
 use crate::workspace::Member;

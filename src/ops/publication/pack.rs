@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::contents::GZIP;
 use crate::ops::publication::packing::{Making, archive_file_name, make, refuse_foreign};
-use crate::ops::session::named;
+use crate::ops::session::locked;
 use crate::ops::{Code, CommandError, Session};
 
 pub use crate::ops::publication::packing::{Packed, PackedArchive};
@@ -27,7 +27,7 @@ pub struct PackRequest {
 
 /// Packs a package of the workspace.
 pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
-    let index = named::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
+    let index = locked::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
     refuse_foreign(&session.workspace.members[index])?;
     let lock = session.lockfile()?.unwrap_or_default();
     let file_name = archive_file_name(&session.workspace.members[index].manifest)?;

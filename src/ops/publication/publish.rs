@@ -26,7 +26,7 @@ use crate::ops::publication::target::{PublicationTarget, Upload};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
-use crate::ops::session::named;
+use crate::ops::session::locked;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version};
 use crate::workspace::Member;
@@ -94,7 +94,7 @@ pub fn publish(
             own_dependencies(session, index)
         })
     } else {
-        vec![named::target(session, request.package.as_deref(), "mu publish PACKAGE")?]
+        vec![locked::target(session, request.package.as_deref(), "mu publish PACKAGE")?]
     };
     let moved_to = request.moved_to.as_deref().map(|to| check::moved_to(session, to));
     let moved_to = moved_to.transpose()?;

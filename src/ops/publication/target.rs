@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::index::Route;
 use crate::manifest::agreement::Rename;
-use crate::ops::explain::failure::at_default_base;
+use crate::ops::explain::at_default_base;
 use crate::ops::publication::hub;
 use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version, reason_of};
 #[cfg(feature = "oci")]

@@ -8,7 +8,7 @@
 use mu_hub::Notice;
 use mu_provider::NO_REASON;
 
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::publication::lines::Mark;
 use crate::ops::publication::target::PublicationTarget;
 use crate::ops::{Code, CommandError, Session};

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::requirements::requester::Requester;
+use crate::ops::session::locked;
 use crate::ops::session::locked::{locked_as_called, package_of_element};
-use crate::ops::session::named;
 use crate::ops::{CommandError, Session};
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::workspace::Member;
@@ -76,7 +76,7 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     if !reference.is_single_name() || reference.protocol().is_some() {
         return reference;
     }
-    let around = named::around(session).ok().flatten();
+    let around = locked::around(session).ok().flatten();
     if let Some(around) = around {
         let there = as_in(session, &session.workspace.members[around], &reference);
         if there.base().is_some() {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::manifest::edit::Section;
 use crate::ops::requirements::editing::{Editing, refuse_several};
 use crate::ops::requirements::{print_extra, references_without};
-use crate::ops::session::named;
+use crate::ops::session::locked;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::InstalledVersion;
@@ -159,7 +159,7 @@ impl CommandChange {
     ) -> Result<(), CommandError> {
         match self {
             Self::Add((package, section), dependency, [channel, app_version]) => {
-                let member = named::target(session, package.as_deref(), "mu add REF -p PACKAGE")?;
+                let member = locked::target(session, package.as_deref(), "mu add REF -p PACKAGE")?;
                 let narrowing = [channel.as_ref(), app_version.as_ref()];
                 let is_narrowed = narrowing.iter().any(Option::is_some) || dependency.prerelease;
                 if is_narrowed {
@@ -176,7 +176,7 @@ impl CommandChange {
                 let everywhere = || (0..session.workspace.members.len()).collect();
                 let targets: Vec<usize> = match member {
                     Some(member) => vec![*member],
-                    None => named::around(session)?.map_or_else(everywhere, |index| vec![index]),
+                    None => locked::around(session)?.map_or_else(everywhere, |index| vec![index]),
                 };
                 let text = session.short_name(id);
                 refuse_several(session, &editing.changed, &targets, &text, id)?;

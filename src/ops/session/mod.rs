@@ -4,7 +4,6 @@
 //! Opening a session reads settings and manifests, and nothing else; providers and the index are made when they are first
 //! needed.
 
-pub(crate) mod account;
 pub(crate) mod advisories;
 pub(crate) mod age;
 pub(crate) mod credentials;
@@ -15,13 +14,11 @@ pub mod events;
 pub(crate) mod folders;
 pub mod installed;
 pub mod locked;
-pub mod named;
 pub(crate) mod opening;
 pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;
 pub(crate) mod providers;
-pub(crate) mod purl;
 pub mod shown;
 pub(crate) mod source;
 
@@ -461,7 +458,7 @@ fn packs_of(scope: OperationScope, root: &Path, environment: &Environment) -> Pa
 }
 
 /// A client for http requests that shows these passwords and tokens.
-fn client(session: &Session, credentials: Arc<dyn Credentials>) -> Arc<Http> {
+pub(super) fn client(session: &Session, credentials: Arc<dyn Credentials>) -> Arc<Http> {
     let events = Arc::clone(&session.events);
     let watch: Watch = Arc::new(move |event| events.request(event));
     Http::new(HttpOptions {

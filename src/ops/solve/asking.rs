@@ -12,14 +12,13 @@ use std::collections::BTreeSet;
 use crate::index::releases::Releases;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::explain::failure;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::{names, question};
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, explain};
 use crate::reference::{PackageId, Version};
 use crate::select::{
     Ask, Ceiling, Failure, Local, Newer, RequirementByRequirer, Selection, SelectionRequest,
@@ -141,7 +140,7 @@ pub(crate) fn error_with_ways_out(
     let leads_out = |way_out: &WayOut, steps: &[CommandChange]| {
         leads_out(session, requirements, strategy, request, way_out, steps)
     };
-    failure::selection_error(session, requirements, strategy, request, failure, &leads_out)
+    explain::selection_error(session, requirements, strategy, request, failure, &leads_out)
 }
 
 /// Whether versions fit together after these changes of files. What cannot be found out now is not held against a way out.

@@ -11,7 +11,7 @@ use crate::formats;
 use crate::index::{Cause, GraphLevel, Unavailable, Universe as _, cause};
 use crate::manifest::edit::Section;
 use crate::manifest::{ManifestError, error_at_dependency};
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::requirements::names::{Meant, is_known_to_exist, meant};
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::edits::ChangedManifests;

@@ -12,8 +12,7 @@ use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out};
 use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::Resolved;
-use crate::ops::solve::solver::{is_settled, resolve};
-use crate::ops::solve::trusted;
+use crate::ops::solve::{is_settled, resolve, trusted};
 use crate::ops::{Code, CommandError, Session};
 use crate::select::{
     Change, Chosen, Fact, Failure, Move, Requirer, RootRequirer, SelectionRequest, Strategy, Update,

@@ -15,7 +15,7 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed::PacksHere;

@@ -11,13 +11,12 @@ use mu_provider::{ErrorKind, Release};
 
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::explain::failure::unavailable_error;
 use crate::ops::explain::unserved::with_requirer;
-use crate::ops::explain::untrusted;
+use crate::ops::explain::{unavailable_error, untrusted};
 use crate::ops::session::advisories::{Feeds, Ignored, ignored};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
-use crate::ops::session::purl::PackagePlace;
+use crate::ops::session::source::PackagePlace;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Chosen, Selection};

@@ -7,7 +7,6 @@ mod now;
 mod one;
 mod route;
 mod signed;
-mod vendored;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,8 +39,8 @@ pub(crate) use crate::ops::apply::fetch::error::folder_has_changed;
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::here::copy_writable;
 pub(crate) use crate::ops::apply::fetch::here::{
-    add_entry, check_placed, content_fault, content_of, folder_here, has_or_takes_back,
-    placed_fault, placed_folder,
+    add_entry, check_placed, content_fault, content_of, drop_vouchers, folder_here,
+    has_or_takes_back, keep_vouchers, placed_fault, placed_folder,
 };
 pub use crate::ops::apply::fetch::now::TrustProblem;
 pub(crate) use crate::ops::apply::fetch::now::{ListedBy, problems_now};
@@ -56,7 +55,6 @@ pub(crate) use crate::ops::apply::fetch::route::{
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::route::{fetch_evidence, fetch_provenance};
 pub(crate) use crate::ops::apply::fetch::signed::{bring_signed, check_signed, signers_here};
-pub(crate) use crate::ops::apply::fetch::vendored::{drop_vouchers, keep_vouchers};
 
 /// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next request is then
 /// sent as soon as an answer arrives, without waking a thread here.

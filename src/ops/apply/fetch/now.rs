@@ -22,7 +22,7 @@ use crate::ops::apply::fetch::route::{
     LockedRoots, LockedRoute, locked_by_digest, used_instead, way_of,
 };
 use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};

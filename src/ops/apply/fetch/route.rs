@@ -17,7 +17,7 @@ use url::Url;
 use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::apply::fetch::error::content_differs;
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::events::Work;

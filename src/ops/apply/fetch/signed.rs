@@ -16,10 +16,10 @@ use crate::formats;
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::error::not_fetched;
+use crate::ops::apply::fetch::here::kept_archive;
 use crate::ops::apply::fetch::route::{
     LockedRoots, LockedRoute, known_way, locked_by_digest, locked_release, used_instead, way_of,
 };
-use crate::ops::apply::fetch::vendored::kept_archive;
 use crate::ops::explain::unserved::with_requirer;
 use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;

@@ -15,7 +15,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::requirements::{Asked, narrowing, requirement};
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::named;
+use crate::ops::session::locked;
 use crate::ops::session::source::relative;
 use crate::ops::{OperationScope, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -155,7 +155,7 @@ impl Wording<'_> {
         if !new.is_empty() && pending.is_empty() {
             return None;
         }
-        let around = named::around(self.session).ok().flatten();
+        let around = locked::around(self.session).ok().flatten();
         let mut commands: Vec<Command> = Vec::new();
         for asked in asked {
             let own = asked.line.map(|(member, _)| member);
@@ -438,7 +438,7 @@ fn is_unpinned_to(
 fn package(session: &Session, index: usize) -> String {
     let member = &session.workspace.members[index];
     let name = member.manifest.name.to_string();
-    let leads_there = named::target(session, Some(&name), "").is_ok_and(|it| it == index);
+    let leads_there = locked::target(session, Some(&name), "").is_ok_and(|it| it == index);
     let place = if member.place.is_empty() { "." } else { &*member.place };
     if leads_there { name } else { place.to_owned() }
 }

@@ -12,7 +12,7 @@ use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
 use crate::lock::{LockedPackage, ordered_by_needs};
 use crate::manifest::agreement::Rename;
-use crate::ops::explain::failure::unavailable_error;
+use crate::ops::explain::unavailable_error;
 use crate::ops::publication::lines::{
     IndexLine, Mark, copy_of, is_version, line_version, reason_of, tidied, version_tags,
 };

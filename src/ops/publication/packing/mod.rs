@@ -23,9 +23,8 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::{locked_for, pin_of};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::solve::names;
 use crate::ops::solve::question::Question;
-use crate::ops::solve::solver::resolve;
+use crate::ops::solve::{names, resolve};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 #[cfg(feature = "publish")]
