@@ -130,7 +130,7 @@ fn a_package_can_say_what_it_replaces() {
     );
     let found = package(PUBLISHED, &text).expect("is one");
     assert_eq!(found.release.replaces, ["xpkg.upbound.io/upbound/platform", "old/platform"]);
-    let seen = crate::format(&found).expect("has a name");
+    let seen = crate::manifest(&found).expect("has a name");
     let replaced: Vec<String> = seen.replaces.iter().map(ToString::to_string).collect();
     assert_eq!(replaced, found.release.replaces);
     for wrong in ["a b", "a#^1", "{}"] {

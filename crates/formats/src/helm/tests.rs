@@ -118,7 +118,7 @@ fn a_chart_with_everything_becomes_a_line() {
     let own = read(&files(&[(CHART, STACK)]), &own).expect("is a chart").release;
     assert_eq!(own.bundled, ["crds", "part"]);
     assert_eq!(references(&own).last().map(String::as_str), Some("../beside#0.1.0"));
-    let manifest = crate::format(&package).expect("has a name");
+    let manifest = crate::manifest(&package).expect("has a name");
     let version = manifest.version.as_ref().map(ToString::to_string);
     assert_eq!(version.as_deref(), Some("76.3.0"));
     assert_eq!(manifest.dependencies[4].line, 33);

@@ -3,8 +3,8 @@
 use mu_provider::{Dependency, Release, Yanked};
 
 use super::{OPERATOR, completed, index, is_operator, read};
-use crate::format;
 use crate::format::{Package, Reading, Texts};
+use crate::manifest;
 
 const KAFKA: &str = r#"apiVersion: kudo.dev/v1beta1
 name: "kafka"

@@ -7,8 +7,8 @@ use super::{
     ANNOTATIONS, CatalogDocuments, DEPENDENCIES, Index, PROPERTIES_FILE, best_release, is_bundle,
     read,
 };
-use crate::format;
 use crate::format::{Reading, Texts};
+use crate::manifest;
 use crate::node::{Kind, Node};
 use crate::shape::{Shape, Values};
 
