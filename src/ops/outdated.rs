@@ -22,8 +22,7 @@ use crate::ops::requirements::supposition::{WhatIf, facts, supposed_installation
 use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::locked::{PackageName, Purpose, version_of};
-use crate::ops::solve::asking::{newest, obstacle, requirers_of_locked};
-use crate::ops::solve::planning::{self, resolve_newest};
+use crate::ops::solve::asking::{self, newest, obstacle, requirers_of_locked, resolve_newest};
 use crate::ops::solve::question::{Question, request, without_packages};
 use crate::ops::solve::{copies, names, resolve_from};
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -299,7 +298,7 @@ fn answer(
         }
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
-            begun = planning::dependency_with_beginning(session, &requirements, &dependency, &by)?;
+            begun = asking::dependency_with_beginning(session, &requirements, &dependency, &by)?;
         }
         asked.push((by, begun.unwrap_or(dependency)));
     }
@@ -331,7 +330,7 @@ fn answer(
     let outcome = outcome.by_way_of(&resolved.ways);
     // What the minimal strategy would write, which takes another selection.
     let listed =
-        if request.tidies { planning::fewest_requirements(session, &requirements)? } else { None };
+        if request.tidies { asking::fewest_requirements(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
     let archives = archive_urls(session, &outcome.lock);
     Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })

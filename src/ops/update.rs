@@ -19,7 +19,7 @@ use crate::ops::requirements::supposition::supposed_installations;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::locked::{PackageName, find_used};
-use crate::ops::solve::planning::{self, refuse_frozen, rewrites};
+use crate::ops::solve::asking::{self, refuse_frozen, rewrites};
 use crate::ops::solve::question::{Narrowing, Question, without_packages};
 use crate::ops::solve::record::Resolved;
 use crate::ops::solve::{names, resolve};
@@ -404,7 +404,7 @@ fn open_ends(
         let question = Question::without_moves(requirements);
         let furthest = if rewrites {
             let ids: Vec<PackageId> = open.iter().cloned().collect();
-            let change = planning::plan(session, &question, Move::Raise(&ids))?;
+            let change = asking::plan(session, &question, Move::Raise(&ids))?;
             Furthest::Move(Box::new(change.expect("moves rewrite requirements here")))
         } else {
             let question = Question { update: Update::Packages(open.clone()), ..question };

@@ -14,7 +14,7 @@ use crate::lock::Lockfile;
 use crate::ops::apply::rewrite::{List, write_requirements};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::solve::planning::{self, rewrites};
+use crate::ops::solve::asking::{self, rewrites};
 use crate::ops::solve::question::Question;
 use crate::ops::solve::{is_settled, names, resolve};
 use crate::ops::{Code, CommandError, Session};
@@ -162,7 +162,7 @@ impl ManifestDraft {
     ) -> Result<Option<Rc<Change>>, CommandError> {
         let question = self.question(session, update.clone())?;
         let question = Question { wish: wish.cloned(), ..question };
-        let Some(change) = planning::plan(session, &question, to)? else { return Ok(None) };
+        let Some(change) = asking::plan(session, &question, to)? else { return Ok(None) };
         self.add_move(session, &question.requirements, change).map(Some)
     }
 
@@ -207,7 +207,7 @@ impl ManifestDraft {
             return Ok(());
         }
         let own = self.collect_with(session, &[])?;
-        let change = match planning::plan(session, &Question::without_moves(Rc::clone(&own)), to) {
+        let change = match asking::plan(session, &Question::without_moves(Rc::clone(&own)), to) {
             // The lock has the result.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
             // What `mu get` was given may have moved a package along its upgrade graph, from where the manifests alone do not lead
@@ -266,7 +266,7 @@ impl ManifestDraft {
         let all: Vec<Asked> = all.into_iter().map(|(_, asked)| asked).collect();
         for lines in [&kept, &all] {
             let supposed = supposing(&own, lines);
-            match planning::plan(session, &supposed, Move::Clear) {
+            match asking::plan(session, &supposed, Move::Clear) {
                 Err(error) if error.code == Code::NoSolution => {}
                 Err(error) => return Err(error),
                 Ok(None) => return Ok(()),
@@ -309,7 +309,7 @@ impl ManifestDraft {
             // finds, so it decides.
             let all = self.collect_drafted(session)?;
             let supposed = supposing(&all, lines);
-            let Some(whole) = planning::plan(session, &supposed, to)? else { break };
+            let Some(whole) = asking::plan(session, &supposed, to)? else { break };
             let known = change.indirect.len();
             change.indirect.retain(|one| whole.selection.find(&one.id).is_some());
             if change.indirect.len() == known {

@@ -20,7 +20,7 @@ use crate::ops::requirements::names::{id_in, unambiguous_name};
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::locked::{PackageName, ambiguous, ends_in};
-use crate::ops::solve::planning::rewrites;
+use crate::ops::solve::asking::rewrites;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Change, Demanded, Majors, RootOrPackage, Selection};

@@ -15,7 +15,7 @@ use crate::ops::requirements::editing::{Editing, compatible_with_locked, pin_of}
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::solve::planning::wish;
+use crate::ops::solve::asking::wish;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::record::{Resolved, restate_lock};
 use crate::ops::solve::{is_locked_as, resolve};

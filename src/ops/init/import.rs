@@ -23,7 +23,7 @@ use crate::ops::requirements::names::id_in;
 use crate::ops::session::disk::not_a_folder;
 use crate::ops::session::locked;
 use crate::ops::session::locked::version_of;
-use crate::ops::solve::planning::refuse_frozen;
+use crate::ops::solve::asking::refuse_frozen;
 use crate::ops::solve::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};

@@ -8,7 +8,6 @@ pub(crate) mod copies;
 mod locked_universe;
 pub(crate) mod names;
 pub(crate) mod patches;
-pub(crate) mod planning;
 pub mod question;
 pub(crate) mod record;
 pub(crate) mod trusted;
