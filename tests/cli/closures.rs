@@ -1,5 +1,5 @@
-//! Closures: how many requests and waits a first resolve needs with them; and that nothing else depends on
-//! them.
+//! A first resolve: how many requests and waits it needs, with closures, with a snapshot, and by the files of packages alone; and that
+//! nothing else depends on closures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -66,12 +66,17 @@ fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
 
 /// The same, with all that is said of each.
 fn resolve_whole(sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
+    resolve_by(JOBS, sandbox, url)
+}
+
+/// The same, with so many requests at the same time.
+fn resolve_by(jobs: &str, sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
     sandbox.hub_is_at(url);
     for part in ["cache", "work/Mu.lock"] {
         let path = sandbox.path(part);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
-    let answer = sandbox.mu(&["resolve", "--json", "--jobs", JOBS]).ok().json();
+    let answer = sandbox.mu(&["resolve", "--json", "--jobs", jobs]).ok().json();
     answer["packages"].as_array().expect("is a list").clone()
 }
 
@@ -387,4 +392,85 @@ fn a_snapshot_is_not_taken_for_what_was_asked_for_already() {
     assert_eq!(resolve(&mut sandbox, &url).len(), 8);
     let asked = nginx.log();
     assert!(asked.len() == 9 && !asked.iter().any(|line| line.contains("snapshot")), "{asked:?}");
+}
+
+/// What a hub has beside the index files of its packages.
+#[derive(Clone, Copy, PartialEq)]
+enum Beside {
+    Nothing,
+    Closures,
+    Snapshot,
+}
+
+/// A workspace with so many requirements, whose packages need others on three further levels; and the names of all, level by level.
+fn on_levels(roots: usize) -> (Sandbox, [Vec<String>; 4]) {
+    let names = |level: &str, count: usize| -> Vec<String> {
+        (0..count).map(|number| format!("{level}/n{number}")).collect()
+    };
+    let levels =
+        [names("top", roots), names("upper", roots / 2), names("lower", 3), names("base", 1)];
+    let texts: Vec<&str> = levels[0].iter().map(String::as_str).collect();
+    let sandbox = Sandbox::with_dependencies(&texts);
+    for (level, names) in levels.iter().enumerate() {
+        for (number, name) in names.iter().enumerate() {
+            let below = levels.get(level + 1).map(|below| &below[number % below.len()]);
+            let package = Package::new(name, "1.0.0");
+            let package = below.into_iter().fold(package, |one, needed| one.needs(needed));
+            sandbox.hub().publish(&package);
+        }
+    }
+    (sandbox, levels)
+}
+
+/// Has a machine with an empty cache resolve against a hub that answers nothing of a group before all of it was asked for, and which has
+/// nothing else: so there are as many waits as groups.
+fn waits(roots: usize, beside: Beside) -> usize {
+    let (mut sandbox, levels) = on_levels(roots);
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    let text = fs::read_to_string(sandbox.path("hub/hub.json")).expect("is there");
+    let mut file: Value = serde_json::from_str(&text).expect("is JSON");
+    let keys = file.as_object_mut().expect("is an object");
+    if beside != Beside::Closures {
+        keys.remove("closures");
+    }
+    if beside != Beside::Snapshot {
+        keys.remove("snapshot");
+    }
+    write(&sandbox.path("hub"), "hub.json", file.to_string());
+    let index = |names: &[String]| -> BTreeSet<String> {
+        names.iter().map(|name| format!("/index/{name}.jsonl")).collect()
+    };
+    let one = |path: &str| BTreeSet::from([path.to_owned()]);
+    let groups = match beside {
+        Beside::Nothing => levels.iter().map(|level| index(level)).collect(),
+        Beside::Closures => {
+            let closures = levels[0].iter().map(|name| format!("/closures/{name}.json"));
+            let first = index(&levels[0]).into_iter().chain(closures).collect();
+            vec![first, index(&levels[1..].concat())]
+        }
+        Beside::Snapshot => ["/snapshot.jsonl.gz", "/snapshot.digests"].map(one).into(),
+    };
+    let groups: Vec<BTreeSet<String>> = std::iter::once(one("/hub.json")).chain(groups).collect();
+    let server = gated(&sandbox, groups.clone());
+    let packages = resolve_by("256", &mut sandbox, &server.url(""));
+    assert_eq!(packages.len(), levels.concat().len());
+    assert_eq!(without_digests(&packages), 0);
+    let asked: Vec<String> =
+        server.requests().iter().map(|request| request.replace("GET ", "")).collect();
+    assert_eq!(asked.len(), groups.iter().map(BTreeSet::len).sum::<usize>(), "{asked:?}");
+    assert_eq!(
+        asked.into_iter().collect::<BTreeSet<_>>(),
+        groups.iter().flatten().cloned().collect()
+    );
+    groups.len()
+}
+
+#[test]
+fn a_first_resolve_waits_once_for_all_that_can_be_asked_at_once() {
+    // With more than these, some wait for a free one of the 256 requests that are sent at once at most.
+    for roots in [10, 250] {
+        assert_eq!(waits(roots, Beside::Nothing), 1 + 4, "{roots}: a level after the other");
+        assert_eq!(waits(roots, Beside::Snapshot), 3, "{roots}: the lines, and then the digests");
+    }
+    assert_eq!(waits(10, Beside::Closures), 3, "closures lead to all else");
 }
