@@ -1,6 +1,7 @@
 //! Charts in OCI registries, as `helm push` puts them there.
 
 use std::fs;
+use std::time::Duration;
 
 use mu_testing::oci::Behaviour;
 use mu_testing::{
@@ -699,4 +700,33 @@ fn charts_that_had_no_index_are_asked_for_none_until_their_tags_have_one() {
     let index = json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []});
     registry.manifest("charts/c7", INDEX_TAG, &index);
     assert_eq!(asked(&["update"]), [30, 1, 30, 0]);
+}
+
+#[test]
+fn a_registry_that_limits_requests_is_asked_no_faster_than_it_allows() {
+    let registry = OciServer::start(Behaviour::default());
+    let host = registry.host();
+    let names: Vec<String> = (0..60).map(|number| format!("c{number}")).collect();
+    for name in &names {
+        push(&host, name, "1.0.0", &Chart::new(name, "1.0.0"));
+    }
+    registry.behave(|behaviour| behaviour.a_second = Some(100.0));
+    let references: Vec<String> =
+        names.iter().map(|name| format!("oci://{host}/charts/{name}")).collect();
+    let sandbox =
+        Sandbox::with_dependencies(&references.iter().map(String::as_str).collect::<Vec<_>>());
+    let before = registry.asked().len();
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked().len(), names.len());
+    let asked = registry.asked().split_off(before);
+    let (refused, answered): (Vec<_>, Vec<_>) = asked.iter().partition(|(_, refused)| *refused);
+    // Without a limit there are five requests a chart, and some to find out what the registry keeps. Those that may be for nothing are not
+    // sent to a registry that has refused one.
+    assert!((240..=360).contains(&answered.len()), "{} were answered", answered.len());
+    // At the beginning, 50 come at once, and more until the first refusal is read. Afterwards they are as far apart as the registry wants it.
+    let (first, _) = refused.first().expect("more come at once than it allows");
+    let pause = asked.iter().filter(|(at, _)| at > first && *at - *first < Duration::from_secs(1));
+    assert!(pause.clone().count() <= 120, "{} came although a pause was asked for", pause.count());
+    println!("{} were answered, {} refused", answered.len(), refused.len());
+    assert!(refused.len() <= 120, "{} of {} were refused", refused.len(), asked.len());
 }

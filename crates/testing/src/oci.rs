@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -43,7 +44,12 @@ pub struct Behaviour {
     pub tokens_at: Option<String>,
     /// The digest that it claims on every answer to `manifests/…` instead of the real one.
     pub lying_digest: Option<String>,
+    /// How many requests a second it answers; some more may come at once. It refuses others with 429, and asks for a pause of a second.
+    pub a_second: Option<f64>,
 }
+
+/// How many requests may come at once to a registry that limits them.
+const AT_ONCE: f64 = 20.0;
 
 /// A running registry; it stops when it is dropped.
 #[derive(Debug)]
@@ -60,6 +66,10 @@ struct Content {
     /// By repository and digest: media type and bytes.
     manifests: BTreeMap<(String, String), (String, Vec<u8>)>,
     tags: BTreeMap<(String, String), String>,
+    /// How many more requests it answers, since when.
+    allowed: Option<(f64, Instant)>,
+    /// Of each request, when it came, and whether it was refused because there were too many.
+    asked: Vec<(Instant, bool)>,
 }
 
 impl OciServer {
@@ -85,6 +95,11 @@ impl OciServer {
     /// The requests so far, with their headers.
     pub fn seen(&self) -> Vec<Seen> {
         self.server.seen()
+    }
+
+    /// Of each request so far, when it came, and whether it was refused because there were too many.
+    pub fn asked(&self) -> Vec<(Instant, bool)> {
+        lock(&self.content).asked.clone()
     }
 
     /// Makes it behave otherwise.
@@ -150,7 +165,23 @@ impl Content {
         digest
     }
 
+    /// Whether a request is one too many.
+    fn is_too_many(&mut self, now: Instant) -> bool {
+        let Some(a_second) = self.behaviour.a_second else { return false };
+        let (before, since) = self.allowed.unwrap_or((AT_ONCE, now));
+        let allowed = AT_ONCE.min(before + (now - since).as_secs_f64() * a_second);
+        let is_fine = allowed >= 1.0;
+        self.allowed = Some((if is_fine { allowed - 1.0 } else { allowed }, now));
+        !is_fine
+    }
+
     fn answer(&mut self, seen: &Seen) -> Reply {
+        let now = Instant::now();
+        let is_too_many = self.is_too_many(now);
+        self.asked.push((now, is_too_many));
+        if is_too_many {
+            return Reply::status(429).header("retry-after", "1");
+        }
         let (path, query) = seen.path.split_once('?').unwrap_or((&seen.path, ""));
         if path == "/token" {
             return self.token(seen, query);
