@@ -284,7 +284,7 @@ fn many_packages_of_a_million_take_their_files_and_later_what_has_changed() {
     // What the program itself takes differs between builds.
     let (_, least) = peak(&workspace(&hub, &[2]));
     println!("{least} KiB for one package");
-    assert!(most - least < 64 << 10, "{most} KiB for many, {least} KiB for one");
+    assert!(most - least < 40 << 10, "{most} KiB for many, {least} KiB for one");
 
     // Nothing has changed.
     let (asked, bytes) = hub.asked_by(|| assert_eq!(resolve(&sandbox), needed.len()));

@@ -35,16 +35,26 @@ pub(in crate::index) struct ListingLines {
 pub(super) enum Far {
     /// In memory: they were fetched in this run.
     Bytes(Arc<Vec<u8>>),
-    /// In the cache file: the offset, and the number of bytes.
+    /// In the cache file, or aside: the offset, and the number of bytes.
     File(Arc<FarFile>, u64, u32),
 }
 
-/// A cache file, for its far lines: parts of it were read before they are needed.
+/// A file with far lines: parts of it were read before they are needed.
 #[derive(Debug)]
 pub(super) struct FarFile {
-    file: File,
+    pub(super) file: File,
     /// Where each part begins, ascending, and its bytes.
     ahead: Mutex<Vec<(u64, Vec<u8>)>>,
+}
+
+impl Far {
+    /// In bytes.
+    pub(super) fn count_bytes(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(.., length) => u64::from(*length),
+        }
+    }
 }
 
 /// Lines with more than this between them are not read together, …
@@ -114,6 +124,15 @@ pub(in crate::index) fn read_ahead<'lines>(
         }
     }
     files.into_values().map(|(file, ranges)| file.read_ahead(ranges)).sum()
+}
+
+/// Frees what was read before it was needed, once it is not needed any more.
+pub(in crate::index) fn forget_ahead<'lines>(read: impl Iterator<Item = &'lines ListingLines>) {
+    for lines in read {
+        if let Far::File(file, ..) = &lines.far {
+            *lock(&file.ahead) = Vec::new();
+        }
+    }
 }
 
 impl LineSpan {

@@ -3,7 +3,7 @@
 //! [`Cache`] is one file. Opening it reads only what selection needs: the number of each version, and its dependencies
 //! as references. Finding a package in it is one table lookup, and whole lines stay on disk until they are needed.
 //! Changes are appended, so that a new package does not rewrite the rest; a file of mostly superseded records is
-//! rewritten. [`Caches`] are those of a run, each opened when it is first needed. Everything here can be deleted at any
+//! rewritten. Until then, lines of many new packages wait in a file without a name. [`Caches`] are those of a run, each opened when it is first needed. Everything here can be deleted at any
 //! time. This module does not know what the bytes of a line mean.
 //!
 //! The format is mu's own. On a real graph, a resolve that chose 4,118 packages took 908 million instructions, of which opening this cache
@@ -19,7 +19,6 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -31,12 +30,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::layout::WrittenRecord;
 use self::lines::{Far, FarFile};
-use self::segments::{CHECKED, Latest, MAGIC, MOST_SEGMENTS, Near, Part, RecordFrame, WHOLE};
+use self::segments::{
+    CHECKED, FarPart, Latest, MAGIC, MOST_SEGMENTS, Near, Part, RecordFrame, WHOLE,
+};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 
 pub(super) use self::layout::LineTable;
 pub(super) use self::lines::{
-    Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines, Record, read_ahead,
+    Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines, Record, forget_ahead,
+    read_ahead,
 };
 
 /// The cache of one registry.
@@ -49,6 +51,42 @@ pub(super) struct Cache {
     frames: Vec<RecordFrame>,
     records: FxHashMap<Box<str>, Latest>,
     changed: Mutex<Vec<Change>>,
+    aside: Mutex<Aside>,
+}
+
+/// How many bytes of far lines stay in memory until they are written to the cache: those of some 100 packages.
+const MOST_IN_MEMORY: usize = 512 << 10;
+
+/// Far lines that were fetched in this run, beyond those in memory. Only those of chosen versions are needed again.
+#[derive(Debug, Default)]
+struct Aside {
+    /// How many bytes are in memory.
+    in_memory: usize,
+    /// The file without a name; `None` inside if there can be none.
+    file: OnceLock<Option<Arc<FarFile>>>,
+    /// How many bytes it has.
+    length: u64,
+}
+
+impl Aside {
+    /// Puts lines into the file, which lies in `folder`; `None` if they stay in memory.
+    fn take(&mut self, bytes: &[u8], folder: &Path) -> Option<Far> {
+        let length = u32::try_from(bytes.len()).ok()?;
+        if self.in_memory + bytes.len() <= MOST_IN_MEMORY {
+            self.in_memory += bytes.len();
+            return None;
+        }
+        let make = || {
+            fs::create_folder(folder).ok()?;
+            Some(Arc::new(FarFile::new(tempfile::tempfile_in(folder).ok()?)))
+        };
+        // If nothing can be written there, memory has to do, and saving says so.
+        let file = Arc::clone(self.file.get_or_init(make).as_ref()?);
+        fs::write_at(&file.file, self.length, bytes).ok()?;
+        let start = self.length;
+        self.length += u64::from(length);
+        Some(Far::File(file, start, length))
+    }
 }
 
 #[derive(Debug)]
@@ -80,6 +118,7 @@ impl Cache {
             file: file.map(FarFile::new).map(Arc::new),
             frames: near.frames,
             changed: Mutex::default(),
+            aside: Mutex::default(),
         })
     }
 
@@ -126,7 +165,14 @@ impl Cache {
     }
 
     /// Stores the answer about `name`; written by [`Cache::save`].
-    pub(super) fn put(&self, name: &str, Learned { record, written }: Learned) -> Record {
+    pub(super) fn put(&self, name: &str, Learned { mut record, mut written }: Learned) -> Record {
+        if let (Some(listing), Some(written)) = (&mut record.listing, &mut written)
+            && let Far::Bytes(bytes) = &written.far
+            && let Some(far) = lock(&self.aside).take(bytes, self.folder())
+        {
+            listing.lines.far = far.clone();
+            written.far = far;
+        }
         match written {
             Some(written) => self.change(name, Said::Record(written)),
             None => self.touch(name, &record),
@@ -157,33 +203,45 @@ impl Cache {
         let near = near.unwrap_or_default();
         let changed = changes.iter().map(Change::part);
         if let (Some(file), true) = (&present, is_worth_rewriting(&near, &changes)) {
-            let mut parts = kept(file, &near, &changes).at("read", &self.path)?;
+            let mut parts = kept(file, &near, &changes);
             parts.extend(changed);
-            let mut whole = MAGIC.to_vec();
-            segments::write(&parts, &mut whole).at("write", &self.path)?;
-            return fs::write_atomic(&self.path, &whole);
+            let mut whole = tempfile::tempfile_in(self.folder()).at("write", &self.path)?;
+            whole.write_all(MAGIC).at("write", &self.path)?;
+            append(&whole, MAGIC.len() as u64, &parts).at("write", &self.path)?;
+            whole.rewind().at("read", &self.path)?;
+            return fs::copy_atomic(&self.path, &mut whole);
         }
         if near.end == 0 {
             fs::write_atomic(&self.path, MAGIC)?;
         }
         let end = near.end.max(MAGIC.len() as u64);
         let file = fs::open_with(&self.path, OpenOptions::new().write(true))?;
-        append(file, end, &changed.collect::<Vec<_>>()).at("write", &self.path)
+        append(&file, end, &changed.collect::<Vec<_>>()).at("write", &self.path)
+    }
+
+    /// The folder of its file.
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
     }
 }
 
 impl Change {
     fn part(&self) -> Part<'_> {
         let (kind, near, far) = match &self.said {
-            Said::Record(WrittenRecord { near, far }) => (WHOLE, near.as_slice(), far.as_slice()),
-            Said::Unchanged(near) => (CHECKED, near.as_slice(), [].as_slice()),
+            Said::Record(WrittenRecord { near, far: Far::Bytes(far) }) => {
+                (WHOLE, near.as_slice(), FarPart::Bytes(far))
+            }
+            Said::Record(WrittenRecord { near, far: Far::File(file, start, length) }) => {
+                (WHOLE, near.as_slice(), FarPart::File(&file.file, *start, *length))
+            }
+            Said::Unchanged(near) => (CHECKED, near.as_slice(), FarPart::Bytes(&[])),
         };
-        Part { kind, name: &self.name, near, far: Cow::Borrowed(far) }
+        Part { kind, name: &self.name, near, far }
     }
 }
 
 /// Writes a segment after the first `after` bytes.
-fn append(file: File, after: u64, parts: &[Part<'_>]) -> io::Result<()> {
+fn append(file: &File, after: u64, parts: &[Part<'_>]) -> io::Result<()> {
     file.set_len(after)?;
     let mut writer = BufWriter::with_capacity(256 << 10, file);
     writer.seek(SeekFrom::End(0))?;
@@ -204,7 +262,7 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
     let mut whole = present.end;
     for change in changes {
         if let Said::Record(written) = &change.said {
-            let size = (written.near.len() + written.far.len()) as u64;
+            let size = written.near.len() as u64 + written.far.count_bytes();
             whole += size;
             sizes.insert(&change.name, size);
         }
@@ -214,10 +272,10 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
 
 /// The parts of a file that are still in use.
 fn kept<'parts>(
-    file: &File,
+    file: &'parts File,
     present: &'parts Near,
     changes: &[Change],
-) -> io::Result<Vec<Part<'parts>>> {
+) -> Vec<Part<'parts>> {
     let mut parts = Vec::new();
     let replaced = changes.iter().filter(|change| matches!(change.said, Said::Record(_)));
     let replaced: FxHashSet<&str> = replaced.map(|change| change.name.as_str()).collect();
@@ -226,14 +284,13 @@ fn kept<'parts>(
     latest.sort_unstable_by_key(|(name, _)| *name);
     for (name, Latest { whole, checked }) in latest {
         let Some((whole, near)) = present.part(whole) else { continue };
-        let mut far = vec![0; whole.far_length as usize];
-        fs::read_at(file, whole.far, &mut far)?;
-        parts.push(Part { kind: WHOLE, name, near, far: Cow::Owned(far) });
+        let far = FarPart::File(file, whole.far, whole.far_length);
+        parts.push(Part { kind: WHOLE, name, near, far });
         if let Some((_, near)) = checked.and_then(|checked| present.part(checked)) {
-            parts.push(Part { kind: CHECKED, name, near, far: Cow::Borrowed(&[]) });
+            parts.push(Part { kind: CHECKED, name, near, far: FarPart::Bytes(&[]) });
         }
     }
-    Ok(parts)
+    parts
 }
 
 fn file_name(provider: &str, root: &Lead) -> String {

@@ -4,12 +4,13 @@
 //! parts. Readers stop at a segment that was cut off by a kill or is not valid, and the next writer
 //! overwrites it. This module does not know what a record means.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+
+use crate::fs;
 
 /// Changes with every change of the layout; a file with another one is ignored and replaced.
 pub(super) const MAGIC: &[u8; 8] = b"muindex6";
@@ -180,7 +181,44 @@ pub(super) struct Part<'parts> {
     pub(super) kind: u8,
     pub(super) name: &'parts str,
     pub(super) near: &'parts [u8],
-    pub(super) far: Cow<'parts, [u8]>,
+    pub(super) far: FarPart<'parts>,
+}
+
+/// The far part of a record to be written. All of them together may be more than memory should hold.
+#[derive(Debug)]
+pub(super) enum FarPart<'parts> {
+    Bytes(&'parts [u8]),
+    /// In a file: the offset, and the number of bytes.
+    File(&'parts File, u64, u32),
+}
+
+/// How many bytes of a far part are copied at once from a file.
+const PIECE: u32 = 64 << 10;
+
+impl FarPart<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::File(.., length) => *length as usize,
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match *self {
+            Self::Bytes(bytes) => out.write_all(bytes),
+            Self::File(file, mut start, mut left) => {
+                let mut buffer = vec![0; left.min(PIECE) as usize];
+                while left > 0 {
+                    buffer.truncate(left as usize);
+                    fs::read_at(file, start, &mut buffer)?;
+                    out.write_all(&buffer)?;
+                    start += buffer.len() as u64;
+                    left -= left.min(PIECE);
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Writes a segment of these records.
@@ -199,7 +237,7 @@ pub(super) fn write(parts: &[Part<'_>], out: &mut dyn Write) -> io::Result<()> {
         out.write_all(part.near)?;
         far += part.far.len();
     }
-    parts.iter().try_for_each(|part| out.write_all(&part.far))
+    parts.iter().try_for_each(|part| part.far.write(out))
 }
 
 fn number(number: usize) -> [u8; 4] {

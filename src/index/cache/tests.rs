@@ -255,12 +255,47 @@ fn lines_that_are_close_to_each_other_are_read_at_once() {
     assert_eq!(places().count(), 999);
     // 200,000 bytes before the long one, and as many behind it.
     assert_eq!(read_ahead(places()), 2);
-    // They need the file no more.
+    // They need the file no more, until that is forgotten.
     let file = File::options().write(true).open(&cache.path).expect("opens");
     file.set_len(0).expect("is cut");
     for (index, listing) in &chosen {
         assert_eq!(texts(listing), [line(*index)]);
     }
+    forget_ahead(places().map(|(lines, _)| lines));
+    let (_, first) = chosen.first().expect("there are some");
+    assert!(first.lines.read(first.heads().next().expect("has one").line).is_err());
     let other = listing(500).expect("is known");
     assert!(other.lines.read(other.heads().next().expect("has one").line).is_err());
+}
+
+#[test]
+fn lines_of_many_packages_wait_in_a_file_and_come_out_as_they_went_in() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // The second time, half of the file is superseded, so that it is written anew.
+    for round in 0..2 {
+        let cache = open(&folder);
+        let line = |number: usize| format!("{{{round}{number:0100}{}}}", "x".repeat(99_900));
+        let put = |number| cache.put(&format!("package-{number}"), record(&[&line(number)]));
+        let records: Vec<Record> = (0..50).map(put).collect();
+        let listings = || records.iter().filter_map(|record| record.listing.as_ref());
+        let is_aside = |listing: &&Listing| matches!(listing.lines.far, Far::File(..));
+        assert_eq!(listings().filter(is_aside).count(), 50 - MOST_IN_MEMORY / line(0).len());
+        for (number, listing) in listings().enumerate() {
+            assert_eq!(texts(listing), [line(number)]);
+        }
+        cache.save().expect("saves");
+        let saved = open(&folder);
+        for number in 0..50 {
+            assert_eq!(lines(&saved, &format!("package-{number}")), Some(vec![line(number)]));
+        }
+        let size = std::fs::metadata(&saved.path).expect("is there").len();
+        assert!((5_000_000..5_100_000).contains(&size), "{size}");
+    }
+    let files = std::fs::read_dir(folder.path().join("index")).expect("is there");
+    let names = files.map(|file| file.expect("is there").file_name());
+    let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+    names.sort_unstable();
+    let ends: Vec<_> =
+        names.iter().map(|name| name.rsplit('.').next().unwrap_or_default()).collect();
+    assert_eq!(ends, ["index", "lock"]);
 }

@@ -365,3 +365,25 @@ pub fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         Ok(())
     }
 }
+
+/// Writes all of `bytes` into an open file, starting at `offset`, even if other threads read it.
+///
+/// # Errors
+///
+/// When they cannot be written; some of them may be there then.
+pub fn write_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
+    #[cfg(windows)]
+    {
+        let mut written = 0;
+        while written < bytes.len() {
+            let at = offset + written as u64;
+            match std::os::windows::fs::FileExt::seek_write(file, &bytes[written..], at)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => written += count,
+            }
+        }
+        Ok(())
+    }
+}

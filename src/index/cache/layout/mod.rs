@@ -24,10 +24,10 @@ const INSECURE: u8 = 8;
 const LENIENT: u8 = 16;
 
 /// A record in its written form.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct WrittenRecord {
     pub(super) near: Arc<Vec<u8>>,
-    pub(super) far: Arc<Vec<u8>>,
+    pub(super) far: Far,
 }
 
 /// In place of the seconds for which something is fresh, if its registry did not say.
@@ -81,7 +81,7 @@ impl Learned {
         validator.iter().for_each(|text| writer.text(text));
         let flags = LISTING | writer.location(location);
         let (fetched, bytes) = lines;
-        // Nearly all lines are far, and stay in memory until the run ends.
+        // Nearly all lines are far.
         let (mut near, mut far) = (Vec::new(), Vec::with_capacity(bytes.len()));
         writer.write_number(fetched.len() as u64);
         writer.write_table(fetched);
@@ -109,9 +109,8 @@ impl Learned {
     }
 
     fn written(near: Vec<u8>, far: Vec<u8>, root: &Lead) -> Self {
-        let written = WrittenRecord { near: Arc::new(near), far: Arc::new(far) };
-        let far = Far::Bytes(Arc::clone(&written.far));
-        let record = decode(&written.near, 0..written.near.len(), far, root);
+        let written = WrittenRecord { near: Arc::new(near), far: Far::Bytes(Arc::new(far)) };
+        let record = decode(&written.near, 0..written.near.len(), written.far.clone(), root);
         let record = record.expect("what was written a moment ago can be read");
         Self { record, written: Some(written) }
     }
@@ -127,6 +126,8 @@ fn whole(
     near: &[u8],
 ) -> Vec<u8> {
     let mut whole = put_times(checked, max_age);
+    // It stays in memory until the run ends, so it has no room to grow.
+    whole.reserve_exact(16 + writer.texts.len() + writer.rest.len() + near.len());
     whole.push(flags | if validator.is_some() { VALIDATOR } else { 0 });
     put_number(&mut whole, writer.texts.len() as u64);
     whole.extend_from_slice(&writer.texts);
