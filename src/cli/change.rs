@@ -304,7 +304,7 @@ struct Package<'a> {
     /// The digest of its archive, if it has one and that is known: `sha256:HEX`.
     archive: Option<String>,
     /// Where its archive is, if it has one and that is known without a request.
-    url: Option<String>,
+    url: Option<&'a str>,
     /// What requires it.
     requested: Vec<Asker<'a>>,
     /// The packages that it depends on.
@@ -444,7 +444,7 @@ impl<'a> Package<'a> {
             digest: package.digest.map(|digest| digest.to_string()),
             patched: package.patched.map(|digest| digest.to_string()),
             archive: package.archive.map(|digest| digest.to_string()),
-            url: outcome.archives.get(&index).map(ToString::to_string),
+            url: outcome.archives.get(&index).map(String::as_str),
             requested: own.chain(instead).collect(),
             dependencies,
             direct: outcome.is_direct(package),

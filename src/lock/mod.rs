@@ -13,9 +13,11 @@ mod read;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mu_provider::Digest;
+use rustc_hash::FxHashMap;
 
 use crate::fs::{self, FileError};
 use crate::lock::entry::WirePackage;
@@ -262,14 +264,15 @@ impl Lockfile {
     /// The places of the packages in [`Lockfile::packages`], each after its dependencies, and otherwise by
     /// id. Packages that depend on each other in a circle have an arbitrary order, which is always the same.
     pub fn install_order(&self) -> Vec<usize> {
+        // Where the packages with an id are: most of them are needed several times.
+        let mut places: FxHashMap<&PackageId, Range<usize>> = FxHashMap::default();
+        for (place, package) in self.packages.iter().enumerate() {
+            places.entry(&package.id).or_insert(place..place).end = place + 1;
+        }
         ordered_by_needs(0..self.packages.len(), |place| {
             let needs = self.packages.get(place).into_iter().flat_map(|one| &one.dependencies);
-            let used = needs.map(|id| self.used_for(id));
-            let places = used.flat_map(|id| {
-                let begin = self.packages.partition_point(|package| package.id < *id);
-                begin..begin + self.find(id).count()
-            });
-            places.collect()
+            let used = needs.filter_map(|id| places.get(self.used_for(id)));
+            used.flat_map(Range::clone).collect()
         })
     }
 }

@@ -332,7 +332,7 @@ fn answer(
     let listed =
         if request.tidies { asking::fewest_requirements(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
-    let archives = archive_urls(session, &outcome.lock);
+    let archives = archive_urls(session, &outcome.lock, &resolved.releases);
     Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })
 }
 

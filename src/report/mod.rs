@@ -198,7 +198,10 @@ impl Shell {
     /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
         let document = Document { answer, warnings: &threads::lock(&self.warned) };
-        self.line(&serde_json::to_string_pretty(&document)?)
+        // It may have megabytes, which are not copied to put a line end behind them.
+        let mut text = serde_json::to_string_pretty(&document)?;
+        text.push('\n');
+        self.print(&text)
     }
 
     /// Prints a report of what was done on stderr.

@@ -10,7 +10,7 @@ use std::{fmt, io};
 
 use crate::catalog::{Changes, Hits, LogPosition, Query};
 use crate::{
-    Account, Commit, ErrorKind, FoundEvidence, KeptArchives, Lead, ProviderError, Release, SafeUrl,
+    Account, Commit, ErrorKind, FoundEvidence, KeptArchives, Lead, ProviderError, Release,
     TreeWriter, read_json_lines,
 };
 
@@ -285,11 +285,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Where the archive of a release is, as far as that is known without asking the network; `release` as in
+    /// The URL of the archive of a release, as [`crate::SafeUrl`] shows it, as far as that is known without asking the network; `release` as in
     /// [`Provider::fetch`].
     ///
     /// `None` where releases have no archives, or nothing says where this one is.
-    fn archive(&self, _location: &Location, _release: &Release) -> Option<SafeUrl> {
+    fn archive(&self, _location: &Location, _release: &Release) -> Option<String> {
         None
     }
 

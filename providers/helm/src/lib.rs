@@ -240,8 +240,8 @@ impl Provider for RepositoryProvider {
         }
     }
 
-    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        Archives::place(location, release.urls.first()?).ok().map(|place| place.url)
+    fn archive(&self, location: &Location, release: &Release) -> Option<String> {
+        Archives::place(location, release.urls.first()?).ok().map(|place| place.url.to_string())
     }
 
     fn provenance(

@@ -377,14 +377,17 @@ impl Provider for HubProvider {
         self.archives.restore_archive(preserved, release, layout, tree)
     }
 
-    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
+    fn archive(&self, location: &Location, release: &Release) -> Option<String> {
         let url = location.root.with_trailing_slash();
         if url.scheme() == "file" {
             // A file here is read without asking anyone. Without it, everything is in its usual place.
             self.root(&url, &self.asking(location, &Silent)).ok()?;
         }
-        let places = self.known_or_remembered(&url).archives(&location.path, release);
-        places.ok()?.into_iter().next()
+        let hub = self.known_or_remembered(&url);
+        hub.usual_archive(&location.path, release).or_else(|| {
+            let places = hub.archives(&location.path, release).ok()?;
+            places.first().map(ToString::to_string)
+        })
     }
 
     fn provenance(

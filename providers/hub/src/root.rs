@@ -24,6 +24,9 @@ pub(crate) const LONGEST_HUB_FILE: u64 = 1 << 20;
 /// How many of the places for an archive in an index line are tried.
 const MOST_PLACES: usize = 10;
 
+/// The longest path of an archive that is not checked like any other, in bytes.
+const LONGEST_USUAL: usize = 1_000;
+
 /// A hub whose `hub.json` was looked for.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -196,13 +199,7 @@ impl Root {
                 _ => Ok(places),
             };
         }
-        let folder = match self.packs.get() {
-            Some(folder) => folder,
-            None => {
-                let folder = below(&self.url, &self.file.packs)?.as_folder();
-                self.packs.get_or_init(|| folder)
-            }
-        };
+        let folder = self.packs_folder()?;
         let place = |release: &Release| {
             // Object stores read a bare plus sign as a space.
             below(folder, &wire::archive_path(name, release).replace('+', "%2B"))
@@ -215,6 +212,32 @@ impl Root {
             others = Some(other).filter(|other| *other != named);
         }
         Ok([named].into_iter().chain(others).collect())
+    }
+
+    /// The URL of a release's archive as it is shown, if that is in the usual place; `None` also where a URL would not have the path as it
+    /// is. To make URLs of some thousand archives takes several times as long.
+    pub(crate) fn usual_archive(&self, name: &str, release: &Release) -> Option<String> {
+        let folder = self.packs_folder().ok().filter(|_| release.urls.is_empty())?;
+        let path = wire::archive_path(name, release);
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
+        let is_folder =
+            |segment: &str| segment.is_empty() || segment.bytes().all(|byte| byte == b'.');
+        let is_fine = folder.as_url().path().ends_with('/')
+            && folder.as_url().query().or(folder.as_url().fragment()).is_none()
+            && path.len() < LONGEST_USUAL
+            && path.bytes().all(is_plain)
+            && !path.split('/').any(is_folder);
+        is_fine.then(|| format!("{folder}{path}"))
+    }
+
+    /// The folder of the hub's archives.
+    fn packs_folder(&self) -> Result<&SafeUrl, ProviderError> {
+        if let Some(folder) = self.packs.get() {
+            return Ok(folder);
+        }
+        let folder = below(&self.url, &self.file.packs)?.as_folder();
+        Ok(self.packs.get_or_init(|| folder))
     }
 }
 

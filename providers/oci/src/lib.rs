@@ -348,10 +348,10 @@ impl Provider for OciProvider {
         self.account_of_registry(location, progress)
     }
 
-    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
+    fn archive(&self, location: &Location, release: &Release) -> Option<String> {
         let archive = release.archive.as_ref()?;
         let place = self.repository(location, false, &Silent)?.place(&format!("blobs/{archive}"));
-        SafeUrl::parse(&place).ok()
+        SafeUrl::parse(&place).ok().map(|url| url.to_string())
     }
 
     fn provenance(

@@ -348,8 +348,8 @@ impl Provider for UrlProvider {
         Ok(self.known(location, progress)?.and_then(|known| known.manifest.clone()))
     }
 
-    fn archive(&self, location: &Location, _release: &Release) -> Option<SafeUrl> {
-        Self::place(location).ok().map(|(place, _)| place.url)
+    fn archive(&self, location: &Location, _release: &Release) -> Option<String> {
+        Self::place(location).ok().map(|(place, _)| place.url.to_string())
     }
 
     fn evidence(

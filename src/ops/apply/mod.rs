@@ -140,7 +140,7 @@ fn would_be(
     let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
     let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
-    let archives = fetch::archive_urls(session, &outcome.lock);
+    let archives = fetch::archive_urls(session, &outcome.lock, &resolved.releases);
     Ok(Outcome { dry_run: true, edited, unagreed, archives, ..outcome })
 }
 
@@ -214,9 +214,9 @@ fn answer(
     PackChanges { counts, made, removed }: PackChanges,
     edited: Vec<PathBuf>,
 ) -> Result<Outcome, CommandError> {
-    let Resolved { lock, previous, ways, left_out, .. } = resolved;
+    let Resolved { lock, previous, ways, left_out, releases, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
-    outcome.archives = fetch::archive_urls(session, &outcome.lock);
+    outcome.archives = fetch::archive_urls(session, &outcome.lock, &releases);
     outcome.counts = counts;
     outcome.installed = made + removed;
     outcome.made = made;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mu_provider::SafeUrl;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,9 +50,9 @@ pub struct Outcome {
     pub indirect: BTreeSet<PackageId>,
     /// Where the installed packages are, by their place in `lock.packages`.
     pub folders: BTreeMap<usize, PathBuf>,
-    /// Where their archives are, by their place in `lock.packages`, if the session's options request that, and as far as it is
+    /// The URLs of their archives, without secrets, by their place in `lock.packages`, if the session's options request that, and as far as it is
     /// known.
-    pub archives: BTreeMap<usize, SafeUrl>,
+    pub archives: BTreeMap<usize, String>,
     /// Packages that left the minor line of their app version.
     pub app_moves: Vec<AppMove>,
     /// What was fetched.

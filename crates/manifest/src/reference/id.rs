@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::error::{Fault, ReferenceError};
 use super::protocol::{self, Protocol};
@@ -19,10 +19,15 @@ use super::{Base, Reference};
 /// Base and name of a package, `hub.mu.com/aws/ec2`. Cheap to clone.
 ///
 /// The base of a text ends at its first slash, so the text alone identifies the package.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
 #[schemars(inline)]
 pub struct PackageId(Arc<str>);
+
+impl Serialize for PackageId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
 
 /// Whether a name means something else without a base: one of one segment means a package's own namespace first,
 /// and the first segment of another may look like a host.

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use mu_provider::threads::lock;
 use mu_provider::{KeptArchives, Lead, LineTrust, Location, PlaceKind, Release, SafeUrl};
+use rustc_hash::FxHashMap;
 use url::Url;
 
 use crate::index::{Candidate, Route};
@@ -162,23 +163,25 @@ fn in_lock(
     //
     //     https://github.com/acme/mono.git, folder charts/db  ->  github.com/acme/mono/charts/db
     //     oci://registry.acme.com/team                        ->  registry.acme.com/team
-    let there = if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
+    let there = || if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
     // A package that no registry covers is where its id says, however a reference reached it.
     let is_there = match known.filter(|_| index.registry(id).is_some()) {
         // A registry covers it: the same provider, and the same root, or in a repository the same folder.
         Some(route) if !Arc::ptr_eq(&route.provider, &provider) => false,
         Some(Route { location, .. }) if is_repository => {
             let inside = location.folder.as_deref().unwrap_or(&location.path);
-            spelled(&location.root, inside) == there
+            spelled(&location.root, inside) == there()
         }
-        Some(Route { location, .. }) => spelled(&location.root, "") == there,
+        Some(Route { location, .. }) => {
+            *location.root == root || spelled(&location.root, "") == there()
+        }
         // No registry does: the id itself must spell the place. Of a repository, that is root and folder; where places
         // are flat, root and name; else only the host.
         None if is_repository => {
-            there == marks_dropped(id.as_str()) || local_id(&root, folder).as_ref() == Some(id)
+            there() == marks_dropped(id.as_str()) || local_id(&root, folder).as_ref() == Some(id)
         }
         None if provider.facts().places_are_flat => holds(&root, leaf(id.name_str()), id),
-        None => there == id.base().host_port(),
+        None => there() == id.base().host_port(),
     };
     if !is_there {
         return Ok(None);
@@ -358,33 +361,48 @@ pub(super) fn locked_release(
     }
 }
 
-/// Where the archives of locked packages are, by their place in the lock, as far as that is known without a request.
+/// The URLs of the archives of locked packages as they are shown, by their place in the lock, as far as that is known without a request. `looked_up` has
+/// those that were looked up in this run.
 ///
 /// Nothing where the answer does not say it.
-pub(crate) fn archive_urls(session: &Session, lock: &Lockfile) -> BTreeMap<usize, SafeUrl> {
+pub(crate) fn archive_urls(
+    session: &Session,
+    lock: &Lockfile,
+    looked_up: &FxHashMap<usize, (Arc<Route>, Arc<Release>)>,
+) -> BTreeMap<usize, String> {
     if !session.options.tells_archives {
         return BTreeMap::new();
     }
     let roots = LockedRoots::default();
-    let packages = lock.packages.iter().enumerate();
-    packages.filter_map(|(at, package)| Some((at, archive(session, package, &roots)?))).collect()
+    let urls = lock.packages.iter().enumerate().filter_map(|(at, package)| {
+        let source = &package.source;
+        if source.is_workspace_folder()
+            || source.is_pack()
+            || source.is_outside_folder()
+            || package.commit.is_some()
+        {
+            return None;
+        }
+        // The settings lead to where it was found a moment ago. Without a place of its own, the archive is where its hub has all of them.
+        let is_usual = |(route, release): &&(Arc<Route>, Arc<Release>)| {
+            route.provider.facts().kind == PlaceKind::Hub && release.urls.is_empty()
+        };
+        match looked_up.get(&at).filter(is_usual) {
+            Some((route, release)) => route.provider.archive(&route.location, release),
+            None => archive(session, package, &roots),
+        }
+        .map(|url| (at, url))
+    });
+    urls.collect()
 }
 
-fn archive(session: &Session, package: &LockedPackage, roots: &LockedRoots) -> Option<SafeUrl> {
-    let source = &package.source;
-    if source.is_workspace_folder()
-        || source.is_pack()
-        || source.is_outside_folder()
-        || package.commit.is_some()
-    {
-        return None;
-    }
+fn archive(session: &Session, package: &LockedPackage, roots: &LockedRoots) -> Option<String> {
     let way = known_way(session, package, roots)?;
     let release = locked_release(session, package, &way).ok()?;
     let archive = way.route.provider.archive(&way.route.location, &release);
     // The bundle of an operator is an image elsewhere.
     let image = || release.urls.first().filter(|url| url.starts_with("oci://"));
-    archive.or_else(|| SafeUrl::parse(image()?).ok())
+    archive.or_else(|| SafeUrl::parse(image()?).ok().map(|url| url.to_string()))
 }
 
 /// The source to write into the lock: where the settings lead the package now, if that is known without a
