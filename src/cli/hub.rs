@@ -93,6 +93,8 @@ pub(super) struct Init<'a> {
 pub(super) struct Tidy<'a> {
     /// The place of the hub.
     place: &'a str,
+    /// Whether it has few enough packages for a catalog.
+    catalog: bool,
 }
 
 /// What `mu hub check` answers; for a hub with problems, the `details` of the error.
@@ -142,8 +144,16 @@ fn init(context: &Context, place: &str) -> CommandExit {
 }
 
 fn tidy(context: &Context, place: &str) -> CommandExit {
-    hub::tidy_hub(&context.environment, place)?;
-    context.answer(&Tidy { place }, |_| context.line(&format!("{place} is up to date")))
+    let catalog = hub::tidy_hub(&context.environment, place)?;
+    context.answer(&Tidy { place, catalog }, |_| {
+        context.line(&format!("{place} is up to date"))?;
+        if !catalog {
+            context.shell.status(
+                "the hub has too many packages for a catalog: `mu search` finds them by its server (`mu hub serve`), and not in its files",
+            );
+        }
+        Ok(())
+    })
 }
 
 fn check(context: &Context, place: &str, repair: bool) -> CommandExit {

@@ -14,7 +14,7 @@ use mu_testing::{gzip, hex};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, write};
 
 /// How many packages the hub has: those of a third need others of the second third, and those others of the last.
 const PACKAGES: u64 = 1_000_000;
@@ -330,4 +330,29 @@ fn a_snapshot_that_is_long_behind_is_brought_up_to_date_by_the_log() {
         assert_eq!(asked.len(), expected.len(), "{asked:?}");
         assert_eq!(asked.into_iter().collect::<BTreeSet<_>>(), expected);
     }
+}
+
+#[test]
+fn publishing_into_a_large_hub_takes_no_more_memory_than_into_a_new_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/n0\nversion: 2.0.0\n");
+    sandbox.mu(&["hub", "init", "../new"]).ok();
+    let file = json!({
+        "hub": 1, "index": "index/", "packs": "packs/", "log": "log/", "closures": "closures/",
+        "generation": 20_000_000, "snapshotGeneration": 250_000,
+        "catalog": { "generation": 1_000_000, "tooLarge": true },
+    });
+    let large = sandbox.path("large");
+    write(&large, "hub.json", file.to_string());
+    write(&large, "log/019999.txt", "acme/n1\n".repeat(1_000));
+    write(&large, "index/acme/n0.jsonl", index(0));
+    let [few, many] = ["../new", "../large"].map(|place| {
+        let (run, peak) = sandbox.peak(&["publish", "--to", place]);
+        run.ok().does_not_say(&["hub tidy"]);
+        peak
+    });
+    println!("{few} KiB to publish into a new hub, {many} KiB into one of a million packages");
+    assert!(many < few + (8 << 10), "{few} KiB for a new hub, {many} KiB for a large one");
+    let file = std::fs::read_to_string(large.join("hub.json")).expect("is there");
+    assert!(file.contains("\"generation\":20000001"), "{file}");
 }

@@ -3,7 +3,8 @@
 //! Each derived file is replaced only if it has not changed since it was read, and the index is read after
 //! it. So the last writer has seen the current index.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +37,10 @@ const CATALOG_KEYS: [&str; 7] =
 /// A catalog line of at most this many bytes has nothing that is too long.
 const SHORT: usize = 512;
 
-/// How many capability files are written at the same time.
+/// After more changes than that, the catalog is made anew from all packages: their names take as much memory.
+const MOST_CHANGES: u64 = 100_000;
+
+/// How many files are read or written at the same time.
 const AT_ONCE: usize = 32;
 
 /// How long a file about all packages of a hub may be, in bytes, so that a change writes it, and does not leave it to `Writer::tidy`.
@@ -213,82 +217,154 @@ fn kept(mut line: Map<String, Value>) -> String {
     Value::Object(line).to_string()
 }
 
+/// What a write did to the catalog.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CatalogChange {
+    Written(DerivedFileProgress),
+    /// The hub has become too large for one: only a repair looks at that again.
+    TooLarge {
+        generation: u64,
+    },
+}
+
 /// Whether enough has changed since the catalog was written the last time; `last` is the newest line of the log.
 pub(crate) fn is_catalog_due(root: &Root, last: u64) -> bool {
-    root.catalog().is_none_or(|known| {
+    let is_due = |known: DerivedFileProgress| {
         last.saturating_sub(known.generation).saturating_mul(BYTES_OF_A_CHANGE) >= known.bytes
-    })
+    };
+    !root.is_too_large_for_a_catalog() && root.catalog().is_none_or(is_due)
 }
 
 /// Writes the catalog if enough has changed since the last time; `last` is the newest line of the log. With
-/// `anew`, it is always written.
+/// `anew`, it is always written. Of a hub that is too large for one, no more is read than shows that.
 pub(crate) async fn write_catalog(
     files: &Files,
     root: &Root,
     last: u64,
     anew: bool,
-) -> Result<Option<DerivedFileProgress>, HubError> {
+) -> Result<Option<CatalogChange>, HubError> {
     if !anew && !is_catalog_due(root, last) {
         return Ok(None);
     }
-    let changed = match root.catalog().filter(|_| !anew) {
+    let too_large = CatalogChange::TooLarge { generation: last };
+    let known = root.catalog().filter(|_| !anew);
+    if known.is_some_and(|known| known.bytes > files.longest_catalog) {
+        return Ok(Some(too_large));
+    }
+    let changed = match known.filter(|known| last - known.generation <= MOST_CHANGES) {
         Some(known) => log::names(files, root, known.generation, last).await?,
         None => None,
     };
-    let bytes = files
-        .change(CATALOG_FILE, async |bytes| {
-            let mut catalog = match (&changed, bytes) {
-                (Some(_), Some(bytes)) => catalog_of(bytes),
-                _ => None,
-            };
-            let names = match (&changed, &catalog) {
-                (Some(changed), Some(_)) => changed.clone(),
-                _ => all_package_names(files, root).await?,
-            };
-            let catalog = catalog.get_or_insert_default();
-            for name in names {
-                let lines = match index(files, root, &name).await {
-                    // A problem with one package must not stop the others.
-                    Err(HubError::Broken { .. }) => continue,
-                    lines => lines?,
-                };
-                match catalog_line_text(&lines) {
-                    Some(line) => catalog.insert(name, line),
-                    None => catalog.remove(&name),
-                };
-            }
-            let text = catalog_file(catalog);
-            let length = text.len() as u64;
-            let is_same = bytes.is_some_and(|bytes| *bytes == text);
-            Ok(((!is_same).then_some(text), length))
+    let written = files.change(CATALOG_FILE, async |present| {
+        let updated = match (&changed, present) {
+            (Some(changed), Some(present)) => updated(files, root, present, changed).await?,
+            _ => None,
+        };
+        let text = match updated {
+            Some(text) => Some(text),
+            None => whole_catalog(files, root).await?,
+        };
+        let Some(text) = text.filter(|text| text.len() as u64 <= files.longest_catalog) else {
+            return Ok((None, None));
+        };
+        let length = text.len() as u64;
+        let is_same = present.is_some_and(|present| **present == *text.as_bytes());
+        Ok(((!is_same).then(|| text.into()), Some(length)))
+    });
+    let written = written.await?.map(|bytes| DerivedFileProgress { generation: last, bytes });
+    Ok(Some(written.map_or(too_large, CatalogChange::Written)))
+}
+
+/// A catalog, sorted by name, in which the lines of some packages, also sorted, are as their index says now. `None` if it is broken, or
+/// somebody else has written it in another order.
+async fn updated(
+    files: &Files,
+    root: &Root,
+    catalog: &Bytes,
+    changed: &[String],
+) -> Result<Option<String>, HubError> {
+    let Ok(catalog) = std::str::from_utf8(catalog) else { return Ok(None) };
+    let mut text = String::with_capacity(catalog.len());
+    let mut changed = changed.iter().peekable();
+    let mut last = String::new();
+    // Both go on by name, so each package is looked at once:
+    //
+    //     catalog   a      c  d
+    //     changed      b      d  e
+    for line in catalog.lines() {
+        let Some((name, line)) = parse_catalog_line(line) else { return Ok(None) };
+        if name <= last {
+            return Ok(None);
+        }
+        while let Some(new) = changed.next_if(|new| **new < name) {
+            push_line(&mut text, current_line(files, root, new).await?.flatten().as_deref());
+        }
+        let now = match changed.next_if(|new| **new == name) {
+            Some(new) => current_line(files, root, new).await?,
+            None => None,
+        };
+        match now {
+            Some(now) => push_line(&mut text, now.as_deref()),
+            None => push_line(&mut text, Some(&line)),
+        }
+        last = name;
+    }
+    for new in changed {
+        push_line(&mut text, current_line(files, root, new).await?.flatten().as_deref());
+    }
+    Ok(Some(text))
+}
+
+fn push_line(text: &mut String, line: Option<&str>) {
+    text.extend(line.iter().flat_map(|line| [line, "\n"]));
+}
+
+/// A package's line by its index, or none if it has no versions; `None` if that cannot be read: a problem with one package must not
+/// stop the others.
+async fn current_line(
+    files: &Files,
+    root: &Root,
+    name: &str,
+) -> Result<Option<Option<String>>, HubError> {
+    match index(files, root, name).await {
+        Err(HubError::Broken { .. }) => Ok(None),
+        lines => Ok(Some(catalog_line_text(&lines?))),
+    }
+}
+
+/// The catalog by the index of all packages, sorted by name; `None` as soon as it is too long.
+async fn whole_catalog(files: &Files, root: &Root) -> Result<Option<String>, HubError> {
+    let mut reading = package_names(files, root)?
+        .map_ok(|name| async move {
+            let line = current_line(files, root, &name).await?.flatten();
+            Ok(line.map(|line| (name, line)))
         })
-        .await?;
-    Ok(Some(DerivedFileProgress { generation: last, bytes }))
+        .try_buffered(AT_ONCE);
+    let (mut lines, mut length) = (Vec::new(), 0);
+    while let Some(line) = reading.try_next().await? {
+        length += line.as_ref().map_or(0, |(_, line)| line.len() as u64 + 1);
+        if length > files.longest_catalog {
+            return Ok(None);
+        }
+        lines.extend(line);
+    }
+    // They are listed by the paths of their files.
+    lines.sort_unstable();
+    Ok(Some(lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect()))
 }
 
-/// The whole catalog, sorted by name.
-pub(crate) fn catalog_file(lines: &BTreeMap<String, String>) -> Bytes {
-    lines.values().flat_map(|line| [line.as_str(), "\n"]).collect::<String>().into()
-}
-
-/// Name → line of a catalog; `None` if it is broken. Lines from before the limits are shortened to what a
-/// catalog keeps.
-pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
+/// The name in a line of a catalog, and the line; `None` if it is broken. One from before the limits is shortened to what a catalog
+/// keeps.
+pub(crate) fn parse_catalog_line(line: &str) -> Option<(String, Cow<'_, str>)> {
     #[derive(Deserialize)]
-    struct Name {
+    struct Named {
         name: String,
     }
-    let lines = std::str::from_utf8(bytes).ok()?.lines();
-    lines
-        .map(|line| {
-            let name = serde_json::from_str::<Name>(line).ok()?.name;
-            let line = match line.len() <= SHORT {
-                true => line.to_owned(),
-                false => kept(serde_json::from_str(line).ok()?),
-            };
-            Some((name, line))
-        })
-        .collect()
+    let name = serde_json::from_str::<Named>(line).ok()?.name;
+    Some(match line.len() <= SHORT {
+        true => (name, line.into()),
+        false => (name, kept(serde_json::from_str(line).ok()?).into()),
+    })
 }
 
 /// The names of all packages that have an index file.
@@ -297,7 +373,7 @@ pub async fn all_package_names(files: &Files, root: &Root) -> Result<Vec<String>
 }
 
 /// The names of all packages that have an index file, one after another.
-pub(crate) fn package_names(
+pub fn package_names(
     files: &Files,
     root: &Root,
 ) -> Result<BoxStream<'static, Result<String, HubError>>, HubError> {

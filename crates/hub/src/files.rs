@@ -43,6 +43,8 @@ pub struct Files {
     pub staging: Arc<Staging>,
     /// After how long a write counts as interrupted if its marker is still there.
     pub broken_off_after: Duration,
+    /// How long its catalog may be, in bytes.
+    pub(crate) longest_catalog: u64,
 }
 
 /// The content of a folder that no reader of a hub requests.
@@ -82,6 +84,7 @@ impl Files {
             name: place.name.as_str().into(),
             staging: Arc::new(Staging::new(place.staging.clone())),
             broken_off_after: place.broken_off_after,
+            longest_catalog: place.longest_catalog,
         })
     }
 

@@ -309,14 +309,18 @@ impl Hub {
         self.writer.left.has_work()
     }
 
-    /// Writes the files about all packages, as far as that is due: a change of a large hub leaves them alone.
+    /// Writes the files about all packages, as far as that is due: a change of a large hub leaves them alone. Returns whether the hub has
+    /// room for a catalog: if not, only its server searches it.
     ///
     /// # Errors
     ///
     /// When the place cannot be read, or refuses.
-    pub fn tidy(&self) -> Result<(), HubError> {
+    pub fn tidy(&self) -> Result<bool, HubError> {
         self.writer.left.add();
-        self.runtime.block_on(self.writer.tidy())
+        self.runtime.block_on(async {
+            self.writer.tidy().await?;
+            Ok(!Root::read(&self.writer.files).await?.is_too_large_for_a_catalog())
+        })
     }
 
     fn at(place: &Place, make: bool) -> Result<Self, HubError> {

@@ -8,7 +8,9 @@
 //! a reader that reads a generation, and index files after it, has seen every change up to that line of the log.
 
 use mu_provider_hub::wire::LOG_LINES;
+use sha2::{Digest as _, Sha256};
 
+use crate::archive::hex;
 use crate::files::Files;
 use crate::root::Root;
 use crate::{HubError, files, names};
@@ -117,6 +119,25 @@ pub async fn names(
     names.sort_unstable();
     names.dedup();
     Ok(Some(names))
+}
+
+/// The SHA-256 of the lines of a log file up to that of a generation, as hexadecimal digits; `None` if the log does not have it. A hub that
+/// was restored from a backup counts the same numbers again, for other changes.
+pub async fn digest_up_to(
+    files: &Files,
+    root: &Root,
+    generation: u64,
+) -> Result<Option<String>, HubError> {
+    let Some(before) = generation.checked_sub(1) else { return Ok(Some(String::new())) };
+    let Some(read) = files.read(&path(root, before / LOG_LINES)).await? else { return Ok(None) };
+    let last = usize::try_from(before % LOG_LINES).expect("a file has 1,000 lines");
+    let mut lines = read.bytes.split_inclusive(|byte| *byte == b'\n');
+    let mut hasher = Sha256::new();
+    for _ in 0..=last {
+        let Some(line) = lines.next() else { return Ok(None) };
+        hasher.update(line);
+    }
+    Ok(Some(hex(&hasher.finalize())))
 }
 
 /// The wanted names that changed most recently, the newest first: at most `count`, from at most two files.

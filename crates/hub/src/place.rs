@@ -17,12 +17,16 @@ use crate::HubError;
 /// After how long a write counts as interrupted if its marker is still in a bucket.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);
 
+/// How long a catalog may be, in bytes: some 50,000 packages.
+const LONGEST_CATALOG: u64 = 16 << 20;
+
 /// A place that can hold a hub.
 #[derive(Clone)]
 pub struct Place {
     pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) broken_off_after: Duration,
+    pub(crate) longest_catalog: u64,
     pub(crate) staging: Option<PathBuf>,
 }
 
@@ -115,7 +119,7 @@ impl Place {
     fn new(kind: Kind, name: String) -> Self {
         let is_folder = matches!(kind, Kind::Folder(_));
         let broken_off_after = if is_folder { Duration::ZERO } else { BROKEN_OFF_AFTER };
-        Self { kind, name, broken_off_after, staging: None }
+        Self { kind, name, broken_off_after, longest_catalog: LONGEST_CATALOG, staging: None }
     }
 
     /// Sets the folder of this machine in which archives are unpacked for checking. It is created when
@@ -125,6 +129,13 @@ impl Place {
     pub fn staged_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.staging = Some(folder.into());
         self
+    }
+
+    /// Sets how long the catalog may be, in bytes. A hub with more packages has none, and is searched by its server. The default is
+    /// 16 MiB.
+    #[must_use]
+    pub fn longest_catalog(self, bytes: u64) -> Self {
+        Self { longest_catalog: bytes, ..self }
     }
 
     /// Sets what reports how much of a large file is on its way to a bucket.

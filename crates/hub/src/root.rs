@@ -3,11 +3,14 @@
 //! Keys that are not known here stay as they are.
 
 use bytes::Bytes;
-use mu_provider_hub::wire::{CLOSURES, HUB_VERSION, HubFile, SNAPSHOT_FILE, digests_path};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use mu_provider_hub::wire::{
+    CLOSURES, CatalogProgress, HUB_VERSION, HubFile, SNAPSHOT_FILE, digests_path,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use crate::HubError;
+use crate::derived::CatalogChange;
 pub(crate) use crate::file::HUB_FILE;
 use crate::file::{CATALOG_FILE, closure_file};
 use crate::files::Files;
@@ -16,7 +19,7 @@ use crate::snapshot::SnapshotChange;
 /// The folder of the log in a hub that names none.
 const LOG: &str = "log/";
 
-/// The key for the catalog's progress.
+/// The key for the catalog's progress, or for the generation at which the hub had become too large for one.
 const CATALOG: &str = "catalog";
 
 /// The highest generation from which to count on. No real hub gets there. Beyond it, numbers would run out,
@@ -37,7 +40,7 @@ const SNAPSHOT: &str = "snapshot";
 const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
 
 /// The progress of a derived file that is not written at every change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct DerivedFileProgress {
     /// The file contains every change up to this generation.
     pub(crate) generation: u64,
@@ -192,6 +195,16 @@ impl Root {
         (progress.generation <= self.generation()).then_some(progress)
     }
 
+    /// Whether the catalog, when it was last to be written, was too large. Then only a server searches the hub.
+    pub fn is_too_large_for_a_catalog(&self) -> bool {
+        self.file.catalog.as_ref().is_some_and(|catalog| catalog.too_large)
+    }
+
+    /// The length of the snapshot's lines, in bytes.
+    pub(crate) fn length_of_snapshot_lines(&self) -> u64 {
+        self.file.snapshot_lines.unwrap_or_default()
+    }
+
     /// The snapshot's progress; `None` if there is no snapshot yet, or if it claims to be ahead of the hub.
     pub fn snapshot_progress(&self) -> Option<DerivedFileProgress> {
         let generation = self.map.get(SNAPSHOT_GENERATION)?.as_u64()?;
@@ -238,21 +251,26 @@ impl Root {
     }
 
     /// Moves on to a generation; a higher one stays.
-    pub(crate) fn advance_generation(
-        &mut self,
-        generation: u64,
-        catalog: Option<DerivedFileProgress>,
-    ) {
+    pub(crate) fn advance_generation(&mut self, generation: u64, catalog: Option<CatalogChange>) {
         let generation = generation.max(self.generation());
         self.file.generation = Some(generation);
         self.map.insert("generation".to_owned(), generation.into());
         let log = self.log_folder();
         self.map.insert("log".to_owned(), log.clone().into());
         self.file.log = Some(log);
-        if let Some(catalog) = catalog
-            && self.catalog().is_none_or(|known| known.generation <= catalog.generation)
-            && let Ok(value) = serde_json::to_value(catalog)
-        {
+        let known = self.catalog().map(|known| known.generation);
+        let (generation, too_large, value) = match catalog {
+            None => return,
+            Some(CatalogChange::Written(progress)) => {
+                let DerivedFileProgress { generation, bytes } = progress;
+                (generation, false, json!({ "generation": generation, "bytes": bytes }))
+            }
+            Some(CatalogChange::TooLarge { generation }) => {
+                (generation, true, json!({ "generation": generation, "tooLarge": true }))
+            }
+        };
+        if known.is_none_or(|known| known <= generation) {
+            self.file.catalog = Some(CatalogProgress { generation, too_large });
             self.map.insert(CATALOG.to_owned(), value);
         }
     }

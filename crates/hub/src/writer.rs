@@ -18,13 +18,13 @@ use crate::HubError;
 use crate::archive::{self, Unpacked};
 use crate::change::{Change, Tags, check_tags};
 use crate::closures;
-use crate::derived::{self, LONGEST_IN_A_CHANGE, Left};
-use crate::file::Read;
+use crate::derived::{self, CatalogChange, LONGEST_IN_A_CHANGE, Left};
+use crate::file::{CATALOG_FILE, Read};
 use crate::files::Files;
 use crate::lines::{Lines, PublishedLine};
 use crate::log::{self, BrokenOff, Marker};
 use crate::names;
-use crate::root::{DerivedFileProgress, HUB_FILE, Root};
+use crate::root::{HUB_FILE, Root};
 use crate::snapshot::{self, SnapshotChange};
 
 /// What came of publishing.
@@ -410,8 +410,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Does what changes have left to do, as far as it is due: each such file takes all packages into account, and so as much time and
-    /// memory as the hub is large. If another task does that already, it does this too.
+    /// Does what changes have left to do, as far as it is due: each such file takes all packages into account. If another task does
+    /// that already, it does this too.
     ///
     /// # Errors
     ///
@@ -435,6 +435,9 @@ impl Writer {
         let catalog = derived::write_catalog(&self.files, root, generation, anew).await?;
         let snapshot = snapshot::write(&self.files, root, generation, anew).await?;
         self.advance(generation, catalog, snapshot).await?;
+        if matches!(catalog, Some(CatalogChange::TooLarge { .. })) {
+            self.files.remove(CATALOG_FILE).await?;
+        }
         match snapshot {
             Some(SnapshotChange::TooLarge { .. }) => snapshot::remove(&self.files).await,
             _ => Ok(()),
@@ -445,7 +448,7 @@ impl Writer {
     pub(crate) async fn advance(
         &self,
         generation: u64,
-        catalog: Option<DerivedFileProgress>,
+        catalog: Option<CatalogChange>,
         snapshot: Option<SnapshotChange>,
     ) -> Result<(), HubError> {
         self.change_root(|root| {

@@ -81,6 +81,9 @@ pub struct HubFile {
 pub struct CatalogProgress {
     /// It has every change up to this generation.
     pub generation: u64,
+    /// Whether there is none, because it would be too long: the hub's server searches its own.
+    #[serde(default, rename = "tooLarge", skip_serializing_if = "std::ops::Not::not")]
+    pub too_large: bool,
 }
 
 impl Default for HubFile {

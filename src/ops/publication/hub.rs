@@ -65,8 +65,8 @@ pub fn check(
     Ok(hub.check(repair, progress)?)
 }
 
-/// Writes the files about all packages of a hub, as far as that is due.
-pub fn tidy_hub(environment: &Environment, text: &str) -> Result<(), CommandError> {
+/// Writes the files about all packages of a hub, as far as that is due. Returns whether it has few enough for a catalog.
+pub fn tidy_hub(environment: &Environment, text: &str) -> Result<bool, CommandError> {
     Ok(Hub::open(&hub_place(environment, text)?)?.tidy()?)
 }
 

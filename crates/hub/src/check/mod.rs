@@ -2,11 +2,13 @@
 //!
 //! Something that could mislead readers is a problem. Something that an interrupted write left, and that
 //! nobody reads, is a leftover. A repair (`repair.rs`) rewrites derived files and removes leftovers. It never
-//! touches an index line, or an archive that a line leads to: only people can correct these.
+//! touches an index line, or an archive that a line leads to: only people can correct these. `about_all.rs` compares the files about all
+//! packages.
 //!
-//! A hub may have more packages and versions than memory has room for, so they are looked at one after another, and what the catalog or
-//! the snapshot says of a package is forgotten once it was found to be right.
+//! A hub may have more packages and versions than memory has room for, so they are looked at one after another, and of the lines of the
+//! catalog and the snapshot only hashes are kept.
 
+mod about_all;
 mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,19 +16,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
 use mu_provider::{evidence_lines, evidence_path, fs, with_causes};
-use mu_provider_hub::wire::SNAPSHOT_FILE;
 
+use self::about_all::SaidLines;
 use crate::HubError;
 use crate::archive;
 use crate::closures::{self, Meaning};
 use crate::derived::{self, Capability};
-use crate::file::{CATALOG_FILE, FileMeta, LINK, Read};
+use crate::file::{FileMeta, LINK, Read};
 use crate::files::Odd;
 use crate::lines::{Lines, PublishedLine};
 use crate::log::{self, BrokenOff};
 use crate::names;
 use crate::root::{HUB_FILE, Root};
-use crate::snapshot;
+use crate::snapshot::{self, Snapshot};
 use crate::tokens::Tokens;
 use crate::writer::Writer;
 
@@ -112,7 +114,7 @@ pub(crate) async fn check(
     check.log().await?;
     check.capabilities().await?;
     check.closures().await?;
-    check.catalog();
+    check.catalog().await?;
     check.snapshot();
     let orphans = check.orphans().await?;
     check.tokens().await?;
@@ -141,12 +143,12 @@ struct Check<'hub> {
     /// Capability → packages, according to the index.
     capabilities: BTreeMap<String, BTreeSet<String>>,
     /// What the catalog says, if there is one that can be read.
-    catalog: Option<Said<String>>,
+    catalog: Option<SaidLines>,
     /// Whether the hub has to have another catalog, with all packages.
     lacks_catalog: bool,
     has_unreadable_catalog: bool,
-    /// What the snapshot says, if there is one, by name and version.
-    snapshot: Option<Said<(String, String)>>,
+    /// The snapshot, if there is one, and what it says.
+    snapshot: Option<(Snapshot, SaidLines)>,
     /// Name → the dependencies of its versions, according to the index, if a repair needs them.
     dependencies: Option<BTreeMap<String, BTreeSet<Meaning>>>,
     /// Archives that a line leads to, outside of the folder of its package.
@@ -161,27 +163,6 @@ struct Check<'hub> {
     wrong: BTreeSet<String>,
     /// Files with mistakes that only people can fix.
     lasting: BTreeSet<String>,
-}
-
-/// What a derived file says, as far as the index was not found to say the same.
-struct Said<Key> {
-    /// Its lines, by what they are about.
-    lines: BTreeMap<Key, String>,
-    /// Packages about which the index says something else.
-    wrong: BTreeSet<String>,
-}
-
-impl<Key: Ord> Said<Key> {
-    fn new(lines: BTreeMap<Key, String>) -> Self {
-        Self { lines, wrong: BTreeSet::new() }
-    }
-
-    /// Compares it with what the index says of a package.
-    fn compare(&mut self, key: &Key, name: &str, line: &str) {
-        if self.lines.remove(key).as_deref() != Some(line) {
-            self.wrong.insert(name.to_owned());
-        }
-    }
 }
 
 /// The package whose files are looked at.
@@ -248,9 +229,8 @@ impl Check<'_> {
                 self.problem(&path, format!("{}: {error}", line.describe()));
             }
             self.archive(line, &path).await?;
-            if let Some(snapshot) = &mut self.snapshot {
-                let key = (name.to_owned(), line.full_version());
-                snapshot.compare(&key, name, &snapshot::of(line));
+            if let Some((_, said)) = &mut self.snapshot {
+                said.compare(name, &snapshot::of(line));
             }
         }
         for capability in derived::provided(&lines) {
@@ -261,7 +241,7 @@ impl Check<'_> {
         }
         if let (Some(catalog), Some(line)) = (&mut self.catalog, derived::catalog_line_text(&lines))
         {
-            catalog.compare(&name.to_owned(), name, &line);
+            catalog.compare(name, &line);
         }
         Ok(())
     }
@@ -394,64 +374,6 @@ impl Check<'_> {
             Err(HubError::Broken { .. }) => Ok(false),
             meta => Ok(meta?.is_some()),
         }
-    }
-
-    async fn read_catalog(&mut self) -> Result<(), HubError> {
-        self.lacks_catalog = self.root.catalog().is_none();
-        let lines = match self.read(CATALOG_FILE).await? {
-            Some(read) => derived::catalog_of(&read.bytes),
-            None if self.lacks_catalog => return Ok(()),
-            None => Some(BTreeMap::new()),
-        };
-        self.catalog = lines.map(Said::new);
-        if self.catalog.is_none() {
-            (self.lacks_catalog, self.has_unreadable_catalog) = (true, true);
-            self.problem(CATALOG_FILE, "it cannot be read");
-        }
-        Ok(())
-    }
-
-    fn catalog(&mut self) {
-        match self.catalog.take() {
-            Some(Said { lines, mut wrong }) => {
-                wrong.extend(lines.into_keys());
-                self.derived(CATALOG_FILE, wrong);
-            }
-            None if !self.has_unreadable_catalog && self.report.versions > 0 => {
-                self.leftover(CATALOG_FILE, "there is none yet, so searching finds nothing");
-            }
-            None => {}
-        }
-    }
-
-    async fn read_snapshot(&mut self) -> Result<(), HubError> {
-        let files = &self.writer.files;
-        if self.root.snapshot_progress().is_none() {
-            return Ok(());
-        }
-        let Some(snapshot) = snapshot::read(files).await? else {
-            self.problem(SNAPSHOT_FILE, "it cannot be read, or its digests differ");
-            return Ok(());
-        };
-        let generation = self.root.generation().max(snapshot.generation);
-        let newer = log::names(files, &self.root, snapshot.generation, generation).await?;
-        let Some(newer) = newer else { return Ok(()) };
-        // What has changed since may differ.
-        self.newer = newer.into_iter().collect();
-        let key = |text: &str| {
-            let line = PublishedLine::parse(text).ok()?;
-            Some((line.name().to_owned(), line.full_version()))
-        };
-        let lines = snapshot.lines.into_iter().filter_map(|(text, _)| Some((key(&text)?, text)));
-        self.snapshot = Some(Said::new(lines.collect()));
-        Ok(())
-    }
-
-    fn snapshot(&mut self) {
-        let Some(Said { lines, mut wrong }) = self.snapshot.take() else { return };
-        wrong.extend(lines.into_keys().map(|(name, _)| name));
-        wrong.retain(|name| !self.newer.contains(name));
-        self.derived(SNAPSHOT_FILE, wrong);
     }
 
     /// Reports a derived file that is wrong about `names`. It may be wrong about packages that are known to

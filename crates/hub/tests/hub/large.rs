@@ -92,6 +92,75 @@ fn a_change_of_a_large_hub_leaves_its_long_files_to_a_task_beside_it() {
     assert!(!hub.has_left() && catalog().contains(&format!("reason {}", 100 + DUE - 1)));
 }
 
+#[test]
+fn a_hub_with_too_many_packages_for_a_catalog_has_none() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let catalog = folder.path().join("catalog.jsonl");
+    // Each has 31 bytes in the catalog.
+    let place = || Place::folder(folder.path()).longest_catalog(160);
+    let (hub, _) = Hub::init(&place()).expect("can be made");
+    let publish = |number: usize| {
+        let package = publication(&format!("n{number}"), "1.0.0", "x");
+        hub.publish(&package).expect("is fine");
+    };
+    (0..5).for_each(publish);
+    assert_eq!(std::fs::read_to_string(&catalog).expect("is there").lines().count(), 5);
+    assert!(hub.tidy().expect("can be written"));
+    publish(5);
+    let said = || hub_file(folder.path())["catalog"].clone();
+    assert_eq!(said(), json!({ "generation": 6, "tooLarge": true }));
+    assert!(!catalog.exists());
+    // That is so for ever, and nothing is left to do.
+    publish(6);
+    assert_eq!(said(), json!({ "generation": 6, "tooLarge": true }));
+    assert!(!hub.has_left());
+    assert!(!hub.tidy().expect("has nothing to do"));
+    assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
+    // A catalog that somebody puts there misleads nobody who asks hub.json.
+    std::fs::write(&catalog, "{\"name\":\"n0\"}\n").expect("is ours");
+    let findings = hub.check(true, &mut |_| {}).expect("can be read").findings;
+    assert!(findings[0].is_leftover && findings[0].is_repaired, "{findings:?}");
+    assert!(!catalog.exists());
+    // A repair looks whether there is room again.
+    let larger = Hub::open(&Place::folder(folder.path())).expect("is there");
+    larger.check(true, &mut |_| {}).expect("can be repaired");
+    assert_eq!(std::fs::read_to_string(&catalog).expect("is there").lines().count(), 7);
+    assert!(larger.tidy().expect("can be written"));
+    assert_eq!(said()["tooLarge"], json!(null));
+    // One from before there was a limit goes, too.
+    publish(7);
+    assert!(!hub.tidy().expect("can be written"));
+    assert!(!catalog.exists());
+}
+
+#[test]
+fn a_catalog_in_another_order_is_written_anew() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (hub, _) = Hub::init(&Place::folder(folder.path())).expect("can be made");
+    // In the order of their files, `a/b` would be the last.
+    for name in ["a", "a-b", "a/b", "b"] {
+        hub.publish(&publication(name, "1.0.0", "x")).expect("is fine");
+    }
+    let path = folder.path().join("catalog.jsonl");
+    let catalog = || std::fs::read_to_string(&path).expect("is there");
+    let names = || {
+        let name = |line: &str| line.split('"').nth(3).map(str::to_owned);
+        catalog().lines().filter_map(name).collect::<Vec<String>>()
+    };
+    assert_eq!(names(), ["a", "a-b", "a/b", "b"]);
+    let expected = catalog();
+    let turned: String = expected.lines().rev().flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(&path, turned).expect("is ours");
+    hub.notice("b", "1.0.0", Notice::Deprecated, Some("old")).expect("is there");
+    assert_eq!(names(), ["a", "a-b", "a/b", "b"]);
+    assert!(catalog().contains("old"));
+    // A change in the middle leaves all others as they are.
+    std::fs::write(&path, expected.replace("\"a\"", "\"a\" ")).expect("is ours");
+    hub.notice("a-b", "1.0.0", Notice::Deprecated, Some("older")).expect("is there");
+    assert_eq!(names(), ["a", "a-b", "a/b", "b"]);
+    assert!(catalog().contains("\"a\" ") && catalog().contains("older"));
+}
+
 /// What a store was asked.
 #[derive(Debug, Default)]
 struct Asked {
