@@ -38,6 +38,7 @@ pub const IN_CACHE: &[&str] = &[
     "downloads",
     "evidence",
     "git",
+    "hub-catalogs",
     "hub-staging",
     "index",
     "mirrors",

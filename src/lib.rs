@@ -62,6 +62,7 @@
 //! | `CACHE/registries/` | `providers/oci` |
 //! | `CACHE/plugins/` | `providers/exec` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
+//! | `CACHE/hub-catalogs/` | `mu-hub-server` |
 //! | `hub.json`, `index/`, `packs/`, `signatures/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!
 //! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.

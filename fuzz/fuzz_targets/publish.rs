@@ -106,6 +106,7 @@ fn serving() -> Serving {
         trusted_proxies: Vec::new(),
         keep_free: 0,
         upstream: None,
+        state: std::env::temp_dir(),
         log: Arc::new(|line| {
             assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
             assert!(!line.contains(char::is_control), "{line}");

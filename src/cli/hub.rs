@@ -15,7 +15,7 @@ use crate::cli::context::{CommandExit, Context};
 use crate::cli::global::within;
 use crate::cli::hub_token::{TokenCommand, run_token};
 use crate::env::Environment;
-use crate::ops::hub::{Network, Serving, UpstreamHub, hub_tokens, serve_hub};
+use crate::ops::hub::{Network, Serving, UpstreamHub, hub_tokens, serve_hub, state_folder};
 use crate::ops::{Code, CommandError, Events as _, OperationScope, Stage, hub};
 use crate::reference::Base;
 use crate::report::{FAINT, count, size};
@@ -286,6 +286,10 @@ pub(crate) struct ServeArguments {
     /// A namespace or package that the upstream hub is never asked about, whether this one has it or not; can be repeated
     #[arg(long, value_name = "NAME", requires = "upstream", value_parser = package_name)]
     own: Vec<String>,
+    /// The folder in which the server keeps a catalog of its own, if the hub has too many packages for one; without it, a folder of
+    /// the cache. It survives a restart, and can be deleted
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// Show the counters at /metrics to everyone, not only to programs on this machine
     #[arg(long)]
     public_metrics: bool,
@@ -375,6 +379,7 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         public_metrics: arguments.public_metrics,
         trusted_proxies: arguments.trusted_proxy,
         upstream,
+        state: arguments.state.unwrap_or_else(|| state_folder(&context.environment)),
         // Serving continues even if nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
     };

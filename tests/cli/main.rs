@@ -71,6 +71,7 @@ mod hub_browser;
 mod hub_check;
 mod hub_faults;
 mod hub_full;
+mod hub_large;
 mod hub_page;
 mod hub_private;
 mod hub_proxy;

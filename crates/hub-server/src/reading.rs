@@ -1,4 +1,4 @@
-//! Answers from what the server reads: the hub's files, and its catalog, which is kept in memory. It serves the static files:
+//! Answers from what the server reads: the hub's files, and its catalog, which is kept in memory, or is the server's own. It serves the static files:
 //! whole, in part, or only if they have changed; and it has the answers that other parts of the server share: JSON, and common
 //! refusals.
 //!
@@ -6,7 +6,6 @@
 //! gets the files of these, without other names in them, and none that is about the whole hub. A file that a reader may not read
 //! is answered exactly like one that is not there.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +25,7 @@ use mu_hub::files::Files;
 use mu_hub::folder::SMALL;
 use mu_hub::root::Root;
 use mu_hub::tokens::Scope;
-use mu_provider::catalog::CatalogLine;
+use mu_provider::catalog::LONGEST_LINE;
 use mu_provider::numbered_lines;
 use mu_provider::threads::lock;
 use percent_encoding::percent_decode_str;
@@ -34,6 +33,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use super::own_catalog::{KnownPackages, OwnCatalog, name_in};
 use super::problem::Problem;
 use super::upstream::{Upstream, UpstreamContent};
 
@@ -447,6 +447,8 @@ pub(crate) struct Data {
     pub(crate) root: Root,
     /// The catalog as it was last read, with its ETag.
     catalog: Mutex<Option<(String, Bytes)>>,
+    /// The server's own, of a hub that is too large for one.
+    pub(crate) own_catalog: Arc<OwnCatalog>,
     /// What references to the hub's packages begin with, if it is known.
     pub(crate) base: Option<String>,
     /// Whether this server itself uses TLS.
@@ -457,68 +459,95 @@ pub(crate) struct Data {
 
 impl Data {
     /// The data of the hub with these files, of which nothing was read yet but its root.
-    pub(crate) fn new(files: Files, root: Root, base: Option<String>, is_https: bool) -> Self {
-        Self { files, root, catalog: Mutex::default(), base, is_https, upstream: None }
+    pub(crate) fn new(files: Files, root: Root, own_catalog: Arc<OwnCatalog>) -> Self {
+        let (catalog, base, is_https, upstream) = Default::default();
+        Self { files, root, catalog, own_catalog, base, is_https, upstream }
     }
 
     /// The catalog as it is now, with the packages in `scope`; empty if there is none.
-    pub(crate) async fn read_catalog(&self, scope: &Scope) -> Result<Bytes, HubError> {
-        let catalog = self.read_whole_catalog().await?;
-        if scope.is_whole() {
-            return Ok(catalog);
-        }
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or the server has not read a large hub yet.
+    pub(crate) async fn read_catalog(&self, scope: &Scope) -> Result<CatalogInScope, Problem> {
         let scope = scope.clone();
-        // A large catalog takes some milliseconds, during which other requests continue.
-        let filtering = tokio::task::spawn_blocking(move || {
-            let lines = numbered_lines(&catalog).map(|(_, line)| line);
-            let lines = lines.filter(|line| name_in(line).is_some_and(|name| scope.has(&name)));
-            lines.flat_map(|line| [line, b"\n"]).collect::<Vec<_>>().concat()
-        });
-        Ok(filtering.await.unwrap_or_default().into())
+        if let Some(catalog) = self.read_whole_catalog().await? {
+            return Ok(CatalogInScope { lines: CatalogLines::Whole(catalog), scope });
+        }
+        let root = Root::read(&self.files).await?;
+        if !root.is_too_large_for_a_catalog() {
+            return Ok(CatalogInScope { lines: CatalogLines::Whole(Bytes::new()), scope });
+        }
+        match self.own_catalog.follow_log(&self.files, &root).await {
+            Some(own) => Ok(CatalogInScope { lines: CatalogLines::Own(own), scope }),
+            None => {
+                let made = self.own_catalog.made();
+                let detail = format!(
+                    "this hub is large, and its server has just begun to read it, {made} packages so far; it cannot be searched before the end"
+                );
+                let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+                Err(problem.retry_after(SOON))
+            }
+        }
     }
 
-    /// The catalog. What is in memory is used if it has not changed.
-    async fn read_whole_catalog(&self) -> Result<Bytes, HubError> {
+    /// The catalog; `None` if there is none. What is in memory is used if it has not changed.
+    async fn read_whole_catalog(&self) -> Result<Option<Bytes>, HubError> {
         let known = lock(&self.catalog).clone();
         let e_tag = known.as_ref().map(|(e_tag, _)| e_tag.as_str());
         let Some(read) = self.files.read_if_changed(CATALOG_FILE, e_tag).await? else {
-            return Ok(known.map(|(_, bytes)| bytes).unwrap_or_default());
+            return Ok(Some(known.map(|(_, bytes)| bytes).unwrap_or_default()));
         };
-        let Some(read) = read else { return Ok(Bytes::new()) };
+        let Some(read) = read else {
+            *lock(&self.catalog) = None;
+            return Ok(None);
+        };
         *lock(&self.catalog) = read.mark.e_tag.map(|e_tag| (e_tag, read.bytes.clone()));
-        Ok(read.bytes)
+        Ok(Some(read.bytes))
     }
 }
 
-/// The name in a line of a catalog. Hubs write it at the beginning, so most lines need not be parsed.
-pub(crate) fn name_in(line: &[u8]) -> Option<Cow<'_, str>> {
-    let plain = || {
-        let rest = line.strip_prefix(b"{\"name\":\"")?;
-        let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
-        std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
-    };
-    match plain() {
-        Some(name) => Some(name.into()),
-        None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name.into()),
+/// After how many seconds somebody asks again who has to wait until a large hub is read.
+const SOON: u64 = 10;
+
+/// The catalog as somebody sees it who may read what is in his scope.
+pub(crate) struct CatalogInScope {
+    lines: CatalogLines,
+    scope: Scope,
+}
+
+enum CatalogLines {
+    /// That of the hub.
+    Whole(Bytes),
+    /// The server's own.
+    Own(KnownPackages),
+}
+
+impl CatalogInScope {
+    /// Hands over each line; that takes some milliseconds, or a fraction of a second if the hub is large.
+    pub(crate) fn each_line(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let scope = &self.scope;
+        let is_in_scope =
+            |line: &[u8]| scope.is_whole() || name_in(line).is_some_and(|name| scope.has(&name));
+        match &self.lines {
+            CatalogLines::Whole(catalog) => {
+                let lines = numbered_lines(catalog).map(|(_, line)| line);
+                let lines = lines.filter(|line| line.len() <= LONGEST_LINE && is_in_scope(line));
+                lines.for_each(take);
+                Ok(())
+            }
+            CatalogLines::Own(own) => own.each_package(|line, _| {
+                if is_in_scope(line) {
+                    take(line);
+                }
+            }),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{decoded, name_in};
-
-    #[test]
-    fn the_name_of_a_line_is_found_wherever_it_stands() {
-        for (line, expected) in [
-            ("{\"name\":\"a/b\",\"latest\":\"1\"}", Some("a/b")),
-            ("{\"name\":\"a\\/b\",\"latest\":\"1\"}", Some("a/b")),
-            ("{ \"latest\": \"1\", \"name\": \"a\"}", Some("a")),
-            ("{\"name\":\"a", None),
-            ("", None),
-        ] {
-            assert_eq!(name_in(line.as_bytes()).as_deref(), expected, "{line}");
-        }
-    }
+    use super::decoded;
 
     #[test]
     fn percent_signs_are_decoded_or_refused() {

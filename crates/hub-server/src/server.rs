@@ -14,9 +14,11 @@ use mu_hub::files::Files;
 use mu_hub::root::Root;
 use mu_hub::{HubError, Place, Serving, WriteLog};
 use mu_provider::fs::DiskRoom;
-use serde_json::Value;
+use mu_provider::with_causes;
+use serde_json::{Value, json};
 
 use super::limits::ClientBuckets;
+use super::own_catalog::OwnCatalog;
 use super::page::Pages;
 use super::readers::Readers;
 use super::reading::Data;
@@ -45,7 +47,21 @@ impl Server {
         let root = Root::read(&files).await?;
         let (base, is_https) = (serving.base.clone(), serving.tls.is_some());
         let largest = serving.largest_archive;
-        let mut data = Data::new(files, root, base, is_https);
+        let log = Arc::clone(&serving.log);
+        let report = Box::new(move |error: &HubError| {
+            let error = format!("the server's own catalog cannot be kept: {}", with_causes(error));
+            let time = jiff::Timestamp::now().to_string();
+            write_log(&log, &json!({ "time": time, "error": error }));
+        });
+        let (state, hub) = (serving.state.clone(), Arc::clone(&files.name));
+        let own = Arc::new(OwnCatalog::new(state, hub, report));
+        if root.is_too_large_for_a_catalog() {
+            // Making it can take minutes, and nobody can search before.
+            let (own, files, root) = (Arc::clone(&own), files.clone(), root.clone());
+            tokio::spawn(async move { drop(own.follow_log(&files, &root).await) });
+        }
+        let mut data = Data::new(files, root, own);
+        (data.base, data.is_https) = (base, is_https);
         data.upstream = serving.upstream.clone().map(|hub| Upstream::new(hub, largest));
         let data = Arc::new(data);
         Ok(Self {
@@ -200,8 +216,6 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -102,6 +102,7 @@ mod tests {
             public_metrics: false,
             trusted_proxies: Vec::new(),
             upstream: None,
+            state: std::env::temp_dir().join("mu-hub-catalogs"),
             log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
         };
         (serving, log)

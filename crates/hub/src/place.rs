@@ -196,6 +196,8 @@ pub struct Serving {
     pub trusted_proxies: Vec<Network>,
     /// The hub that is asked for what this one has not.
     pub upstream: Option<UpstreamHub>,
+    /// The folder of this machine for what the server keeps of a hub that is too large for a catalog. It is created when needed.
+    pub state: PathBuf,
     /// Where the access log goes.
     pub log: WriteLog,
 }

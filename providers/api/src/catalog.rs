@@ -139,26 +139,58 @@ impl Query {
     ///
     /// When the catalog cannot be read.
     pub fn search(&self, catalog: impl BufRead) -> io::Result<Hits> {
-        let mut best = Best { limit: self.limit, heap: BinaryHeap::new(), total: 0 };
-        let mut lower = Vec::new();
-        let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
-        let plain: Vec<Finder<'_>> = self.words.iter().filter(plain).map(Finder::new).collect();
-        let mut unreadable = 0;
+        let mut search = self.begin_search();
         let too_long = each_line(catalog, |line| {
-            if line.trim_ascii().is_empty() || !may_match(line, &plain, &mut lower) {
-                return Ok(());
-            }
-            match parsed(line) {
-                None => unreadable += 1,
-                Some(package) => {
-                    if let Some(rank) = self.rank(&package) {
-                        best.add(rank, package);
-                    }
-                }
-            }
+            search.look_at_line(line);
             Ok(())
         })?;
-        Ok(Hits { passed_over: too_long + unreadable, ..best.into_hits() })
+        let hits = search.into_hits();
+        Ok(Hits { passed_over: too_long + hits.passed_over, ..hits })
+    }
+
+    /// Begins a search of lines that the caller hands over one after another.
+    pub fn begin_search(&self) -> Search<'_> {
+        let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
+        Search {
+            query: self,
+            plain: self.words.iter().filter(plain).map(Finder::new).collect(),
+            best: Best { limit: self.limit, heap: BinaryHeap::new(), total: 0 },
+            unreadable: 0,
+            lower: Vec::new(),
+        }
+    }
+}
+
+/// A search that has looked at some lines of a catalog.
+pub struct Search<'query> {
+    query: &'query Query,
+    /// The words that JSON writes without escapes.
+    plain: Vec<Finder<'query>>,
+    best: Best,
+    unreadable: usize,
+    /// Room for a line in lower case.
+    lower: Vec<u8>,
+}
+
+impl Search<'_> {
+    /// Looks at a line: a JSON object.
+    pub fn look_at_line(&mut self, line: &[u8]) {
+        if line.trim_ascii().is_empty() || !may_match(line, &self.plain, &mut self.lower) {
+            return;
+        }
+        match parsed(line) {
+            None => self.unreadable += 1,
+            Some(package) => {
+                if let Some(rank) = self.query.rank(&package) {
+                    self.best.add(rank, package);
+                }
+            }
+        }
+    }
+
+    /// What was found. Lines that may match and are no JSON objects were skipped.
+    pub fn into_hits(self) -> Hits {
+        Hits { passed_over: self.unreadable, ..self.best.into_hits() }
     }
 }
 

@@ -65,21 +65,14 @@ impl HubProvider {
         }
         let catalog = below(&root.url, CATALOG)?;
         let found = match url.scheme() {
+            _ if root.has_no_catalog() => None,
             "file" => search_file(&file_path(&catalog)?, query)?,
             _ => {
                 let is_there = bring(&root, &catalog, &kept, &asking)?;
                 if is_there { search_file(&kept, query)? } else { None }
             }
         };
-        found.ok_or_else(|| {
-            let text = format!("the hub at `{url}` cannot be searched: there is no `{catalog}`");
-            let error = ProviderError::new(ErrorKind::NotFound, text);
-            let folder = url.as_url().to_file_path().ok().filter(|_| url.scheme() == "file");
-            match folder.filter(|folder| !folder.exists()) {
-                Some(folder) => error.hint(format!("there is no folder `{}`", folder.display())),
-                None => error,
-            }
-        })
+        found.ok_or_else(|| without_catalog(&root, &url, &catalog))
     }
 
     /// The capabilities of a hub: for a folder, those with a file; otherwise those in its catalog, if that
@@ -110,6 +103,23 @@ impl HubProvider {
     }
 }
 
+/// The error about a hub that has no catalog, and no server here.
+fn without_catalog(root: &Root, url: &SafeUrl, catalog: &SafeUrl) -> ProviderError {
+    if root.has_no_catalog() {
+        let text = format!("the hub at `{url}` cannot be searched by its files");
+        return ProviderError::new(ErrorKind::NotFound, text)
+            .because("it has too many packages for a catalog, and only its server searches them")
+            .hint("search the address of its server, or ask its operator for one");
+    }
+    let text = format!("the hub at `{url}` cannot be searched: there is no `{catalog}`");
+    let error = ProviderError::new(ErrorKind::NotFound, text);
+    let folder = url.as_url().to_file_path().ok().filter(|_| url.scheme() == "file");
+    match folder.filter(|folder| !folder.exists()) {
+        Some(folder) => error.hint(format!("there is no folder `{}`", folder.display())),
+        None => error,
+    }
+}
+
 /// The error about a catalog that was never fetched, while mu is offline.
 fn not_here(url: &SafeUrl) -> ProviderError {
     let text = format!("the catalog of `{url}` is not on this machine");
@@ -118,6 +128,9 @@ fn not_here(url: &SafeUrl) -> ProviderError {
 
 /// Brings the catalog beside an answer of the server, unless it is long: names are completed from it, and searched offline.
 fn keep_short_catalog(root: &Root, kept: &Path, asking: &Asking<'_>) {
+    if root.has_no_catalog() {
+        return;
+    }
     let asking = Asking { limit: SHORT_CATALOG, ..*asking };
     // The question was answered.
     let _ = below(&root.url, CATALOG)

@@ -61,26 +61,45 @@ impl KnownHub {
             return Ok(changes);
         }
         changes.is_whole = true;
-        let listed = self.packages_of_catalog(asking)?;
-        // A hub that says nothing of its catalog keeps it up to date; one without packages has none yet.
-        let known = match (&listed, &self.file.catalog) {
+        let is_large = self.has_no_catalog();
+        let listed = if is_large { None } else { self.packages_of_catalog(asking)? };
+        // A hub that says nothing of its catalog keeps it up to date; one without packages has none yet, and of a large one, the whole log
+        // says what there is.
+        let mut known = match (&listed, &self.file.catalog) {
             (None, _) => 0,
             (Some(_), None) => now,
             (Some(_), Some(catalog)) => catalog.generation.min(now),
         };
-        let from = LogPosition { generation: known, log: None };
-        let Some(part) = self.log_part(log, &from, now, asking)? else {
-            let text = format!("the hub at `{}` does not list what it has", self.url);
-            let error = ProviderError::new(ErrorKind::Protocol, text);
-            return Err(error
-                .because("its log does not say what has changed since its catalog was written")
-                .hint(CATALOG_BY_REPAIR));
+        let digest = loop {
+            let from = LogPosition { generation: known, log: None };
+            let next = now.min((file_of(known + 1) + MOST_FILES - 1) * LOG_LINES);
+            let Some(part) = self.log_part(log, &from, next, asking)? else {
+                return Err(self.unlisted(is_large));
+            };
+            note(&mut changes, &part.lines);
+            changes.vouched.clear();
+            if next == now {
+                break part.digest;
+            }
+            known = next;
         };
-        note(&mut changes, &part.lines);
-        changes.vouched.clear();
         changes.packages.extend(listed.unwrap_or_default());
-        changes.position = Some(LogPosition { generation: now, log: Some(part.digest) });
+        changes.position = Some(LogPosition { generation: now, log: Some(digest) });
         Ok(changes)
+    }
+
+    /// The error about a log that has gaps.
+    fn unlisted(&self, is_large: bool) -> ProviderError {
+        let text = format!("the hub at `{}` does not list what it has", self.url);
+        let error = ProviderError::new(ErrorKind::Protocol, text);
+        match is_large {
+            true => error
+                .because("it has too many packages for a catalog, and its log does not have all changes, as after a repair")
+                .hint("copy its files with other tools, such as rsync or those of the bucket"),
+            false => error
+                .because("its log does not say what has changed since its catalog was written")
+                .hint(CATALOG_BY_REPAIR),
+        }
     }
 
     /// The lines of the log behind `since`, up to generation `now`. `None` if the log does not have them all, or is not the one

@@ -137,6 +137,11 @@ impl Root {
         }
     }
 
+    /// Whether there is no catalog because the hub has too many packages for one.
+    pub(crate) fn has_no_catalog(&self) -> bool {
+        self.file.catalog.as_ref().is_some_and(|catalog| catalog.too_large)
+    }
+
     /// The index file of a package.
     pub(crate) fn index(&self, name: &str) -> Result<SafeUrl, ProviderError> {
         let folder = below(&self.url, &self.file.index)?.as_folder();

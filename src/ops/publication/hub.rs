@@ -19,6 +19,9 @@ use crate::workspace::Cutoff;
 /// The folder in the cache where archives are unpacked for publishing, serving or checking.
 const STAGING: &str = "hub-staging";
 
+/// The folder in the cache for the catalogs that servers keep of large hubs.
+const OWN_CATALOGS: &str = "hub-catalogs";
+
 /// A token to create.
 #[derive(Debug, Clone)]
 pub struct TokenToCreate {
@@ -63,6 +66,11 @@ pub fn check(
 ) -> Result<Report, CommandError> {
     let hub = Hub::open(&hub_place(environment, text)?)?;
     Ok(hub.check(repair, progress)?)
+}
+
+/// The folder in which a server keeps what it knows of a large hub.
+pub fn state_folder(environment: &Environment) -> PathBuf {
+    environment.cache.join(OWN_CATALOGS)
 }
 
 /// Writes the files about all packages of a hub, as far as that is due. Returns whether it has few enough for a catalog.
@@ -119,6 +127,7 @@ pub fn serve_hub(
 ) -> Result<(), CommandError> {
     let absolute = |path: PathBuf| environment.current.join(path);
     serving.tls = serving.tls.map(|(chain, key)| (absolute(chain), absolute(key)));
+    serving.state = absolute(serving.state);
     Ok(serve(&hub_place(environment, text)?, serving, started)?)
 }
 

@@ -1,19 +1,18 @@
 //! Packages in a list: their catalog entries, and the publication time of their newest versions.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use mu_hub::files::Files;
 use mu_hub::root::Root;
 use mu_hub::tokens::Scope;
 use mu_provider::catalog::CatalogLine;
-use mu_provider::numbered_lines;
 
-use super::relations::Relations;
+use super::relations::{Interest, KnownInScope, Relations};
 use super::words::Moment;
-use crate::reading::name_in;
+use crate::own_catalog::name_in;
+use crate::reading::CatalogInScope;
 
 /// A package in a list.
 #[derive(Debug)]
@@ -35,48 +34,79 @@ impl Found {
 
 /// The packages of a catalog for which `is_wanted` holds, by name, at most `most`; and how many there are.
 pub(super) async fn listed(
-    catalog: Bytes,
+    catalog: CatalogInScope,
     is_wanted: impl Fn(&str) -> bool + Send + 'static,
     most: usize,
 ) -> (Vec<Found>, usize) {
     // A large catalog takes some milliseconds, during which other requests continue.
     let reading = tokio::task::spawn_blocking(move || {
-        let lines = numbered_lines(&catalog).map(|(_, line)| line);
-        let lines = lines.filter(|line| name_in(line).is_some_and(|name| is_wanted(&name)));
-        let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
-        let mut found: Vec<CatalogLine> = lines.collect();
-        found.sort_by(|left, right| left.name.cmp(&right.name));
-        let total = found.len();
-        (found.into_iter().take(most).map(Found::of).collect(), total)
+        let (mut first, mut total) = (BTreeMap::new(), 0);
+        let read = catalog.each_line(|line| {
+            if !name_in(line).is_some_and(|name| is_wanted(&name)) {
+                return;
+            }
+            let Ok(line) = serde_json::from_slice::<CatalogLine>(line) else { return };
+            total += 1;
+            first.insert(line.name.clone(), line);
+            if first.len() > most {
+                first.pop_last();
+            }
+        });
+        read.map(|()| (first.into_values().map(Found::of).collect(), total))
     });
-    reading.await.unwrap_or_default()
+    reading.await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// The names of packages that are similar to `name`, best first, at most three.
-pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
+/// How many similar names are suggested.
+const SIMILAR: usize = 3;
+
+/// The names of packages that are similar to `name`, best first.
+pub(super) async fn similar(catalog: CatalogInScope, name: String) -> Vec<String> {
     let comparing = tokio::task::spawn_blocking(move || {
-        let names = numbered_lines(&catalog).filter_map(|(_, line)| name_in(line));
-        nearest(&name, names.map(Cow::into_owned))
+        let mut nearest = Nearest::new(&name);
+        let read = catalog.each_line(|line| nearest.extend(name_in(line).as_deref()));
+        read.map(|()| nearest.names())
     });
-    comparing.await.unwrap_or_default()
+    comparing.await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
-    let leaf = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
-    let (asked, asked_leaf) = (name.to_lowercase(), leaf(&name.to_lowercase()));
-    let most = 1 + name.len() / 5;
-    let near = known.filter_map(|other| {
-        let lower = other.to_lowercase();
-        let has_same_leaf = leaf(&lower) == asked_leaf;
-        if !has_same_leaf && lower.len().abs_diff(asked.len()) > most {
-            return None;
+/// The names nearest to one, so far.
+struct Nearest {
+    asked: String,
+    /// With their distances, the nearest first.
+    near: Vec<(usize, String)>,
+}
+
+fn leaf(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
+}
+
+impl Nearest {
+    fn new(name: &str) -> Self {
+        Self { asked: name.to_lowercase(), near: Vec::new() }
+    }
+
+    fn extend<'name>(&mut self, names: impl IntoIterator<Item = &'name str>) {
+        let asked = &self.asked;
+        let most = 1 + asked.len() / 5;
+        for name in names {
+            let lower = name.to_lowercase();
+            let has_same_leaf = leaf(&lower) == leaf(asked);
+            if !has_same_leaf && lower.len().abs_diff(asked.len()) > most {
+                continue;
+            }
+            let distance = strsim::damerau_levenshtein(asked, &lower);
+            if has_same_leaf || distance <= most {
+                self.near.push((distance, name.to_owned()));
+                self.near.sort();
+                self.near.truncate(SIMILAR);
+            }
         }
-        let distance = strsim::damerau_levenshtein(&asked, &lower);
-        (has_same_leaf || distance <= most).then_some((distance, other))
-    });
-    let mut near: Vec<(usize, String)> = near.collect();
-    near.sort();
-    near.into_iter().map(|(_, name)| name).take(3).collect()
+    }
+
+    fn names(self) -> Vec<String> {
+        self.near.into_iter().map(|(_, name)| name).collect()
+    }
 }
 
 /// Adds the publication time of each package, as far as `relations` know it already.
@@ -88,21 +118,27 @@ pub(super) async fn date(
     packages: &mut [Found],
 ) {
     relations.refresh(files, root).await;
-    relations.look(scope, |known| {
+    let interest = Interest::in_packages(packages.iter().map(|package| &*package.line.name));
+    let date = |known: &KnownInScope<'_>| {
         for package in packages {
             package.published = known.find(&package.line.name).and_then(|brief| brief.published);
         }
-    });
+    };
+    relations.look(root, scope, interest, date).await;
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::Nearest;
 
     #[test]
     fn similar_names_are_those_that_may_have_been_meant() {
         let known = ["web/proxy", "web/tls", "ops/proxy", "acme/proxies", "x"];
-        let near = |name: &str| nearest(name, known.iter().map(|name| (*name).to_owned()));
+        let near = |name: &str| {
+            let mut nearest = Nearest::new(name);
+            nearest.extend(known);
+            nearest.names()
+        };
         assert_eq!(near("web/prxoy"), ["web/proxy"]);
         assert_eq!(near("Web/Proxy"), ["web/proxy", "ops/proxy"]);
         assert_eq!(near("proxy"), ["ops/proxy", "web/proxy"]);

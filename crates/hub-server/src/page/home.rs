@@ -17,6 +17,7 @@ use super::about::providers;
 use super::found::{self, Found};
 use super::frame::{CAPABILITIES, Frame, NAMESPACES, PageRequest};
 use super::pages::Pages;
+use super::relations::{Interest, KnownInScope};
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, answer_file, decoded};
 use crate::search::search as search_catalog;
@@ -47,7 +48,13 @@ pub(super) async fn first(
     let relations = &pages.relations;
     let is_known = relations.refresh(&pages.data.files, &root).await;
     let recent = pages.recent.read(&pages.data.files, &root, &asked.scope).await?;
-    let packages = is_known.then(|| relations.look(&asked.scope, |known| known.len()));
+    let packages = match is_known {
+        true => {
+            let count = |known: &KnownInScope<'_>| known.len();
+            Some(relations.look(&root, &asked.scope, Interest::default(), count).await)
+        }
+        false => None,
+    };
     let guide = Guide::of(&asked, recent.first().map(|changed| changed.line.name.as_str()));
     asked.page(ASK_AGAIN, &Home { frame: asked.frame(), packages, guide, recent })
 }
@@ -241,8 +248,10 @@ pub(super) async fn capability(
     let root = Root::read(&pages.data.files).await?;
     pages.relations.refresh(&pages.data.files, &root).await;
     let providers = providers(&pages.data.files, &asked.scope, capability).await?;
+    let requiring = |known: &KnownInScope<'_>| known.requiring(capability, LISTED);
+    let interest = Interest::in_capability(capability);
     let (requiring, total_requiring) =
-        pages.relations.look(&asked.scope, |known| known.requiring(capability, LISTED));
+        pages.relations.look(&root, &asked.scope, interest, requiring).await;
     if providers.is_empty() && requiring.is_empty() {
         let detail = format!("no package of this hub provides or requires {capability}");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));

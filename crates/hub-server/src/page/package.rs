@@ -19,7 +19,7 @@ use super::content::{Content, Readme, Shown};
 use super::frame::{Frame, PACKAGES, PageRequest};
 use super::graph;
 use super::pages::Pages;
-use super::relations::KnownInScope;
+use super::relations::{Interest, KnownInScope};
 use super::words::{Moment, size};
 use super::{answer, found};
 use crate::problem::Problem;
@@ -99,8 +99,10 @@ pub(super) async fn answer(
         let detail = format!("this hub has no package {name}");
         let mut missing = Problem::new(StatusCode::NOT_FOUND, detail);
         if asked.is_of_person() {
-            let catalog = pages.data.read_catalog(&asked.scope).await?;
-            missing.similar = found::similar(catalog, name.to_owned()).await;
+            // While a large hub is being read, nothing similar is known.
+            if let Ok(catalog) = pages.data.read_catalog(&asked.scope).await {
+                missing.similar = found::similar(catalog, name.to_owned()).await;
+            }
         }
         return Err(missing);
     };
@@ -113,7 +115,8 @@ pub(super) async fn answer(
     let requires = required(&pages.data.files, &asked.scope, latest, &asked.frame()).await?;
     let is_known = pages.relations.refresh(&pages.data.files, &root).await;
     let most = if asked.query("versions") == "all" { usize::MAX } else { VERSIONS };
-    let page = pages.relations.look(&asked.scope, |known| {
+    let interest = Interest::in_page(latest, &asked.address.base).and_dependents();
+    let page = |known: &KnownInScope<'_>| {
         let mut page = Page::new(&asked, name, latest, known);
         if !is_known {
             page.dependents = None;
@@ -121,7 +124,8 @@ pub(super) async fn answer(
         }
         page.show_versions(&lines, most);
         Page { content, requires, ..page }
-    });
+    };
+    let page = pages.relations.look(&root, &asked.scope, interest, page).await;
     // An incomplete page must not be cached.
     asked.page(if is_known { ASK_AGAIN } else { NEVER }, &page)
 }
@@ -137,7 +141,7 @@ impl<'asked> Page<'asked> {
         let base = asked.address.base.as_str();
         let about = About::new(asked, latest, known);
         let found = known.dependents(name, base);
-        let total_dependents = found.len();
+        let total_dependents = found.len() + known.unnamed();
         let dependents = found.into_iter().take(DEPENDENTS).map(|(name, spec)| Related {
             key: name.to_owned(),
             text: name.to_owned(),
@@ -259,7 +263,7 @@ async fn answer_version(
     let content = pages.contents.of(&pages.data.files, root, line).await.unwrap_or_default();
     let requires = required(&pages.data.files, &asked.scope, line, &frame).await?;
     pages.relations.refresh(&pages.data.files, root).await;
-    let page = pages.relations.look(&asked.scope, |known| {
+    let page = |known: &KnownInScope<'_>| {
         let base = asked.address.base.as_str();
         let mut about = About::new(asked, line, known);
         let latest = lines.latest().filter(|latest| latest.full_version() != about.version);
@@ -287,7 +291,9 @@ async fn answer_version(
             requires,
             frame,
         }
-    });
+    };
+    let interest = Interest::in_page(line, &asked.address.base);
+    let page = pages.relations.look(root, &asked.scope, interest, page).await;
     asked.page(ASK_AGAIN, &page)
 }
 

@@ -27,7 +27,8 @@ pub(crate) struct Pages {
 impl Pages {
     /// The pages of a hub, which remember nothing yet.
     pub(crate) fn new(data: Arc<Data>) -> Self {
-        let (relations, contents, recent) = Default::default();
+        let (contents, recent) = Default::default();
+        let relations = Arc::new(Relations::new(Arc::clone(&data.own_catalog)));
         Self { data, relations, contents, recent }
     }
 }

@@ -2,15 +2,17 @@
 //! another package of the hub, or elsewhere. No file of a hub contains this.
 //!
 //! It is computed once from the snapshot (or every index file). Then the log keeps it current: a change costs the index files
-//! that it concerns. Only a package's newest version is in memory, about a kilobyte. Of a reference, only the parts that links
+//! that it concerns. Only a package's newest version is in memory, about a kilobyte. Of a hub that is too large for a catalog, the
+//! server's own is read for each page instead, and only what that page shows is kept. Of a reference, only the parts that links
 //! need are read; a text that is not a link is shown as it was written.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use jiff::Timestamp;
+use memchr::memmem::Finder;
 use mu_hub::HubError;
 use mu_hub::derived;
 use mu_hub::files::Files;
@@ -21,7 +23,7 @@ use mu_hub::snapshot;
 use mu_hub::tokens::Scope;
 use tokio::sync::Mutex;
 
-use super::words::published;
+use crate::own_catalog::{Brief, KnownPackages, OwnCatalog, name_in};
 
 /// How long a page waits for changes. After that, it shows what was known before.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,11 +34,114 @@ const KEPT: Duration = Duration::from_secs(60);
 /// Index files that are read at once.
 const AT_ONCE: usize = 32;
 
+/// How many dependents of a package are kept of a large hub. The others are only counted.
+const MOST_NAMED: usize = 10_000;
+
 /// The relations between the packages of a hub.
-#[derive(Debug, Default)]
 pub(crate) struct Relations {
+    /// What is read if the hub is too large to be kept in memory.
+    own_catalog: Arc<OwnCatalog>,
     known: RwLock<Known>,
     reading: Mutex<()>,
+}
+
+/// What a page shows of other packages, so that no more is kept of a large hub.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interest {
+    /// Packages that it is about, or may lead to.
+    names: HashSet<String>,
+    /// The package that it is about, by its name, and by that with the hub's base.
+    subject: [String; 2],
+    /// Whether it shows who depends on that, or claims to replace it.
+    has_dependents: bool,
+    /// The capability whose users it shows.
+    capability: Option<String>,
+}
+
+impl Interest {
+    /// That of a page with a list of packages.
+    pub(super) fn in_packages<'name>(names: impl Iterator<Item = &'name str>) -> Self {
+        Self { names: names.map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// That of a page that shows who requires a capability.
+    pub(super) fn in_capability(capability: &str) -> Self {
+        Self { capability: Some(capability.to_owned()), ..Self::default() }
+    }
+
+    /// That of a page about a version of a package; `base` is the hub's base.
+    pub(super) fn in_page(line: &PublishedLine, base: &str) -> Self {
+        let name = line.name();
+        let moved_to = line.text("movedTo").map(str::to_owned);
+        let replaces = line.texts("replaces").map(str::to_owned);
+        let references = line.references().chain(replaces).chain(moved_to);
+        let keys = references.flat_map(|reference| {
+            Target::parse(&reference).map(|target| target.keys(name)).unwrap_or_default()
+        });
+        let inside = |key: String| match key.strip_prefix(base) {
+            Some(rest) if !base.is_empty() => rest.to_owned(),
+            _ => key,
+        };
+        let names = keys.map(inside).chain([name.to_owned()]).collect();
+        let subject = [name.to_owned(), format!("{base}{name}")];
+        Self { names, subject, ..Self::default() }
+    }
+
+    /// The same, also in who depends on the package of the page.
+    pub(super) fn and_dependents(self) -> Self {
+        Self { has_dependents: true, ..self }
+    }
+
+    /// Whether a reference of the package `own` may lead to the package of the page.
+    fn is_led_to(&self, own: &str, reference: &str) -> bool {
+        let keys = Target::parse(reference).map(|target| target.keys(own));
+        keys.into_iter().flatten().any(|key| self.subject.contains(&key))
+    }
+
+    /// Reads what the page needs to know.
+    fn read(&self, contents: &KnownPackages, scope: &Scope) -> io::Result<Known> {
+        let mut known = Known::default();
+        // Every reference to the subject has its last segment.
+        let leaf = Some(leaf(&self.subject[0])).filter(|_| self.has_dependents);
+        let (finder, capability) = (leaf.map(Finder::new), self.capability.as_deref());
+        let (by_capability, mut total) = (capability.map(Finder::new), 0);
+        contents.each_package(|line, brief| {
+            let Some(name) = name_in(line).filter(|name| scope.has(name)) else { return };
+            total += 1;
+            let has = |finder: &Option<Finder<'_>>| {
+                finder.as_ref().is_some_and(|finder| finder.find(brief).is_some())
+            };
+            let is_named = self.names.contains(&*name);
+            // One with that last segment may be meant by those beside it.
+            let is_namesake = leaf == Some(self::leaf(&name));
+            if !is_named && !is_namesake && !has(&finder) && !has(&by_capability) {
+                return;
+            }
+            let Ok(mut brief) = serde_json::from_slice::<Brief>(brief) else { return };
+            if !is_named {
+                let retain = |texts: &mut Box<[Box<str>]>, is_it: &dyn Fn(&str) -> bool| {
+                    let mut kept = std::mem::take(texts).into_vec();
+                    kept.retain(|text| is_it(text));
+                    *texts = kept.into();
+                    usize::from(!texts.is_empty())
+                };
+                let leads = |reference: &str| leaf.is_some() && self.is_led_to(&name, reference);
+                let used = retain(&mut brief.dependencies, &leads)
+                    + retain(&mut brief.requires, &|one| Some(one) == capability);
+                let claims = retain(&mut brief.replaces, &leads);
+                if claims == 0 && known.packages.len() >= MOST_NAMED {
+                    known.unnamed += used;
+                    return;
+                }
+                if used + claims == 0 && !is_namesake {
+                    return;
+                }
+            }
+            known.put(&name, Some(brief));
+        })?;
+        known.total = Some(total);
+        Ok(known)
+    }
 }
 
 /// What is known at a generation.
@@ -47,6 +152,10 @@ pub(super) struct Known {
     packages: HashMap<Arc<str>, Brief>,
     dependents: ByKey,
     claimants: ByKey,
+    /// How many packages there are, if only some are here.
+    total: Option<usize>,
+    /// How many dependents or users of what was asked for are not here.
+    unnamed: usize,
 }
 
 /// What is known of the packages that somebody may read: he sees no other one, and learns of none.
@@ -59,20 +168,17 @@ pub(super) struct KnownInScope<'known> {
 /// The packages whose references may lead to a key.
 type ByKey = HashMap<Box<str>, BTreeSet<Arc<str>>>;
 
-/// What the newest version of a package says about others.
-#[derive(Debug, Default)]
-pub(super) struct Brief {
-    /// References, as they were written.
-    pub(super) dependencies: Box<[Box<str>]>,
-    pub(super) replaces: Box<[Box<str>]>,
-    pub(super) moved_to: Option<Box<str>>,
-    requires: Box<[Box<str>]>,
-    pub(super) published: Option<Timestamp>,
-}
-
 impl Relations {
+    /// Relations of which nothing was read yet.
+    pub(super) fn new(own_catalog: Arc<OwnCatalog>) -> Self {
+        Self { own_catalog, known: RwLock::default(), reading: Mutex::default() }
+    }
+
     /// Waits a moment for the changes since the last time; returns whether anything is known.
     pub(super) async fn refresh(self: &Arc<Self>, files: &Files, root: &Root) -> bool {
+        if root.is_too_large_for_a_catalog() {
+            return self.own_catalog.follow_log(files, root).await.is_some();
+        }
         if !self.is_current(root) {
             let (relations, files, root) = (Arc::clone(self), files.clone(), root.clone());
             // Continues even if the page stops waiting.
@@ -82,10 +188,32 @@ impl Relations {
         self.read().is_some()
     }
 
-    /// Calls `look` with what is known of the packages in `scope`.
-    pub(super) fn look<T>(&self, scope: &Scope, look: impl FnOnce(&KnownInScope<'_>) -> T) -> T {
+    /// Calls `look` with what is known of the packages in `scope`, at least as far as `interest` says.
+    pub(super) async fn look<T>(
+        &self,
+        root: &Root,
+        scope: &Scope,
+        interest: Interest,
+        look: impl FnOnce(&KnownInScope<'_>) -> T,
+    ) -> T {
+        if root.is_too_large_for_a_catalog() {
+            let known = self.read_own_catalog(scope.clone(), interest).await;
+            return look(&known.seen_in(scope));
+        }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         look(&known.seen_in(scope))
+    }
+
+    /// What the server's own catalog says of what a page is interested in; nothing while it is being made.
+    async fn read_own_catalog(&self, scope: Scope, interest: Interest) -> Known {
+        let Some(contents) = self.own_catalog.known_packages() else { return Known::default() };
+        if scope.is_whole() && interest.names.is_empty() && interest.capability.is_none() {
+            let total = usize::try_from(contents.package_count()).ok();
+            return Known { total, ..Known::default() };
+        }
+        // It takes a fraction of a second, during which other requests continue.
+        let reading = tokio::task::spawn_blocking(move || interest.read(&contents, &scope));
+        reading.await.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     /// The generation that is known, and when it was read; `None` before anything was.
@@ -195,10 +323,16 @@ async fn indexes(
 impl<'known> KnownInScope<'known> {
     /// How many packages there are.
     pub(super) fn len(&self) -> usize {
-        match self.scope.is_whole() {
+        let in_scope = || match self.scope.is_whole() {
             true => self.known.packages.len(),
             false => self.known.packages.keys().filter(|name| self.scope.has(name)).count(),
-        }
+        };
+        self.known.total.unwrap_or_else(in_scope)
+    }
+
+    /// How many dependents of the package that was asked for are not named by [`Self::dependents`].
+    pub(super) fn unnamed(&self) -> usize {
+        self.known.unnamed
     }
 
     /// The brief of a package's newest version.
@@ -245,7 +379,8 @@ impl<'known> KnownInScope<'known> {
         let found = self.known.packages.iter().filter(|(_, brief)| requires(brief));
         let names = found.map(|(name, _)| &**name).filter(|name| self.scope.has(name));
         let names: BTreeSet<&str> = names.collect();
-        (names.iter().take(most).map(|name| (*name).to_owned()).collect(), names.len())
+        let total = names.len() + self.known.unnamed;
+        (names.iter().take(most).map(|name| (*name).to_owned()).collect(), total)
     }
 
     fn leading_to(&self, by_key: &'known ByKey, name: &str, base: &str) -> BTreeSet<&'known str> {
@@ -300,17 +435,6 @@ fn remove(by_key: &mut ByKey, own: &str, references: &[Box<str>]) {
 }
 
 impl Brief {
-    /// What a line says about other packages.
-    pub(crate) fn of(line: &PublishedLine) -> Self {
-        Self {
-            dependencies: line.references().map(Into::into).collect(),
-            replaces: line.texts("replaces").map(Into::into).collect(),
-            moved_to: line.text("movedTo").map(Into::into),
-            requires: line.texts("requires").map(Into::into).collect(),
-            published: published(line),
-        }
-    }
-
     /// Whether the package says that it moved to `id`.
     pub(super) fn has_moved_to(&self, own: &str, name: &str, base: &str) -> bool {
         let target = self.moved_to.as_deref().and_then(Target::parse);
@@ -373,6 +497,11 @@ fn split_base(text: &str) -> Option<(Option<&str>, &str)> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:[]/".contains(&byte);
     let is_host = text[..end].bytes().all(fits) && !text.starts_with(['.', '-', '/']);
     is_host.then_some((Some(&text[..end]), &text[end..]))
+}
+
+/// The last segment of a name.
+fn leaf(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
 }
 
 /// All of a name except its last segment; empty if there is only one.
