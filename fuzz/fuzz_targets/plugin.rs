@@ -6,14 +6,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mu_provider_exec::message::{Fetched, Incoming, Introduction, Package, Packages};
-use mu_provider_exec::record;
+use mu_provider_exec::message::{self, Fetched, Incoming, Introduction, Package, Packages};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     text.lines().for_each(message);
     let lines = text.lines().count();
-    if let Ok(questions) = record::parse("x-1.jsonl", &text) {
+    if let Ok(questions) = message::parse("x-1.jsonl", &text) {
         assert!(questions.len() * 2 <= lines);
         for question in questions {
             assert!(question.method != "initialize" && question.place.starts_with("x-1.jsonl:"));

@@ -104,7 +104,7 @@ fn serving() -> Serving {
         private: false,
         public_metrics: false,
         trusted_proxies: Vec::new(),
-        keep_free: 0,
+        keep_free: Some(0),
         upstream: None,
         state: std::env::temp_dir(),
         log: Arc::new(|line| {
