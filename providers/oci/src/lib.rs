@@ -24,7 +24,6 @@ pub mod listing;
 mod registry;
 mod repository;
 mod said;
-mod search;
 pub mod wire;
 mod writer;
 
