@@ -16,7 +16,7 @@
 //!
 //! In front of the tab is what the hub's catalog would say of a package, behind it what its newest version says of others. A mark (`#`)
 //! has the place in the hub's log, and the hash of the lines since the mark before it: what is behind the last mark that is right was
-//! torn, and is written over. A file of another hub is made anew, and so is one of a hub that counts its changes anew. Nothing is lost if
+//! torn, and is written over. A file of another hub is rebuilt, and so is one of a hub that counts its changes from the start. Nothing is lost if
 //! somebody deletes it.
 
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use mu_hub::archive::hex;
-use mu_hub::files::Files;
+use mu_hub::files::{Files, in_its_own_thread};
 use mu_hub::lines::{Lines, PublishedLine};
 use mu_hub::root::Root;
 use mu_hub::{HubError, derived, log};
@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-/// The version of the layout; a file with another one is made anew.
+/// The version of the layout; a file with another one is rebuilt.
 const LAYOUT: u32 = 1;
 
 /// How long a request waits for changes. After that, it gets what was known before.
@@ -198,7 +198,7 @@ impl OwnCatalog {
         let mut known = self.known_packages();
         if writing.is_none() {
             let (folder, hub) = (self.folder.clone(), Arc::clone(&self.hub));
-            let (place, left) = blocking(move || Ok(FilePlace::take(&folder, &hub)?)).await?;
+            let (place, left) = in_its_own_thread(move || FilePlace::take(&folder, &hub)).await??;
             *writing = Some(place);
             known = left;
         }
@@ -215,7 +215,7 @@ impl OwnCatalog {
             };
             if contents.is_worth_rewriting() {
                 let (hub, path) = (Arc::clone(&self.hub), path.clone());
-                contents = blocking(move || Ok(contents.rewritten(&hub, &path)?)).await?;
+                contents = in_its_own_thread(move || contents.rewritten(&hub, &path)).await??;
             }
             self.put(contents.clone());
         }
@@ -231,7 +231,7 @@ impl OwnCatalog {
         path: &Path,
     ) -> Result<KnownPackages, HubError> {
         let (hub, begun) = (Arc::clone(&self.hub), path.to_owned());
-        let mut new = blocking(move || Ok(NewFile::begin(&hub, &begun)?)).await?;
+        let mut new = in_its_own_thread(move || NewFile::begin(&hub, &begun)).await??;
         // The generation was read before, so all that is read now has at least its changes.
         let generation = root.generation();
         let log = log::digest_up_to(files, root, generation).await?.unwrap_or_default();
@@ -244,23 +244,12 @@ impl OwnCatalog {
             self.made.fetch_add(1, Ordering::Relaxed);
             new.push(line.as_bytes());
             if new.lines.len() >= PIECE {
-                new = blocking(move || new.written()).await?;
+                new = in_its_own_thread(move || new.written()).await??;
             }
         }
         let path = path.to_owned();
-        blocking(move || Ok(new.end(&path, generation, log)?)).await
+        Ok(in_its_own_thread(move || new.end(&path, generation, log)).await??)
     }
-}
-
-/// Does in a thread of its own what waits for a disk.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, HubError> + Send + 'static,
-) -> Result<T, HubError> {
-    let failed = |error| HubError::Io {
-        action: "work in a thread".to_owned(),
-        source: io::Error::other(error),
-    };
-    tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
 
 /// A package as the file has it: its line with the line feed, or none if it is not there any more.
@@ -398,7 +387,8 @@ impl KnownPackages {
             reading.try_filter_map(|read| std::future::ready(Ok(read))).try_collect().await?;
         let log = log::digest_up_to(files, root, generation).await?.unwrap_or_default();
         let path = path.to_owned();
-        blocking(move || Ok(self.appended(read, generation, log).at("write", &path)?)).await
+        let append = move || self.appended(read, generation, log).at("write", &path);
+        Ok(in_its_own_thread(append).await??)
     }
 
     fn appended(mut self, read: Vec<Package>, generation: u64, log: String) -> io::Result<Self> {
@@ -534,7 +524,7 @@ impl NewFile {
         Ok(())
     }
 
-    fn written(mut self) -> Result<Self, HubError> {
+    fn written(mut self) -> Result<Self, FileError> {
         self.write().at("write", &self.staged)?;
         Ok(self)
     }
@@ -723,7 +713,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_fit_the_hub_is_made_anew() {
+    fn a_file_that_does_not_fit_the_hub_is_rebuilt() {
         let mut case = Case::new(3);
         let server = case.server();
         case.known(&server);

@@ -37,7 +37,7 @@ const CATALOG_KEYS: [&str; 7] =
 /// A catalog line of at most this many bytes has nothing that is too long.
 const SHORT: usize = 512;
 
-/// After more changes than that, the catalog is made anew from all packages: their names take as much memory.
+/// After more changes than that, the catalog is rebuilt from all packages: their names take as much memory.
 const MOST_CHANGES: u64 = 100_000;
 
 /// How many files are read or written at the same time.

@@ -381,7 +381,11 @@ impl Files {
 }
 
 /// Does in a thread of its own what waits for a disk, so that others are served meanwhile.
-async fn in_its_own_thread<T: Send + 'static>(
+///
+/// # Errors
+///
+/// When the thread panics, or the runtime ends.
+pub async fn in_its_own_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, HubError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| HubError::Io {

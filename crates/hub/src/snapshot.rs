@@ -62,7 +62,7 @@ const LARGEST_DIGESTS: usize = 18 << 20;
 /// The longest that is read, in bytes.
 const LONGEST: u64 = 4 << 30;
 
-/// After more changes than that, a snapshot is made anew from all packages.
+/// After more changes than that, a snapshot is rebuilt from all packages.
 const MOST_CHANGES: u64 = 100_000;
 
 /// How many writers that began earlier may write the digests while the last one finishes.
