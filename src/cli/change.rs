@@ -1,6 +1,7 @@
 //! How a change of versions is printed: one line for each package, and a summary, then what it wrote into manifests and the lock, with one
 //! line for each requirement. Programs get an [`Answer`], as of every command that chooses versions.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
@@ -312,7 +313,7 @@ struct Package<'a> {
     /// Whether a manifest or the command line requires it.
     direct: bool,
     /// Its folder, if it is installed.
-    path: Option<String>,
+    path: Option<Cow<'a, str>>,
 }
 
 /// One that requires a package.
@@ -448,7 +449,7 @@ impl<'a> Package<'a> {
             requested: own.chain(instead).collect(),
             dependencies,
             direct: outcome.is_direct(package),
-            path: outcome.folders.get(&index).map(|folder| folder.display().to_string()),
+            path: outcome.folders.get(&index).map(|folder| folder.to_string_lossy()),
         }
     }
 }

@@ -12,12 +12,12 @@ mod line;
 mod read;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::hash::Hash;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mu_provider::Digest;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fs::{self, FileError};
 use crate::lock::entry::WirePackage;
@@ -279,11 +279,11 @@ impl Lockfile {
 
 /// All items, each after those that it needs. Items that need each other in a circle have an arbitrary order, which is always the
 /// same.
-pub fn ordered_by_needs<T: Copy + Ord>(
+pub fn ordered_by_needs<T: Copy + Eq + Hash>(
     all: impl Iterator<Item = T>,
     needs: impl Fn(T) -> Vec<T>,
 ) -> Vec<T> {
-    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut order, mut seen) = (Vec::new(), FxHashSet::default());
     // The items to look at. An item is ready after those above it on this stack.
     let mut open = Vec::new();
     for first in all {

@@ -4,6 +4,7 @@
 //! the one way to the terminal. It prints an error as `error: …`, its causes, the line of text, and hints.
 
 pub mod graph;
+mod json;
 mod progress;
 mod requests;
 mod table;
@@ -28,6 +29,7 @@ use crate::ops::session::error::in_one_line;
 use crate::ops::session::shown::PackageNaming;
 use crate::ops::{Code, CommandError, Events, Stage};
 use crate::reference::{Base, PackageId, ReferenceError};
+use crate::report::json::indented_json;
 use crate::report::progress::{ProgressLine, State};
 use crate::report::requests::Requests;
 use crate::report::table::brief_lines;
@@ -198,8 +200,7 @@ impl Shell {
     /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
         let document = Document { answer, warnings: &threads::lock(&self.warned) };
-        // It may have megabytes, which are not copied to put a line end behind them.
-        let mut text = serde_json::to_string_pretty(&document)?;
+        let mut text = indented_json(&document)?;
         text.push('\n');
         self.print(&text)
     }
