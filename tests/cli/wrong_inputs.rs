@@ -2,7 +2,9 @@
 //! do. `BLESS=1 cargo test --all-features --test cli wrong_inputs` writes the files in `snapshots`.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use crate::support::{Package, Sandbox};
 
@@ -22,15 +24,20 @@ fn sandbox() -> Sandbox {
 /// Runs all inputs of a group, and compares what they print with the group's file.
 #[track_caller]
 fn check(group: &str, inputs: &[Input]) {
-    let mut found = String::new();
-    for (name, change, arguments) in inputs {
+    let run = |(name, change, arguments): &Input| {
         let mut sandbox = sandbox();
         sandbox.replace(&format!("`{}`", std::env::temp_dir().display()), "`[TMP]`");
         change(&mut sandbox);
         let run = sandbox.mu(arguments);
         assert_ne!(run.status, 0, "{name} should fail:\n{}", run.shown());
-        found.push_str(&format!("# {name}\n{}\n\n", timeless(run.shown())));
-    }
+        format!("# {name}\n{}\n\n", timeless(run.shown()))
+    };
+    // At once, because some wait for what does not answer.
+    let found: String = thread::scope(|scope| {
+        let started: Vec<_> = inputs.iter().map(|input| scope.spawn(|| run(input))).collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        ended.map(|text| text.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cli/snapshots/{group}.txt"));
     if std::env::var_os("BLESS").is_some() {

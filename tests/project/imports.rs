@@ -1,6 +1,7 @@
 //! Which files of a crate import which, judged by paths: the floors inside `ops`, and loops.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use super::read;
 use super::tidy::{is_test, texts, without_tests};
@@ -158,8 +159,13 @@ pub(super) struct Crate {
 }
 
 impl Crate {
-    /// The crates of the repository, without their tests.
-    pub(super) fn all() -> BTreeMap<String, Self> {
+    /// The crates of the repository, without their tests: read once for all who look at them.
+    pub(super) fn all() -> &'static BTreeMap<String, Self> {
+        static ALL: OnceLock<BTreeMap<String, Crate>> = OnceLock::new();
+        ALL.get_or_init(Self::read_all)
+    }
+
+    fn read_all() -> BTreeMap<String, Self> {
         let mut crates: BTreeMap<String, Self> = BTreeMap::new();
         for (path, text) in texts("rs") {
             let Some((front, inside)) = path.split_once("src/") else { continue };

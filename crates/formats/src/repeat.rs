@@ -223,23 +223,36 @@ mod tests {
 
     static SHAPE: Shape = Shape::All;
 
-    #[test]
-    fn nothing_large_is_made_of_a_few_lines() {
-        for (begin, step, end) in [
-            ("a0: &a0 [x]\n", "[*, *, *, *, *, *, *, *, *, *]", "all: *\n"),
-            ("a0: &a0 {x: y}\n", "{<<: [*, *, *, *, *, *, *, *, *, *]}", "<<: *\n"),
-            ("a0: &a0 {}\n", "{<<: [*, *, *, *, *, *, *, *, *, *]}", "<<: *\n"),
-        ] {
-            let mut text = begin.to_owned();
-            for number in 1..=20 {
-                let named = step.replace('*', &format!("*a{}", number - 1));
-                text.push_str(&format!("x{number}: {{a{number}: &a{number} {named}}}\n"));
-            }
-            text.push_str(&end.replace('*', "*a20"));
-            let fault = reader::read(&text, &SHAPE).expect_err("is too much");
-            assert!(fault.is_excess || fault.reason.contains("levels deep"), "{}", fault.reason);
+    /// Reads a text in which each of twenty values, from `begin` on, is `step` with ten of the one before it, and the last is in `end`.
+    #[track_caller]
+    fn is_refused(begin: &str, step: &str, end: &str) {
+        let mut text = begin.to_owned();
+        for number in 1..=20 {
+            let named = step.replace('*', &format!("*a{}", number - 1));
+            text.push_str(&format!("x{number}: {{a{number}: &a{number} {named}}}\n"));
         }
-        // Nor anything deep.
+        text.push_str(&end.replace('*', "*a20"));
+        let fault = reader::read(&text, &SHAPE).expect_err("is too much");
+        assert!(fault.is_excess || fault.reason.contains("levels deep"), "{}", fault.reason);
+    }
+
+    #[test]
+    fn no_large_list_is_made_of_a_few_lines() {
+        is_refused("a0: &a0 [x]\n", "[*, *, *, *, *, *, *, *, *, *]", "all: *\n");
+    }
+
+    #[test]
+    fn no_large_map_is_merged_of_a_few_lines() {
+        is_refused("a0: &a0 {x: y}\n", "{<<: [*, *, *, *, *, *, *, *, *, *]}", "<<: *\n");
+    }
+
+    #[test]
+    fn nor_is_one_without_keys() {
+        is_refused("a0: &a0 {}\n", "{<<: [*, *, *, *, *, *, *, *, *, *]}", "<<: *\n");
+    }
+
+    #[test]
+    fn nothing_deep_is_made_of_a_few_lines() {
         let mut text = "a0: &a0 [x]\n".to_owned();
         for number in 1..=10_000 {
             text.push_str(&format!("a{number}: &a{number} [*a{}]\n", number - 1));

@@ -113,7 +113,7 @@ fn is_conflict(failure: &Failure) -> bool {
 }
 
 proptest! {
-    #![proptest_config(many(2_000))]
+    #![proptest_config(many(1_000))]
 
     #[test]
     fn moves_end_with_many_majors(case in case()) {

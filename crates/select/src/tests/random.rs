@@ -236,7 +236,7 @@ fn raises(better: &Choice, than: &Choice, direct: &BTreeSet<PackageId>) -> bool 
 }
 
 proptest! {
-    #![proptest_config(many(1_000))]
+    #![proptest_config(many(500))]
 
     #[test]
     fn an_answer_is_found_exactly_when_there_is_one_and_no_better_one_exists(case in case()) {

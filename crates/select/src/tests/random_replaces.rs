@@ -292,7 +292,7 @@ fn what_is_replaced_stands_in_for_nothing() {
 }
 
 proptest! {
-    #![proptest_config(many(1_000))]
+    #![proptest_config(many(500))]
 
     #[test]
     fn highest_finds_an_answer_exactly_when_there_is_one(case in case()) {

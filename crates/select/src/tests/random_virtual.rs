@@ -327,7 +327,7 @@ fn choice(selection: &Selection) -> Choice {
 }
 
 proptest! {
-    #![proptest_config(many(1_000))]
+    #![proptest_config(many(500))]
 
     #[test]
     fn highest_finds_an_answer_exactly_when_there_is_one(case in case()) {

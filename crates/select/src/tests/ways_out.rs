@@ -163,7 +163,7 @@ fn named(conflict: &Conflict, request: &SelectionRequest) -> Vec<Vec<RootRequire
 }
 
 proptest! {
-    #![proptest_config(many(1_000))]
+    #![proptest_config(many(500))]
 
     #[test]
     fn every_way_out_leads_out((case, request) in question()) {
