@@ -274,6 +274,11 @@ impl Index {
         chosen.iter().filter(is_unconfirmed).collect()
     }
 
+    /// Whether the listing of a chosen version leaves out its digests.
+    pub fn leaves_out_digests(&self, id: &PackageId, position: Position) -> bool {
+        self.shared.loaded(id).is_some_and(|package| package.is_short(position))
+    }
+
     /// If listings are only hints, or leave out digests, asks the place itself about a chosen version. Returns whether selection
     /// used the same data; if not, it uses the new data from now on, and has to choose again.
     pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {

@@ -69,14 +69,15 @@ fn resolve_whole(sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
     resolve_by(JOBS, sandbox, url)
 }
 
-/// The same, with so many requests at the same time.
+/// The same, with so many requests at the same time, or as many as usual.
 fn resolve_by(jobs: &str, sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
     sandbox.hub_is_at(url);
     for part in ["cache", "work/Mu.lock"] {
         let path = sandbox.path(part);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
-    let answer = sandbox.mu(&["resolve", "--json", "--jobs", jobs]).ok().json();
+    let jobs = if jobs.is_empty() { vec![] } else { vec!["--jobs", jobs] };
+    let answer = sandbox.mu(&[&["resolve", "--json"], &jobs[..]].concat()).ok().json();
     answer["packages"].as_array().expect("is a list").clone()
 }
 
@@ -339,8 +340,8 @@ fn of_a_large_snapshot_only_the_files_of_what_was_chosen_are_read_for_their_dige
         sandbox.hub().publish(&Package::new(root, "1.0.0"));
     }
     sandbox.hub().publish(&Package::new("wide/n7", "1.1.0"));
-    // What else the hub has: nobody chooses it, and all digests are more than the files of what is chosen.
-    for number in 0..2_000 {
+    // What else the hub has: nobody chooses it, and all digests are more work than the files of what is chosen.
+    for number in 0..4_000 {
         let line = json!({ "name": format!("else/n{number}"), "version": "1.0.0" });
         write(&sandbox.path("hub"), &format!("index/else/n{number}.jsonl"), format!("{line}\n"));
     }
@@ -361,6 +362,12 @@ fn of_a_large_snapshot_only_the_files_of_what_was_chosen_are_read_for_their_dige
     let again = sandbox.mu(&["resolve", "--refresh", "--json"]).ok().json();
     assert_eq!(again["packages"].as_array().map(|packages| without_digests(packages)), Some(0));
     assert_eq!(nginx.log()[before..], ["GET /hub.json HTTP/1.1 304"]);
+    // The files are asked for at once, however many jobs there are of other kinds: the server answers none before all of them.
+    let one = |path: &str| BTreeSet::from([path.to_owned()]);
+    let all = roots.iter().map(|root| format!("/index/{root}.jsonl")).collect();
+    let server = gated(&sandbox, vec![one("/hub.json"), one("/snapshot.jsonl.gz"), all]);
+    assert_eq!(resolve_by("", &mut sandbox, &server.url("")).len(), 40);
+    assert_eq!(server.requests().len(), 42);
     // The file of a package is newer than the snapshot, without a word of the log: what it says counts.
     let index = sandbox.path("hub/index/wide/n7.jsonl");
     let text = fs::read_to_string(&index).expect("is there");

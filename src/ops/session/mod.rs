@@ -296,6 +296,11 @@ impl Session {
         if self.options.jobs > 0 { self.options.jobs } else { 16 }
     }
 
+    /// The number of parallel jobs while packages are listed: these requests are small, so only latency counts.
+    pub fn listing_jobs(&self) -> usize {
+        if self.options.jobs > 0 { self.options.jobs } else { 50 }
+    }
+
     /// The number of parallel jobs while computing or writing files for so many items.
     pub fn disk_jobs(&self, items: usize) -> usize {
         static CORES: LazyLock<usize> =
@@ -384,8 +389,7 @@ impl Session {
             allow_insecure: self.options.allow_insecure,
             dates: self.age_rule().needed_dates(self.options.dated),
             now: self.environment.now,
-            // Requests are small, so only latency counts.
-            jobs: if self.options.jobs > 0 { self.options.jobs } else { 50 },
+            jobs: self.listing_jobs(),
             most: self.most_packages(),
             progress: Arc::new(Aside(Arc::clone(&events))),
             begin: Box::new(move |what| Box::new(Work::begin(&events, what))),

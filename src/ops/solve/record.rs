@@ -203,9 +203,13 @@ fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) 
 /// version is what it was chosen as.
 fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, CommandError> {
     let is_told = AtomicBool::new(true);
-    let hints = session.index().unconfirmed(chosen);
-    at_once(session.network_jobs(), &hints, |(id, position)| {
-        let confirmed = session.index().confirm(id, *position);
+    let index = session.index();
+    let hints = index.unconfirmed(chosen);
+    // A package is listed again by one small request; what a registry is asked otherwise may be more than it likes at once.
+    let are_lists = hints.iter().all(|(id, position)| index.leaves_out_digests(id, *position));
+    let jobs = if are_lists { session.listing_jobs() } else { session.network_jobs() };
+    at_once(jobs, &hints, |(id, position)| {
+        let confirmed = index.confirm(id, *position);
         let confirmed = confirmed.map_err(|error| unavailable_error(session, error))?;
         // All are asked, also after one was wrong, so that the next selection knows all of it.
         is_told.fetch_and(confirmed, Ordering::Relaxed);

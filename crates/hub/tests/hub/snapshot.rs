@@ -157,11 +157,14 @@ fn a_reader_that_wants_much_reads_all_at_once() {
 #[test]
 fn a_reader_that_chose_little_of_a_snapshot_asks_for_the_files_of_that() {
     let folder = tempfile::tempdir().expect("there is room");
-    let hub = hub(folder.path(), FIRST);
+    // With fewer, one more request would take longer than all digests.
+    let packages = 5 * FIRST;
+    let hub = hub(folder.path(), packages);
+    hub.check(true, &mut |_| {}).expect("can be read");
     let digests = folder.path().join("snapshot.digests").metadata().expect("is there").len();
     let server = serve(folder.path());
     let reader = Reader::new();
-    reader.all(&server, FIRST);
+    reader.all(&server, packages);
     let chosen = reader.in_full(&server, 2);
     let files = ["GET /index/many/n0.jsonl", "GET /index/many/n1.jsonl"];
     assert_eq!(server.requests()[2..], files);
