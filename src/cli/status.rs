@@ -96,7 +96,9 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     }
     let outdated =
         if status.lock.exists { "Mu.lock is out of date" } else { "there is no Mu.lock yet" };
-    let lists = [(outdated, &status.lock.differences), ("not installed", &status.missing)];
+    let differences: Vec<String> =
+        status.lock.differences.iter().map(ToString::to_string).collect();
+    let lists = [(outdated, &differences), ("not installed", &status.missing)];
     for (heading, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
         context.line(&format!("{BAD}{heading}{BAD:#}:"))?;
         for line in list {

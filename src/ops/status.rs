@@ -9,6 +9,7 @@ use crate::formats;
 use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::places;
 use crate::ops::requirements::Requirements;
+use crate::ops::requirements::difference::LockDifference;
 use crate::ops::session::installed::{named, needed_packs};
 use crate::ops::session::opening::redirected_base_lines;
 use crate::ops::session::shown;
@@ -64,7 +65,8 @@ pub struct LockStatus {
     /// The number of its packages that are not the workspace's own.
     pub packages: usize,
     /// How it differs from the requirements, a line each.
-    pub differences: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub differences: Vec<LockDifference>,
 }
 
 /// A package that is used from the workspace.

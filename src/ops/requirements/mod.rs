@@ -4,6 +4,7 @@
 //! packages only `devDependencies` need: `mu get --no-dev` installs only the others; the lock has all of them. No
 //! version is chosen here.
 
+pub mod difference;
 pub mod editing;
 pub(crate) mod names;
 mod overtaken;
@@ -18,6 +19,7 @@ use mu_formats::helm;
 use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest::edit::Section;
+use crate::ops::requirements::difference::LockDifference;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
@@ -312,8 +314,8 @@ impl Requirements {
         })
     }
 
-    /// The differences between these requirements and those of `lock`, one line each.
-    pub fn differences(&self, session: &Session, lock: &Lockfile) -> Vec<String> {
+    /// The differences between these requirements and those of `lock`.
+    pub fn differences(&self, session: &Session, lock: &Lockfile) -> Vec<LockDifference> {
         // Two sets, of what is required now and of what the lock was made for: what is in only one of them is a
         // difference. Only requirements of roots are compared, since those of packages change with their versions
         // alone.
@@ -345,27 +347,24 @@ impl Requirements {
             }
         }
         let mut differences = Vec::new();
-        for (id, requested) in wanted.difference(&known) {
-            differences.push(format!("{} requires {id} {}", requested.by, requested.spec));
-        }
-        for (id, requested) in known.difference(&wanted) {
-            differences
-                .push(format!("{} no longer requires {id} {}", requested.by, requested.spec));
-        }
+        let of_package = |(id, requested): &(PackageId, Requested), is_new| {
+            let (id, requested) = (Some(id.clone()), requested.clone());
+            LockDifference::Requirement { id, requested, is_new }
+        };
+        differences.extend(wanted.difference(&known).map(|one| of_package(one, true)));
+        differences.extend(known.difference(&wanted).map(|one| of_package(one, false)));
         // The same for capabilities that the workspace requires of others.
         let required = self.required_of_others();
-        for Requested { spec, by } in required.difference(&provided) {
-            differences.push(format!("{by} requires the {spec}"));
-        }
-        for Requested { spec, by } in provided.difference(&required) {
-            differences.push(format!("{by} no longer requires the {spec}"));
-        }
+        let of_capability = |requested: &Requested, is_new| {
+            let requested = requested.clone();
+            LockDifference::Requirement { id: None, requested, is_new }
+        };
+        differences.extend(required.difference(&provided).map(|one| of_capability(one, true)));
+        differences.extend(provided.difference(&required).map(|one| of_capability(one, false)));
         let resolution = self.resolution.as_str();
         if !lock.resolution.is_empty() && lock.resolution != resolution {
-            differences.push(format!(
-                "the lock was written with the strategy `{}`, but `{resolution}` is in use now",
-                lock.resolution
-            ));
+            let (locked, now) = (lock.resolution.clone(), resolution);
+            differences.push(LockDifference::Strategy { locked, now });
         }
         // Then all that a lock cannot keep although every requirement is in it.
         differences.extend(overtaken::repeated(session, lock, &|| self.listed_apart(session)));
@@ -376,8 +375,11 @@ impl Requirements {
             let is_local = self.local_package(session, &package.id).is_some()
                 || (is_workspace && is_provider());
             if is_local != is_workspace {
-                let now = if is_local { "now" } else { "no longer" };
-                differences.push(format!("{} is {now} in the workspace", package.id));
+                let is_there = match is_local {
+                    true => LockDifference::InWorkspace,
+                    false => LockDifference::NotInWorkspace,
+                };
+                differences.push(is_there(package.id.clone()));
             }
         }
         differences.extend(overtaken::unusable(&self.runtime, self.mu_version.as_ref(), lock));

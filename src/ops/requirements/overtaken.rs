@@ -1,4 +1,4 @@
-//! What a lock has and cannot keep, each as one line: because the settings, the runtime or the workspace's own packages have
+//! What a lock has and cannot keep: because the settings, the runtime or the workspace's own packages have
 //! changed, or because a merge joined what does not belong together. Which requirements it lacks is not here.
 //!
 //! Among these are capabilities that the settings say there are. A lock has what packages declare themselves. What the settings add is applied whenever versions are chosen.
@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::index::releases::Details;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::ops::requirements::Requirements;
+use crate::ops::requirements::difference::LockDifference;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{Local, OwnCapabilities, incompatibilities};
 use crate::workspace::Majors;
 
-/// What is locked as required by a chart that uses its own copy of it, one line each.
-pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
+/// What is locked as required by a chart that uses its own copy of it.
+pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<LockDifference> {
     let settings = &session.workspace.settings.bundled;
     let locked = lock.packages.iter().filter(|_| !settings.is_empty());
     let pairs = locked.flat_map(|package| package.dependencies.iter().map(|id| (&package.id, id)));
@@ -25,19 +26,19 @@ pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
     };
     pairs
         .filter(is_own)
-        .map(|(by, id)| format!("{by} uses the {id} that it carries inside now"))
+        .map(|(by, id)| LockDifference::Bundled { by: by.clone(), id: id.clone() })
         .collect()
 }
 
-/// The packages that are locked under an id that means another one now, one line each.
-pub(super) fn aliased(session: &Session, lock: &Lockfile) -> Vec<String> {
+/// The packages that are locked under an id that means another one now.
+pub(super) fn aliased(session: &Session, lock: &Lockfile) -> Vec<LockDifference> {
     let aliases = &session.workspace.settings.aliases;
     let locked = lock.packages.iter().filter(|_| !aliases.is_empty()).map(|package| &package.id);
     // An alias was added since: what is locked under the old id would be a second copy of the package.
     let counted = locked.map(|id| (id, aliases.counted(id.clone())));
     counted
         .filter(|(id, counted)| *id != counted)
-        .map(|(id, counted)| format!("`aliases` in the settings make {id} the package {counted}"))
+        .map(|(id, counted)| LockDifference::Aliased { id: id.clone(), counted })
         .collect()
 }
 
@@ -47,7 +48,7 @@ pub(super) fn unusable(
     runtime: &BTreeMap<String, String>,
     mu_version: Option<&Version>,
     lock: &Lockfile,
-) -> Vec<String> {
+) -> Vec<LockDifference> {
     let is_demanding = |package: &&LockedPackage| {
         package.facts.mu_version.is_some()
             || !(runtime.is_empty() || package.facts.constraints.is_empty())
@@ -55,23 +56,23 @@ pub(super) fn unusable(
     let mu = mu_version.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
     let reasons = lock.packages.iter().filter(is_demanding).flat_map(|package| {
         let details = Details::from(package.facts.clone());
-        let reasons = incompatibilities(&details, runtime, mu.as_ref());
-        let reasons: Vec<String> = reasons.map(|reason| reason.of_one()).collect();
-        reasons
-            .into_iter()
-            .map(move |reason| format!("{} {} {reason}", package.id, package.version))
+        let reasons: Vec<_> = incompatibilities(&details, runtime, mu.as_ref()).collect();
+        reasons.into_iter().map(move |why| {
+            let (id, version) = (package.id.clone(), package.version.clone());
+            LockDifference::Unusable { id, version, why }
+        })
     });
     reasons.collect()
 }
 
-/// What the lock has more than once, one line each: entries that a merge has doubled, and majors of which the settings allow one, and
+/// What the lock has more than once: entries that a merge has doubled, and majors of which the settings allow one, and
 /// no chart lists several `apart`.
 pub(super) fn repeated(
     session: &Session,
     lock: &Lockfile,
     apart: &dyn Fn() -> BTreeSet<PackageId>,
-) -> Vec<String> {
-    let doubled = lock.doubled.iter().map(|id| format!("the entry of {id} is in the lock twice"));
+) -> Vec<LockDifference> {
+    let doubled = lock.doubled.iter().cloned().map(LockDifference::Doubled);
     let is_single = session.workspace.settings.majors == Majors::One;
     // Packages are sorted by id, so two versions of one are neighbours. Those that belong together name each other
     // (`beside`).
@@ -87,20 +88,22 @@ pub(super) fn repeated(
         twice.retain(|(one, _)| !apart.contains(&one.id));
     }
     let several = twice.into_iter().map(|(one, other)| {
-        format!("{} is locked in {} and in {}", one.id, one.version, other.version)
+        let versions = [one, other].map(|package| package.version.clone());
+        LockDifference::Twice { id: one.id.clone(), versions }
     });
-    let merge = lock.is_merge.then(|| "it has both sides of a merge in it".to_owned());
+    let merge = lock.is_merge.then_some(LockDifference::Merge);
     merge.into_iter().chain(doubled).chain(several).collect()
 }
 
-/// The differences between the allowed replacements and those in `lock`, one line each.
+/// The differences between the allowed replacements and those in `lock`.
 pub(super) fn replacements(
     session: &Session,
     own: &BTreeMap<PackageId, (PackageId, Local)>,
     lock: &Lockfile,
-) -> Vec<String> {
+) -> Vec<LockDifference> {
     let settings = &session.workspace.settings;
     let mut differences = Vec::new();
+    let pair = |id: &PackageId, by: &PackageId| (id.clone(), by.clone());
     // First the replacements in the lock that do not hold any more, then those of the workspace that it lacks, and at
     // last locked packages that others in the lock may now replace.
     for ReplacedPackage { id, by, .. } in &lock.replaced {
@@ -111,13 +114,15 @@ pub(super) fn replacements(
             || lock.find(by).all(|by| !is_own && !by.facts.replaces.contains(id))
                 && !settings.lets_replace(by, id);
         if is_refused || (is_own && !own.contains_key(id)) {
-            differences.push(format!("{by} no longer replaces {id}"));
+            let (id, by) = pair(id, by);
+            differences.push(LockDifference::NotReplaced { id, by });
         }
     }
     for (id, (by, _)) in own {
         let other = lock.replacement(id).is_some_and(|replaced| replaced.by != *by);
         if other || lock.find(id).next().is_some() {
-            differences.push(format!("{by} of the workspace replaces {id}"));
+            let (id, by) = pair(id, by);
+            differences.push(LockDifference::ReplacedByOwn { id, by });
         }
     }
     for by in &lock.packages {
@@ -126,15 +131,20 @@ pub(super) fn replacements(
             let may = settings.allow_replaces.get(id) == Some(&by.id)
                 || settings.lets_replace(&by.id, id);
             if may && lock.find(id).next().is_some() {
-                differences.push(format!("{} may replace {id} now", by.id));
+                let (id, by) = pair(id, &by.id);
+                differences.push(LockDifference::Replaceable { id, by });
             }
         }
     }
     differences
 }
 
-/// The packages that must not be used together, one line each: what the workspace's or the locked packages conflict with.
-pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
+/// The packages that must not be used together: what the workspace's or the locked packages conflict with.
+pub(super) fn opposed(
+    session: &Session,
+    own: &OwnCapabilities,
+    lock: &Lockfile,
+) -> Vec<LockDifference> {
     let stated = &session.workspace.settings.provided;
     let is_called = |package: &LockedPackage, name: &String| {
         let stated = stated.get(&package.id);
@@ -156,7 +166,8 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
     for (name, by) in &own.conflicts {
         for other in others().filter(|other| is_called(other, name)) {
             let by: Vec<&str> = by.iter().map(PackageId::as_str).collect();
-            differences.push(format!("{} conflicts with {}", by.join(", "), other.id));
+            let (by, with) = (by.join(", "), other.id.to_string());
+            differences.push(LockDifference::Opposed { by, with });
         }
     }
     // What `package` says that it conflicts with, or what is in the workspace by that name. It may provide a capability
@@ -167,19 +178,20 @@ pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile)
             let opponents = others().filter(|other| is_called(other, name));
             let opponents = opponents.map(|other| format!("{} {}", other.id, other.version));
             let in_workspace = is_own(name).then(|| format!("{name} of the workspace"));
-            let all = opponents.chain(in_workspace);
-            differences.extend(all.map(|other| format!("{id} {version} conflicts with {other}")));
+            let by = format!("{id} {version}");
+            let opposed = |with| LockDifference::Opposed { by: by.clone(), with };
+            differences.extend(opponents.chain(in_workspace).map(opposed));
         }
     }
     differences
 }
 
-/// Where the capabilities of locked packages do not fit what the settings say of them, one line each.
+/// Where the capabilities of locked packages do not fit what the settings say of them.
 pub(super) fn unfit_stated_capabilities(
     session: &Session,
     own: &OwnCapabilities,
     lock: &Lockfile,
-) -> Vec<String> {
+) -> Vec<LockDifference> {
     let settings = &session.workspace.settings;
     let of = |package: &LockedPackage| settings.provided.get(&package.id).into_iter().flatten();
     let mut providers: BTreeMap<&str, BTreeSet<&PackageId>> = BTreeMap::new();
@@ -191,8 +203,8 @@ pub(super) fn unfit_stated_capabilities(
     let mut differences = Vec::new();
     for name in lock.packages.iter().flat_map(of) {
         if let Some(both) = providers.get(&**name).filter(|both| both.len() > 1) {
-            let both: Vec<String> = both.iter().map(|id| id.to_string()).collect();
-            differences.push(format!("{} provide {name} now", both.join(" and ")));
+            let (capability, by) = (name.clone(), both.iter().map(|id| id.to_string()).collect());
+            differences.push(LockDifference::ProvidedTwice { capability, by });
         }
     }
     for package in &lock.packages {
@@ -201,15 +213,16 @@ pub(super) fn unfit_stated_capabilities(
                 || own.provides.contains_key(name)
                 || settings.runtime_provides.contains(name);
             if !is_met {
-                differences.push(format!("{} requires {name}, which nothing provides", package.id));
+                let (capability, id) = (name.clone(), package.id.clone());
+                differences.push(LockDifference::Unprovided { capability, id });
             }
         }
         let brought = package.requested.iter().filter_map(Requested::capability);
         for name in brought.filter(|name| settings.runtime_provides.iter().any(|one| one == name)) {
-            differences.push(format!("the runtime provides {name} now"));
+            differences.push(LockDifference::InRuntime(name.to_owned()));
         }
     }
-    differences.sort();
+    differences.sort_by_cached_key(ToString::to_string);
     differences.dedup();
     differences
 }

@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -238,7 +239,7 @@ fn is_plain_name(text: &str) -> bool {
 }
 
 /// An indented line for each text; of many, only for the first `most`, and how many more there are.
-pub(crate) fn lines(texts: &[String], most: usize) -> String {
+pub(crate) fn lines(texts: &[impl fmt::Display], most: usize) -> String {
     let mut lines: String = texts.iter().take(most).map(|text| format!("\n  {text}")).collect();
     if texts.len() > most {
         lines.push_str(&format!("\n  and {} more", texts.len() - most));

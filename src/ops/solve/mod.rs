@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::places;
+use crate::ops::requirements::difference::LockDifference;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::shown::{count, lines};
@@ -89,7 +90,7 @@ pub fn resolve_from(
         }
     }
     if session.options.locked && !resolved.is_lock_current() {
-        return Err(outdated(session, &["newer versions were requested".to_owned()], true)?);
+        return Err(outdated(session, &[LockDifference::NewerRequested], true)?);
     }
     Ok(resolved)
 }
@@ -97,7 +98,7 @@ pub fn resolve_from(
 /// The error of a lock that may not change; `is_by_command` says that `mu get` alone would not do what is wanted.
 fn outdated(
     session: &Session,
-    differences: &[String],
+    differences: &[LockDifference],
     is_by_command: bool,
 ) -> Result<CommandError, CommandError> {
     let message = match session.lockfile()? {

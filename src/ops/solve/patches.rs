@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::ops::requirements::difference::LockDifference;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::is_locked_as;
 use crate::ops::solve::record::Resolved;
@@ -91,12 +92,12 @@ pub(crate) fn read(
 }
 
 /// Writes into the lock which patches apply to its packages. What they make of the content is known from the lock before, or from
-/// `also`. Returns how that differs from before, for people.
+/// `also`. Returns how that differs from before.
 pub(crate) fn record_patches(
     session: &Session,
     resolved: &mut Resolved,
     also: Option<&Lockfile>,
-) -> Result<Vec<String>, CommandError> {
+) -> Result<Vec<LockDifference>, CommandError> {
     let patches = &session.workspace.settings.patches;
     let mut differences = Vec::new();
     if patches.is_empty() && resolved.lock.packages.iter().all(|package| package.patch.is_none()) {
@@ -121,11 +122,11 @@ pub(crate) fn record_patches(
             continue;
         }
         if package.patch != patch {
-            let id = &package.id;
+            let id = package.id.clone();
             differences.push(match (package.patch, patch) {
-                (None, _) => format!("the settings patch {id}, and Mu.lock does not have that"),
-                (_, None) => format!("Mu.lock has a patch of {id}, and the settings do not"),
-                _ => format!("the patch of {id} has changed"),
+                (None, _) => LockDifference::PatchNotLocked(id),
+                (_, None) => LockDifference::PatchNotSet(id),
+                _ => LockDifference::PatchChanged(id),
             });
         }
         let package = &mut Arc::make_mut(&mut resolved.lock).packages[index];
