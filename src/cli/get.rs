@@ -7,7 +7,7 @@ use crate::cli::context::{CommandExit, Context, OwnOptions};
 use crate::ops::build::{BuildRequest, build};
 use crate::ops::get::{GetRequest, RemoveRequest, Save, check_not_empty, get, remove};
 use crate::ops::solve::question;
-use crate::ops::{Events as _, OperationScope};
+use crate::ops::{Events as _, OperationScope, Warning};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -219,10 +219,7 @@ pub(crate) fn run_build(context: &Context, arguments: BuildArguments) -> Command
             context.line(&format!("{} {}: {how}", context.name(&one.id), one.version))?;
         }
         for one in &report.untrusted {
-            let name = context.short(one);
-            context
-                .shell
-                .warning(&format!("{name} has a build that is not trusted; it did not run"));
+            context.shell.warning(&Warning::BuildUntrusted { package: one.clone() });
         }
         if report.packages.is_empty() {
             context.shell.status("no package in Mu.lock has a build");

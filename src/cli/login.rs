@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
 use crate::ops::login::{LoggedIn, TokenOwner, TokenStorage, host_of, log_in, logout, whoami};
-use crate::ops::{Code, CommandError, OperationScope};
+use crate::ops::{Code, CommandError, OperationScope, Warning};
 use crate::report::{FAINT, Shell, printable};
 
 #[derive(Debug, Args)]
@@ -102,9 +102,8 @@ pub(crate) fn run(context: &Context, arguments: &LoginArguments) -> CommandExit 
     let token = ask(&host.host, &context.shell)?;
     let LoggedIn { stored, account } = log_in(&session, &host, &token)?;
     if let Some(variable) = &host.variable {
-        session
-            .events
-            .warning(&format!("`{variable}` is set, and takes precedence over the stored token"));
+        let (variable, is_out) = (variable.clone(), false);
+        session.events.warning(&Warning::TokenVariable { variable, is_out });
     }
     let file = match stored {
         TokenStorage::Keyring => None,
@@ -157,7 +156,8 @@ pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Comm
     let host = host_of(&session, &arguments.base)?;
     let removed = logout(&session, &host)?;
     if let Some(variable) = &host.variable {
-        session.events.warning(&format!("`{variable}` is still set"));
+        let (variable, is_out) = (variable.clone(), true);
+        session.events.warning(&Warning::TokenVariable { variable, is_out });
     }
     context.answer(&Logout { host: host.host, removed }, |Logout { host, removed }| {
         context.shell.status(&match removed {

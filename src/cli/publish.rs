@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::Args;
 use mu_hub::Notice;
-use mu_provider::with_causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,7 +17,7 @@ use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, mi
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::yank::{MarkRequest, MarkedVersion, Marking, mark};
-use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, View};
+use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, View, Warning};
 use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
@@ -435,7 +434,7 @@ fn run_following(context: &Context, request: MirrorRequest) -> CommandExit {
             Err(Stop::Failed(error)) if has_copied || !error.details.is_null() => {
                 // What failed now may be there the next time.
                 has_copied = true;
-                context.shell.warning(&with_causes(&*error.error));
+                context.shell.warning(&Warning::failure(&*error.error));
             }
             ended => return ended,
         }
@@ -501,7 +500,8 @@ fn print_mirrored(
     let is_locked = request.references.is_empty() && !request.all;
     let is_for_registries = is_locked && request.namespace.is_none();
     for elsewhere in &mirrored.elsewhere {
-        session.events.warning(&left(elsewhere));
+        let Elsewhere { id, provider, place, reason } = elsewhere.clone();
+        session.events.warning(&Warning::LeftElsewhere { id, provider, place, why: reason });
     }
     let failure = mirrored.failure.map(|code| {
         let message = format!(
@@ -548,18 +548,5 @@ fn registry_place(session: &Session, place: &str) -> Option<String> {
         }
         // Folders in settings are relative to the workspace's root.
         None => Some(absolute(&session.environment.current, place.as_ref()).display().to_string()),
-    }
-}
-
-/// Why a package was not copied, and how to copy it.
-fn left(elsewhere: &Elsewhere) -> String {
-    let Elsewhere { id, provider, place, reason } = elsewhere;
-    match (reason, &**provider) {
-        (Some(reason), "git") => format!(
-            "`{id}` is not copied: {reason}; `git clone --mirror {place}` copies its repository, and a registry with \
-             `provider: git` leads to the copy"
-        ),
-        (Some(reason), _) => format!("`{id}` is not copied: {reason}"),
-        (None, _) => format!("`{id}` is the folder `{place}`, and is not copied"),
     }
 }

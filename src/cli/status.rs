@@ -12,7 +12,7 @@ use crate::ops::verify::{
     Listed, SignerCount, TrustProblem, TrustReport, list, verify, verify_store, verify_trust,
 };
 use crate::ops::which::{All, element, which, which_all};
-use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, verify};
+use crate::ops::{Code, CommandError, Events as _, OperationScope, Session, Warning, verify};
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, PLAIN, STRONG, Table, count};
 use crate::search::{Candidate, Found, State};
@@ -375,7 +375,7 @@ pub(crate) fn run_which(context: &Context, arguments: &WhichArguments) -> Comman
     let element = element(&found)?;
     let file = element.as_ref().and_then(|element| element.file.as_ref());
     if let Some(file) = file.filter(|file| fs::metadata(file).is_err()) {
-        context.shell.warning(&format!("there is no file `{}`", file.display()));
+        context.shell.warning(&Warning::NoFile { path: file.clone() });
     }
     let folder = found.place.folder.display().to_string();
     let place = Place {
@@ -395,7 +395,7 @@ pub(crate) fn run_which(context: &Context, arguments: &WhichArguments) -> Comman
 
 fn warn(context: &Context, found: &Found) {
     for note in &found.notes {
-        context.shell.warning(&note.to_string());
+        context.shell.warning(&Warning::Found(note.clone()));
     }
 }
 

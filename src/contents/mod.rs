@@ -22,7 +22,7 @@ use self::rules::{OF_PACKAGES, Rules};
 use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, AtPath as _, FileError};
-use crate::manifest::{Manifest, ManifestError};
+use crate::manifest::{FileWarning, Manifest, ManifestError};
 #[cfg(feature = "git")]
 use crate::workspace::root::local_git;
 use crate::workspace::{LOCK_FILE, MU_FOLDER, repository_around};
@@ -104,7 +104,7 @@ pub(crate) struct Source<'a> {
 pub(crate) fn choose_contents(
     source: &Source<'_>,
     environment: &Environment,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<FileWarning>,
 ) -> Result<Vec<PackageItem>, ProviderError> {
     let Source { folder, kind, owned, others } = *source;
     let (rules, derived) = match kind {
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
         prefix: &str,
         rules: Option<&Rules>,
         is_linked: bool,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<FileWarning>,
     ) -> Result<(), ProviderError> {
         let real = fs::canonicalize(folder)?;
         if self.around.contains(&real) {

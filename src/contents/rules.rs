@@ -22,7 +22,7 @@ use super::unreadable;
 use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, FileError};
-use crate::manifest::Manifest;
+use crate::manifest::{FileWarning, Manifest};
 use crate::reference::Version;
 
 /// The files that Git reads.
@@ -66,7 +66,7 @@ impl Rules {
         folder: &Path,
         top: &Path,
         manifest: &str,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<FileWarning>,
     ) -> Result<Self, FileError> {
         let around = folder.ancestors().skip(1);
         let mut around: Vec<&Path> = around.take_while(|around| around.starts_with(top)).collect();
@@ -103,7 +103,7 @@ impl Rules {
     fn from_folder_alone(
         names: &'static [&'static str],
         folder: &Path,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<FileWarning>,
     ) -> Result<Self, FileError> {
         Self { names, folders: Vec::new(), of_chart: None }.with_folder_inside(folder, warnings)
     }
@@ -112,7 +112,7 @@ impl Rules {
     /// whoever has written it does not want what it names to be packed.
     pub(crate) fn read_helmignore(
         folder: &Path,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<FileWarning>,
     ) -> Result<Self, FileError> {
         let path = folder.join(HELM_FILE);
         let text = fs::read_text_if_there(&path)?.unwrap_or_default();
@@ -120,17 +120,17 @@ impl Rules {
         let mut builder = GitignoreBuilder::new(folder);
         for line in refused {
             let helm::RefusedLine { number, text, why } = line;
-            let place = format!("{}:{number}", path.display());
-            warnings.push(format!("{place}: Helm refuses this chart because of `{text}`: {why}"));
+            let message = format!("Helm refuses this chart because of `{text}`: {why}");
+            warnings.push(FileWarning::new(&path, Some(number), message));
             // What is no pattern of Git either names nothing.
             let _ = builder.add_line(None, text);
         }
         if rules.ignores(helm::CHART, false) {
-            warnings.push(format!(
-                "{}: leaves out {}, so Helm finds no chart there: `!name` leaves out all but `name`",
-                path.display(),
+            let message = format!(
+                "leaves out {}, so Helm finds no chart there: `!name` leaves out all but `name`",
                 helm::CHART
-            ));
+            );
+            warnings.push(FileWarning::new(&path, None, message));
         }
         let of_chart = Some((folder.to_owned(), rules));
         Ok(Self { names: &[], folders: builder.build().into_iter().collect(), of_chart })
@@ -140,7 +140,7 @@ impl Rules {
     pub(crate) fn with_folder_inside(
         &self,
         folder: &Path,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<FileWarning>,
     ) -> Result<Self, FileError> {
         let mut rules = self.clone();
         for name in self.names {
@@ -150,14 +150,14 @@ impl Rules {
             for (number, line) in text.lines().enumerate() {
                 // Git ignores such lines too.
                 if let Err(error) = builder.add_line(None, line) {
-                    let place = format!("{}:{}", path.display(), number + 1);
-                    warnings.push(format!("{place}: this pattern has no effect: {error}"));
+                    let message = format!("this pattern has no effect: {error}");
+                    warnings.push(FileWarning::new(&path, Some(number + 1), message));
                 }
             }
             match builder.build() {
                 Ok(matcher) => rules.folders.push(matcher),
                 Err(error) => {
-                    warnings.push(format!("{}: has no effect: {error}", path.display()));
+                    warnings.push(FileWarning::new(&path, None, format!("has no effect: {error}")));
                 }
             }
         }

@@ -20,7 +20,7 @@ use crate::manifest::source::{Document, SourceError, TextProblem, nearest};
 use crate::ops::explain::unserved;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::source::relative;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::workspace::edit::{
     self, NewRegistry, Part, Set, remove_registry, set_key, set_registry, unset_key,
 };
@@ -334,9 +334,8 @@ pub fn add(
     let folder = folder.and_then(|url| url.as_url().to_file_path().ok());
     // Only a warning: it may be a share that is not mounted, or a hub that is made next.
     if let Some(folder) = folder.filter(|folder| !folder.exists()) {
-        session
-            .events
-            .warning(&format!("`{prefix}` leads to `{}`, which is not there", folder.display()));
+        let prefix = prefix.to_owned();
+        session.events.warning(&Warning::RegistryWithoutFolder { prefix, folder });
     }
     if global {
         fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;

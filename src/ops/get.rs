@@ -11,7 +11,7 @@ use crate::manifest::{self, Manifest};
 use crate::ops::apply::draft::ManifestDraft;
 use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::transaction::{Adding, Transaction};
-use crate::ops::explain::unserved::{not_asked_for, still_required_by};
+use crate::ops::explain::unserved::{not_asked_for, requirers};
 use crate::ops::requirements::editing::refuse_several;
 use crate::ops::requirements::names::unambiguous_name;
 use crate::ops::requirements::requester::Requester;
@@ -25,7 +25,7 @@ use crate::ops::session::source::relative;
 use crate::ops::solve::asking::{dependency_with_beginning, refuse_frozen};
 use crate::ops::solve::is_locked_as;
 use crate::ops::solve::question::{Narrowing, without_packages};
-use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
+use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Warning};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
 use crate::workspace::formats_below;
@@ -453,8 +453,9 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
     let transaction = Transaction::new(session, draft, Update::Nothing)?;
     let outcome = transaction.discarding(removed.clone()).run(session, request.dry_run)?;
     for package in removed.iter().filter_map(|id| outcome.lock.find(id).next()) {
-        if let Some(needed) = still_required_by(package) {
-            session.events.warning(&format!("`{}` stays, because {needed}", package.id));
+        let by = requirers(package);
+        if !by.is_empty() {
+            session.events.warning(&Warning::StillRequired { id: package.id.clone(), by });
         }
     }
     Ok(outcome)

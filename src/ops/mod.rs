@@ -58,5 +58,6 @@ pub use self::publication::{hub, mirror, publish, yank};
 pub use self::session::edits::View;
 pub use self::session::error::{Code, CommandError};
 pub use self::session::events::{Events, NoEvents, Stage};
-pub use self::session::places::{LocalPackage, WorkspacePlaces};
+pub use self::session::places::{LocalPackage, Misplacement, WorkspacePlaces};
+pub use self::session::warning::{VoucherGap, Warning};
 pub use self::session::{OperationScope, Options, Session};

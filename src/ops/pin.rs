@@ -24,7 +24,7 @@ use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::locked;
 use crate::ops::session::locked::{PackageName, Purpose};
 use crate::ops::solve::question::Narrowing;
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::{formats, fs};
 
@@ -168,12 +168,7 @@ pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, Command
     })?;
     let left = left.into_inner();
     if !left.is_empty() {
-        let names: Vec<&str> = left.iter().map(String::as_str).collect();
-        session.events.warning(&format!(
-            "kept these pins, because no note of `mu pin` says what was there before: `{}`; `mu unpin {}` turns them into ranges",
-            names.join("`, `"),
-            names.join(" ")
-        ));
+        session.events.warning(&Warning::PinsKept { names: left.into_iter().collect() });
     }
     Ok(outcome)
 }
@@ -195,20 +190,13 @@ fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
     if unnoted.is_empty() {
         return;
     }
-    let lost = unnoted.iter().map(|entry| {
+    let entries = unnoted.iter().map(|entry| {
         let path = &session.workspace.members[entry.member].manifest_path;
         let path = path.strip_prefix(&session.workspace.root).unwrap_or(path);
-        let name = &entry.name;
-        match &*entry.before {
-            NO_VERSION_TEXT => format!("`{name}` without a version in {}", path.display()),
-            before => format!("`{name} {before}` in {}", path.display()),
-        }
+        let before = (entry.before != NO_VERSION_TEXT).then(|| entry.before.clone());
+        (entry.name.clone(), before, path.to_owned())
     });
-    let lost: Vec<String> = lost.collect();
-    session.events.warning(&format!(
-        "there is no place for a note of what was there before, so `mu unpin` cannot restore it: {}",
-        lost.join(", ")
-    ));
+    session.events.warning(&Warning::PinsWithoutNote { entries: entries.collect() });
 }
 
 /// The versions that are compatible with a pin whose earlier requirement is unknown; `None` if no version leads there.

@@ -11,7 +11,7 @@ use crate::ops::explain::places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::difference::LockDifference;
 use crate::ops::session::installed::{named, needed_packs};
-use crate::ops::session::opening::redirected_base_lines;
+use crate::ops::session::opening::warn_of_redirected_bases;
 use crate::ops::session::shown;
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::{CommandError, Session};
@@ -98,7 +98,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     }
     let own = places::warnings(session, &requirements, &lock);
     let apart = places::warnings_of_conflicts(session);
-    redirected_base_lines(session).iter().for_each(|line| session.events.warning(line));
+    warn_of_redirected_bases(session);
     let copies = copies_in_lock(session, &lock);
     let left_out = places::left_out(session, &lock);
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {

@@ -23,7 +23,7 @@ use crate::ops::solve::asking::{self, refuse_frozen, rewrites};
 use crate::ops::solve::question::{Narrowing, Question, without_packages};
 use crate::ops::solve::record::Resolved;
 use crate::ops::solve::{names, resolve};
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Change, Move, Selection, Update, spec_beginning_at};
 
@@ -483,19 +483,13 @@ fn tell(
             continue;
         }
         let file = &session.workspace.members[member].manifest_path;
-        let file = file.strip_prefix(&session.workspace.root).unwrap_or(file).display();
+        let file = file.strip_prefix(&session.workspace.root).unwrap_or(file).to_owned();
         let mut beside = requirements.asked.iter().filter(|other| {
             other.requirement.id == *by && other.line.is_some_and(|(index, _)| index == member)
         });
-        let to_do = if beside.next().is_some() {
-            "remove this requirement".to_owned()
-        } else {
-            format!("write `{}#{spec}` there instead", session.short_name(by))
-        };
-        session.events.warning(&format!(
-            "`{file}` requires `{}`, but `{by}` is used in its place: to upgrade further, {to_do}",
-            asked.reference
-        ));
+        let spec = beside.next().is_none().then(|| spec.clone());
+        let (reference, by) = (asked.reference.clone(), by.clone());
+        session.events.warning(&Warning::ReplacedRange { file, reference, by, spec });
     }
     Ok(())
 }

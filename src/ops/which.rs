@@ -9,7 +9,7 @@ use crate::ops::requirements::names::in_use_here;
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::search_path;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Note, Query, SearchError};
 
@@ -90,9 +90,9 @@ fn find(
     }
     let found = search_path(session)?.find(wanted);
     if let Ok(found) = &found
-        && let Some(warning) = places::warning(session, &found.id)
+        && let Some(misplacement) = places::misplacement(session, &found.id)
     {
-        session.events.warning(&warning);
+        session.events.warning(&Warning::Misplaced(misplacement));
     }
     Ok(found)
 }
@@ -111,7 +111,7 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
         return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));
     }
     let misplaced_hint = session.workspace.member(id);
-    let misplaced_hint = misplaced_hint.map(|member| misplaced(session, member));
+    let misplaced_hint = misplaced_hint.map(|member| misplaced(session, member).to_string());
     let error = CommandError::from_error(Code::NotFound, error);
     match misplaced_hint {
         Some(hint) => error.hint(hint),

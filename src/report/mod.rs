@@ -8,6 +8,7 @@ mod json;
 mod progress;
 mod requests;
 mod table;
+pub mod warnings;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -27,12 +28,13 @@ use serde_json::Value;
 use crate::manifest::source::SourceError;
 use crate::ops::session::error::in_one_line;
 use crate::ops::session::shown::PackageNaming;
-use crate::ops::{Code, CommandError, Events, Stage};
+use crate::ops::{Code, CommandError, Events, Stage, Warning};
 use crate::reference::{Base, PackageId, ReferenceError};
 use crate::report::json::indented_json;
 use crate::report::progress::{ProgressLine, State};
 use crate::report::requests::Requests;
 use crate::report::table::brief_lines;
+use crate::report::warnings::sentence;
 
 pub use anstream::ColorChoice;
 
@@ -79,6 +81,8 @@ pub struct Shell {
     warned: Mutex<BTreeSet<String>>,
     /// How packages are called, once the settings are read.
     shown: OnceLock<PackageNaming>,
+    /// How they are called until then.
+    unnamed: PackageNaming,
 }
 
 /// The one JSON document of a command: its answer, and the warnings.
@@ -131,6 +135,7 @@ impl Shell {
             stage: Mutex::default(),
             warned: Mutex::default(),
             shown: OnceLock::new(),
+            unnamed: PackageNaming::new(&Base::default(), Path::new("/")),
         }
     }
 
@@ -176,7 +181,7 @@ impl Shell {
 
     /// Before there is a workspace, nothing is known of this machine.
     fn shown(&self) -> &PackageNaming {
-        self.shown.get_or_init(|| PackageNaming::new(&Base::default(), Path::new("/")))
+        self.shown.get().unwrap_or(&self.unnamed)
     }
 
     /// The number of columns of the terminal that shows the answer; `None` if it goes elsewhere.
@@ -279,11 +284,12 @@ impl Shell {
 }
 
 impl Events for Shell {
-    fn warning(&self, text: &str) {
+    fn warning(&self, warning: &Warning) {
         if self.options.verbosity == Verbosity::Quiet {
             return;
         }
-        let is_new = threads::lock(&self.warned).insert(text.to_owned());
+        let text = &sentence(warning, self.shown());
+        let is_new = threads::lock(&self.warned).insert(text.clone());
         if is_new && !self.options.json {
             self.to_stderr(&format!(
                 "{NOTICE}warning{NOTICE:#}: {}\n",
@@ -455,5 +461,19 @@ impl<'a> Failure<'a> {
             own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
         let help = (!hints.is_empty()).then(|| hints.join("\n"));
         Self { error: Fault { code: error.code, message, help, details: &error.details } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_before_the_settings_are_read_leaves_the_names_open() {
+        let shell = Shell::new(ShellOptions { json: true, ..ShellOptions::default() });
+        shell.warning(&Warning::NoLock);
+        let base = Base::parse("acme.co").expect("is a base");
+        shell.names(&PackageNaming::new(&base, Path::new("/")));
+        assert_eq!(shell.short("acme.co/a/b"), "a/b");
     }
 }

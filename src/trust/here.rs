@@ -5,12 +5,12 @@
 //! hides nothing. The packs folder itself belongs to `packs`.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, EvidenceAbout, Folder, FoundEvidence, InnerPath, LARGEST_EVIDENCE, NumberedLine,
-    OwnPath, Progress, Release, Silent, evidence_lines,
+    OwnPath, Progress, Release, evidence_lines,
 };
 use mu_trust::EvidenceLine;
 
@@ -28,27 +28,40 @@ pub const VENDORED_ARCHIVES: OwnPath = InnerPath::own(".mu/packs/.mu/archives");
 /// The folder in the cache.
 const FOLDER: &str = "evidence";
 
+/// What of [`VENDORED_FILE`] cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EvidenceFault {
+    /// The file, and why.
+    File(String),
+    /// The line of this number, which names no version.
+    Nameless(usize),
+    /// The line of this number, and why.
+    Line(usize, String),
+}
+
 /// Where evidence is on this machine.
 #[derive(Debug)]
 pub(super) struct EvidenceHere {
     root: PathBuf,
     folder: PathBuf,
     vendored: OnceLock<Vec<NumberedLine>>,
+    /// What of it cannot be used, until somebody is told.
+    faults: Mutex<Vec<EvidenceFault>>,
 }
 
 impl EvidenceHere {
     pub(super) fn new(root: PathBuf, cache: &std::path::Path) -> Self {
-        Self { root, folder: cache.join(FOLDER), vendored: OnceLock::new() }
+        let (vendored, faults) = (OnceLock::new(), Mutex::default());
+        Self { root, folder: cache.join(FOLDER), vendored, faults }
     }
 
     /// What vouches for a version here, the vendored packs first; each only if there is something.
     pub(super) fn evidence_here(
         &self,
         candidate: &RuledVersion<'_>,
-        progress: &dyn Progress,
     ) -> impl Iterator<Item = FoundEvidence> {
         let kept = self.kept_evidence(candidate).map(|kept| self.with_content(kept, candidate));
-        let all = [Some(self.vendored_evidence(candidate, progress)), kept];
+        let all = [Some(self.vendored_evidence(candidate)), kept];
         all.into_iter().flatten().filter(|found| !found.pieces.is_empty())
     }
 
@@ -85,17 +98,13 @@ impl EvidenceHere {
 
     /// All lines of the vendored packs that can be read.
     pub(super) fn readable_lines(&self) -> Vec<EvidenceLine> {
-        let lines = self.vendored.get_or_init(|| self.read(&Silent)).iter();
+        let lines = self.vendored.get_or_init(|| self.read()).iter();
         lines.filter_map(|one| one.line.clone().ok()).collect()
     }
 
     /// What the vendored packs of the workspace bring about a version.
-    pub(super) fn vendored_evidence(
-        &self,
-        candidate: &RuledVersion<'_>,
-        progress: &dyn Progress,
-    ) -> FoundEvidence {
-        let lines = self.vendored.get_or_init(|| self.read(progress)).iter();
+    pub(super) fn vendored_evidence(&self, candidate: &RuledVersion<'_>) -> FoundEvidence {
+        let lines = self.vendored.get_or_init(|| self.read()).iter();
         let is_about = |one: &&NumberedLine| {
             let package = one.line.as_ref().ok().and_then(|line| line.package.as_ref());
             package.is_some_and(|(id, version)| {
@@ -132,32 +141,27 @@ impl EvidenceHere {
         self.folder.join(format!("{}.jsonl", hash(format!("evidence\n{}", lines.join("\n")))))
     }
 
-    /// The lines of the vendored file. Those that cannot be read are told once.
-    fn read(&self, progress: &dyn Progress) -> Vec<NumberedLine> {
-        let told = |why: &str| {
-            progress.warning(&format!("`{VENDORED_FILE}` is not read: {why}"));
+    /// The lines of the vendored file. Those that cannot be read are noted.
+    fn read(&self) -> Vec<NumberedLine> {
+        let note = |fault| lock(&self.faults).push(fault);
+        let failed = |why: String| {
+            note(EvidenceFault::File(why));
             Vec::new()
         };
         let file = InnerPath::own(VENDORED_FILE).into();
         let text = match Folder::at(&self.root).and_then(|root| root.read_text(&file)) {
             Ok(Some(text)) if text.len() as u64 > LARGEST_EVIDENCE => {
-                return told(&format!("it has more than {LARGEST_EVIDENCE} bytes"));
+                return failed(format!("it has more than {LARGEST_EVIDENCE} bytes"));
             }
             Ok(text) => text.unwrap_or_default(),
-            Err(error) => return told(&mu_provider::with_causes(&error)),
+            Err(error) => return failed(mu_provider::with_causes(&error)),
         };
         let mut lines = Vec::new();
         for one in evidence_lines(&text) {
             match &one.line {
                 Ok(EvidenceLine { package: Some(_), .. }) => lines.push(one),
-                Ok(_) => progress.warning(&format!(
-                    "line {} of `{VENDORED_FILE}` names no `id` and `version`, and was skipped",
-                    one.number
-                )),
-                Err(why) => progress.warning(&format!(
-                    "line {} of `{VENDORED_FILE}` was skipped: {why}",
-                    one.number
-                )),
+                Ok(_) => note(EvidenceFault::Nameless(one.number)),
+                Err(why) => note(EvidenceFault::Line(one.number, why.to_string())),
             }
         }
         lines
@@ -185,6 +189,11 @@ impl TrustInForce {
         self.here.readable_lines()
     }
 
+    /// What of the vendored packs' evidence turned out to be of no use since this was last asked.
+    pub fn take_evidence_faults(&self) -> Vec<EvidenceFault> {
+        std::mem::take(&mut *lock(&self.here.faults))
+    }
+
     /// As [`Self::judge`], by what vouches for the version now: what was found out before does not count, but what the checkout brings.
     pub fn judge_anew(
         &self,
@@ -201,7 +210,7 @@ impl TrustInForce {
         demand: &RuleDemand<'_>,
         before: &[String],
     ) -> Option<Found> {
-        let here: Vec<FoundEvidence> = self.here.evidence_here(candidate, &Silent).collect();
+        let here: Vec<FoundEvidence> = self.here.evidence_here(candidate).collect();
         let best = best_of(&here, candidate, demand, before);
         best.filter(|verdict| demand.is_satisfied_by(verdict, before))
     }
@@ -245,8 +254,8 @@ impl TrustInForce {
             return Ok(known);
         }
         let here = question.here.get_or_insert_with(|| match is_anew {
-            true => vec![self.here.vendored_evidence(candidate, progress)],
-            false => self.here.evidence_here(candidate, progress).collect(),
+            true => vec![self.here.vendored_evidence(candidate)],
+            false => self.here.evidence_here(candidate).collect(),
         });
         // What is here proves itself, and nobody has to be asked. If it is not enough, its place may have more by now: somebody may
         // have signed later.

@@ -27,7 +27,7 @@ use crate::index::Route;
 use crate::reference::{PackageId, Version};
 use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustSettings};
 
-pub use self::here::{VENDORED_ARCHIVES, VENDORED_FILE};
+pub use self::here::{EvidenceFault, VENDORED_ARCHIVES, VENDORED_FILE};
 
 /// The folder in the cache.
 const FOLDER: &str = "trust";
@@ -83,8 +83,8 @@ pub struct Accepted {
     pub signed_by: Vec<String>,
     /// When it was signed first, in seconds since 1970, as far as that is proven.
     pub time: Option<i64>,
-    /// What is to be told of it.
-    pub warnings: Vec<String>,
+    /// What rules that refuse nobody hold against it.
+    pub objections: Vec<Objection>,
 }
 
 /// Why a version is not accepted.
@@ -96,8 +96,19 @@ pub struct Refused {
     pub rule: String,
 }
 
+/// A version that is accepted, and why a rule would not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objection {
+    /// The package that its content comes from.
+    pub source: PackageId,
+    /// The version.
+    pub version: String,
+    /// What is held against it.
+    pub refused: Refused,
+}
+
 /// A version that was refused in this run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RefusedVersion {
     /// The version.
     pub version: String,

@@ -18,7 +18,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::here::EvidenceQuestion;
 use super::{
-    Accepted, KeptVerdict, Refused, RuledVersion, TrustError, TrustInForce, rule_in_words,
+    Accepted, KeptVerdict, Objection, Refused, RuledVersion, TrustError, TrustInForce,
+    rule_in_words,
 };
 use crate::fs;
 use crate::lock::{LockedPackage, Lockfile};
@@ -363,12 +364,12 @@ impl Accepted {
         if is_other {
             let (signed, before) = (verdict.who_signed(), in_words(before));
             let why = format!("{signed}; the locked one is signed by {before}");
-            let rule = rule_in_words(demand.rule);
+            let refused = Refused { why, rule: rule_in_words(demand.rule) };
             if demand.rule.rule.continuity == Continuity::Refuse {
-                return Err(Refused { why, rule });
+                return Err(refused);
             }
-            let RuledVersion { source, release, .. } = candidate;
-            self.warnings.push(format!("`{source}` {}: {why} ({rule})", release.version));
+            let (source, version) = (candidate.source.clone(), candidate.release.version.clone());
+            self.objections.push(Objection { source, version, refused });
         }
         let signed_by = verdict.signed_by.into_iter().chain(std::mem::take(&mut self.signed_by));
         self.signed_by = signed_by.collect::<BTreeSet<_>>().into_iter().collect();

@@ -21,7 +21,7 @@ use super::root::{ForeignError, MU_FOLDER};
 use super::{Member, Workspace, WorkspaceError, in_base, root};
 use crate::formats;
 use crate::fs::{self, FileError};
-use crate::manifest::Warning;
+use crate::manifest::FileWarning;
 use crate::reference::{PackageId, Version};
 
 /// The file, in `.mu`.
@@ -235,7 +235,7 @@ impl Workspace {
         let path = if is_there { formats::locate_manifest(&folder)? } else { None };
         let (Some(id), Some(path)) = (edit.package(), path) else {
             let message = format!("`{}` is not used from here: there is no manifest", edit.id);
-            self.warnings.push(Warning::new(&folder, None, message));
+            self.warnings.push(FileWarning::new(&folder, None, message));
             return Ok(());
         };
         if !self.members.iter().any(|member| member.folder == folder) {

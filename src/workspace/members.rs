@@ -21,8 +21,8 @@ use super::root::{MU_FOLDER, WORKSPACE_FILE};
 use super::{Workspace, WorkspaceError, is_searched};
 use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
-    Globs, JSON_NAME, Loaded, Manifest, ManifestError, Warning, YAML_NAME, globs, manifest_name,
-    misspelt_name,
+    FileWarning, Globs, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, globs,
+    manifest_name, misspelt_name,
 };
 use crate::reference::{PackageId, Reference};
 use crate::{formats, fs};
@@ -60,7 +60,7 @@ impl Patterns {
     }
 
     /// A warning for each pattern that none of the `places` matches.
-    fn warnings(&self, root: &Path, places: &[&str]) -> Vec<Warning> {
+    fn warnings(&self, root: &Path, places: &[&str]) -> Vec<FileWarning> {
         let file = root.join(MU_FOLDER).join(WORKSPACE_FILE);
         let warning = |index: usize| {
             let pattern = self.globs.patterns().nth(index)?;
@@ -69,7 +69,7 @@ impl Patterns {
             if root.join(inner).is_dir() {
                 message.push_str(&format!("; `{inner}/*` would be the folders in it"));
             }
-            Some(Warning::new(&file, self.lines.get(index).copied(), message))
+            Some(FileWarning::new(&file, self.lines.get(index).copied(), message))
         };
         self.globs.idle(places).into_iter().filter_map(warning).collect()
     }
@@ -93,7 +93,7 @@ pub(super) fn find(
     own: [&Path; 2],
     patterns: &Patterns,
     formats: &[&str],
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Vec<FileWarning>,
 ) -> Result<Members, ManifestError> {
     let globs = &patterns.globs;
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
@@ -127,7 +127,7 @@ pub(super) fn find(
             Ok(entry) => entry,
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
-                warnings.push(Warning::new(
+                warnings.push(FileWarning::new(
                     &path,
                     None,
                     "this folder cannot be searched for packages",
@@ -150,7 +150,7 @@ pub(super) fn find(
             return Err(ManifestError::Folder { path: entry.into_path() });
         }
         if let Some(message) = objection(&entry, root) {
-            warnings.push(Warning::new(entry.path(), None, message));
+            warnings.push(FileWarning::new(entry.path(), None, message));
             left_out.borrow_mut().note(folder, LeftOutReason::Link(entry.path().to_owned()));
             continue;
         }

@@ -30,7 +30,7 @@ use crate::formats;
 use crate::fs::{AtPath as _, FileError};
 use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
-    Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_bounded_text,
+    FileWarning, Loaded, Manifest, ManifestError, Requirement, manifest_name, read_bounded_text,
 };
 use crate::reference::{Defaults, PackageId, Version};
 
@@ -67,7 +67,7 @@ pub struct Workspace {
     /// The folders that were not searched for members.
     pub left_out: Arc<LeftOutFolders>,
     /// Warnings about what is probably not intended.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<FileWarning>,
     /// Which folders are searched for members.
     patterns: Arc<Patterns>,
 }
@@ -193,7 +193,8 @@ impl Workspace {
 
     /// If no folder has a manifest: the first file that was probably meant to be one, its name, and the right name.
     pub fn only_misspelt(&self) -> Option<(&Path, &str, &'static str)> {
-        let mut files = self.warnings.iter().map(Warning::path).filter(|_| self.members.is_empty());
+        let mut files =
+            self.warnings.iter().map(FileWarning::path).filter(|_| self.members.is_empty());
         files.find_map(|path| {
             let name = path.file_name()?.to_str()?;
             Some((path, name, manifest_name(name).filter(|right| *right != name)?))
@@ -231,7 +232,7 @@ impl Workspace {
         let above = read_layer(&path, Kind::Workspace, root)?;
         if above.is_none() && mu_folder.join("workspace.yml").is_file() {
             let message = format!("this is not read: its name must be `{WORKSPACE_FILE}`");
-            warnings.push(Warning::new(&mu_folder.join("workspace.yml"), None, message));
+            warnings.push(FileWarning::new(&mu_folder.join("workspace.yml"), None, message));
         }
         let mut above = above.unwrap_or_default();
         let config = mu_home.join(CONFIG_FILE);
@@ -239,7 +240,7 @@ impl Workspace {
         for (path, layer) in [(&path, &above), (&config, &below)] {
             let message = "`auto` is for signed versions, and mu does not check signatures yet: it asks, as with `ask`";
             let lines = layer.unasked_builds.iter();
-            warnings.extend(lines.map(|line| Warning::new(path, Some(*line), message)));
+            warnings.extend(lines.map(|line| FileWarning::new(path, Some(*line), message)));
         }
         above.trust.refuse_unknown(&below.trust)?;
         let namespace = above.namespace.take();
@@ -361,7 +362,7 @@ impl Workspace {
             match winner {
                 Some(folder) if member.found_at() == self.unprefixed(&member.id) => {
                     let message = format!("not used: `{}` is found first", folder.display());
-                    self.warnings.push(Warning::new(&member.manifest_path, None, message));
+                    self.warnings.push(FileWarning::new(&member.manifest_path, None, message));
                 }
                 _ => self.members.push(member),
             }

@@ -301,7 +301,7 @@ fn members_are_found_wherever_they_may_be() {
     let expected =
         [("", "hub.acme.co/acme/root"), ("b", "hub.acme.co/acme/b"), ("b/c", "other.co/c")];
     assert_eq!(found, expected.map(|(place, id)| (place, id.to_owned())));
-    let warnings: Vec<&str> = workspace.warnings.iter().map(Warning::message).collect();
+    let warnings: Vec<&str> = workspace.warnings.iter().map(FileWarning::message).collect();
     assert_eq!(warnings, ["`mu.yaml` is not read as a manifest: its name must be `Mu.yaml`"]);
     assert_eq!(
         workspace.member(&id("other.co/c")).map(|m| m.folder.clone()),
@@ -490,7 +490,7 @@ fn links_are_not_followed_out() {
     let workspace = opened(&folder);
     let places: Vec<&str> = workspace.members.iter().map(|member| &*member.place).collect();
     assert_eq!(places, ["in"]);
-    let warnings: Vec<&str> = workspace.warnings.iter().map(Warning::message).collect();
+    let warnings: Vec<&str> = workspace.warnings.iter().map(FileWarning::message).collect();
     let expected = [
         "this link points out of the workspace, so it is not followed",
         "this link is broken",

@@ -34,8 +34,8 @@ pub use self::requirement::{Capability, Constraint, Requirement, is_version_alon
 pub use self::schema::{in_lines, schema};
 pub use self::source::layout::entries::quoted;
 pub use self::types::{
-    API_VERSION, BuildRecipe, ExportKind, ExportedElement, Head, Manifest, Person, Upgrade,
-    Versioning, Versions, Warning,
+    API_VERSION, BuildRecipe, ExportKind, ExportedElement, FileWarning, Head, Manifest, Person,
+    Upgrade, Versioning, Versions,
 };
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use mu_provider::fs::{self, AtPath as _, FileError};
 use super::requirement::is_version_alone;
 use super::schema::{self, LongDependency};
 use super::source::{Document, MAX_BYTES, SourceError, Value, too_large};
-use super::{Head, Manifest, Warning};
+use super::{FileWarning, Head, Manifest};
 use crate::reference::Reference;
 
 /// The name of a manifest in YAML.
@@ -55,7 +55,7 @@ pub struct Loaded {
     /// The file's content.
     pub text: String,
     /// Mistakes that are allowed but probably not meant.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<FileWarning>,
 }
 
 impl Manifest {
@@ -120,17 +120,17 @@ impl Manifest {
 }
 
 /// The warning for a file that was probably meant as `folder`'s manifest. This lists the folder.
-pub fn misspelt(folder: &Path) -> Option<Warning> {
+pub fn misspelt(folder: &Path) -> Option<FileWarning> {
     let mut names: Vec<_> = fs::entries(folder).ok()?.iter().map(DirEntry::file_name).collect();
     names.sort();
     names.iter().find_map(|name| misspelt_name(folder, name.to_str()?))
 }
 
 /// The warning for a file called `name`, if that is a manifest's name in the wrong case or with `.yml`.
-pub fn misspelt_name(folder: &Path, name: &str) -> Option<Warning> {
+pub fn misspelt_name(folder: &Path, name: &str) -> Option<FileWarning> {
     let right = manifest_name(name).filter(|right| *right != name)?;
     let message = format!("`{name}` is not read as a manifest: its name must be `{right}`");
-    Some(Warning::new(&folder.join(name), None, message))
+    Some(FileWarning::new(&folder.join(name), None, message))
 }
 
 /// The name of a manifest that a file has, or was probably meant to have.

@@ -11,8 +11,8 @@ use mu_provider::InnerPath;
 use super::schema::{self, File, PersonTable};
 use super::source::{Document, SourceError, Table, Text, TextProblem, Value};
 use super::{
-    API_VERSION, BuildRecipe, Capability, Constraint, ExportedElement, Globs, Head, Manifest,
-    Person, Upgrade, Versioning, Versions, Warning, requirement,
+    API_VERSION, BuildRecipe, Capability, Constraint, ExportedElement, FileWarning, Globs, Head,
+    Manifest, Person, Upgrade, Versioning, Versions, requirement,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version, VersionSpec, pasted};
 use crate::source::layout::entries::quoted;
@@ -34,7 +34,7 @@ impl From<ReferenceError> for TextProblem {
 fn manifest(
     document: &Document<'_>,
     is_own: bool,
-) -> Result<(Manifest, Vec<Warning>), SourceError> {
+) -> Result<(Manifest, Vec<FileWarning>), SourceError> {
     let root = document.root_value();
     if root.is_null() {
         return Err(root.error("the manifest is empty").help("it needs at least `name`"));
@@ -366,7 +366,7 @@ impl Manifest {
     /// # Errors
     ///
     /// When the text is not well formed, or has something that a manifest cannot have.
-    pub fn parse(path: &Path, text: &str) -> Result<(Self, Vec<Warning>), SourceError> {
+    pub fn parse(path: &Path, text: &str) -> Result<(Self, Vec<FileWarning>), SourceError> {
         manifest(&Document::read(path, text)?, true)
     }
 

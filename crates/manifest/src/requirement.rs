@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use mu_provider::{Dependency, DetailedDependency};
 
-use super::Warning;
+use super::FileWarning;
 use super::schema::LongDependency;
 use super::source::{SourceError, Table, Text, TextProblem, Value, line_at_offset};
 use crate::reference::{Base, Name, Range, Reference, Version, VersionSpec};
@@ -81,7 +81,7 @@ pub(super) type PackageKey = (Option<Base>, String);
 /// Reads a `dependencies` or `devDependencies` value.
 pub(super) fn read(
     value: Value<'_>,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Vec<FileWarning>,
 ) -> Result<Vec<Requirement>, SourceError> {
     let entries: Vec<(Option<Text<'_>>, Value<'_>)> = if value.is_table() {
         value.entries()?.map(|(key, value)| (Some(key), value)).collect()
@@ -124,7 +124,7 @@ pub(super) fn read(
 }
 
 /// Warns that a version is a comment, because there is a space before its `#`.
-fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
+fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<FileWarning> {
     let document = value.document();
     let comment = &document.text()[document.comment_after(value.span().end)?];
     let version = comment.strip_prefix('#')?.trim_end();
@@ -138,18 +138,18 @@ fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     let message = format!(
         "`#{version}` is a comment, because there is a space before it; write `{reference}#{version}` for that version"
     );
-    Some(Warning::new(document.path(), Some(requirement.line), message))
+    Some(FileWarning::new(document.path(), Some(requirement.line), message))
 }
 
 /// Warns that `prerelease` has no effect together with an exact version. A channel does: the version must be
 /// in it.
-fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
+fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<FileWarning> {
     let pinned = requirement.reference.version().filter(|version| version.is_pinned())?;
     if !requirement.prerelease {
         return None;
     }
     let message = format!("`prerelease` has no effect with the exact version `{pinned}`");
-    Some(Warning::new(value.document().path(), Some(requirement.line), message))
+    Some(FileWarning::new(value.document().path(), Some(requirement.line), message))
 }
 
 /// A dependency as written in the file.

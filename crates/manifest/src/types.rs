@@ -214,13 +214,13 @@ pub struct Head {
 
 /// Something in a file that is allowed but probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
+pub struct FileWarning {
     path: PathBuf,
     line: Option<usize>,
     message: String,
 }
 
-impl Warning {
+impl FileWarning {
     /// Creates a warning about the file or folder at `path`; `line` counts from 1.
     pub fn new(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
         let message = message.into();
@@ -245,7 +245,7 @@ impl Warning {
 }
 
 /// Prints `path:line: message`.
-impl fmt::Display for Warning {
+impl fmt::Display for FileWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.to_string_lossy();
         formatter.write_str(&super::source::printable(&path))?;

@@ -7,10 +7,10 @@ use crate::lock::LockedPackage;
 use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
 use crate::ops::apply::fetch::store_release;
-use crate::ops::explain::{places, unavailable_error};
+use crate::ops::explain::unavailable_error;
 use crate::ops::requirements::names::{Meant, as_here, as_in, meant, unambiguous_name, written_id};
 use crate::ops::solve::names::is_published;
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Session, Warning};
 use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Member;
 
@@ -143,14 +143,12 @@ fn by_own_name(
     if own != id
         && let Some(found) = session.places.member_of(&own)
     {
-        let place = places::folder_for_people(&found.place);
         let written = match id.base() == session.reference_defaults().base {
             true => reference.path().to_owned(),
             false => reference.with_version(None).to_string(),
         };
-        session.events.warning(&format!(
-            "`{written}` points to the folder `{place}` of the package `{name}`, which is used instead"
-        ));
+        let (place, name) = (found.place.clone(), name.clone());
+        session.events.warning(&Warning::OtherNameInFolder { written, place, name });
     }
     Ok(Reference::parse(&name)?.with_version(reference.version().cloned()))
 }

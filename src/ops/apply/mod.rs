@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 
 use mu_provider::{Digest, threads};
 
-use crate::index::{Candidate, LeftOut};
+use crate::index::Candidate;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::apply::fetch::{Fetching, fetch, store_release};
@@ -37,7 +37,7 @@ use crate::ops::session::installed::{folder_of, named, needed_packs, place, repl
 use crate::ops::solve::copies::{self, copies_in_lock};
 use crate::ops::solve::record::Resolved;
 use crate::ops::solve::trusted;
-use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Stage};
+use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Stage, Warning};
 use crate::packs::{Building, Installation, PacksError, WantedPack};
 use crate::reference::PackageId;
 use crate::store::{Stored, TreeStoreError};
@@ -117,13 +117,16 @@ fn examine(
 }
 
 /// What the registry of a package lists besides its versions, and nobody can use: told once, when the package comes anew.
-fn passed_over(session: &Session, requirements: &Requirements, previous: &Lockfile) -> Vec<String> {
+fn passed_over(
+    session: &Session,
+    requirements: &Requirements,
+    previous: &Lockfile,
+) -> Vec<Warning> {
     let asked = requirements.asked.iter().map(|asked| &asked.requirement.id);
     let new: BTreeSet<&PackageId> = asked.filter(|id| previous.find(id).next().is_none()).collect();
     let told = new.into_iter().filter_map(|id| {
-        let words = LeftOut::in_words(&session.index().left_out_if_known(id))?;
-        let name = session.short_name(id);
-        Some(format!("the registry of `{name}` lists what is no version: {words}"))
+        let left_out = session.index().left_out_if_known(id);
+        (!left_out.is_empty()).then(|| Warning::NoVersions { id: id.clone(), left_out })
     });
     told.collect()
 }
@@ -393,10 +396,7 @@ fn make_packs(
                 if attempt == 0 && !session.store.is_read_only() =>
             {
                 // The store no longer has the tree; it is fetched and checked again.
-                events.warning(&format!(
-                    "`{}` in the store was changed; fetching it again",
-                    path.display()
-                ));
+                events.warning(&Warning::ChangedInStore { path });
             }
             Err(error) => {
                 return Err(threads::into_inner(refused).unwrap_or_else(|| error.into()));

@@ -19,7 +19,7 @@ use crate::ops::solve::asking::wish;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::record::{Resolved, restate_lock};
 use crate::ops::solve::{is_locked_as, resolve};
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Move, Update};
 use crate::workspace::Majors;
@@ -310,11 +310,9 @@ fn required_packages(lock: &Lockfile) -> BTreeSet<(&str, &str)> {
 fn warn_of_unasked(session: &Session, update: &Update, lock: &Lockfile) {
     let is_stuck = |id: &&PackageId| update.moves(id) && session.index().is_unasked(id);
     let ids = lock.packages.iter().map(|package| &package.id).filter(is_stuck);
-    let ids: Vec<String> = ids.map(|id| format!("`{id}`")).collect();
+    let ids: Vec<PackageId> = ids.cloned().collect();
     if !ids.is_empty() {
-        session
-            .events
-            .warning(&format!("newer versions of {} are not known: mu is offline", ids.join(", ")));
+        session.events.warning(&Warning::NewerUnknown { ids });
     }
 }
 

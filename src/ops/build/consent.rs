@@ -16,7 +16,7 @@ use crate::manifest::source::printable;
 use crate::ops::apply::fetch::source_now;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::shown::lines;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::workspace::{CONFIG_FILE, ConfiguredRegistry, Untrusted};
 
 /// The folder in `~/.mu`, and the file in it.
@@ -226,12 +226,9 @@ pub(super) fn ask(session: &Session, wanted: Agreement) -> Result<(), CommandErr
     if known.contains(&wanted) {
         return Ok(());
     }
-    let secrets = wanted.secrets().join(", ");
-    if !secrets.is_empty() {
-        session.events.warning(&format!(
-            "the build of `{}` gets {secrets}, and what it makes could contain that",
-            wanted.id
-        ));
+    let variables: Vec<String> = wanted.secrets().into_iter().map(str::to_owned).collect();
+    if !variables.is_empty() {
+        session.events.warning(&Warning::SecretsInBuild { package: wanted.id.clone(), variables });
     }
     // Of what was agreed to before, the most similar, and the latest of these.
     let earlier = known.iter().rev().filter(|known| known.id == wanted.id);
@@ -264,9 +261,7 @@ pub(super) fn ask(session: &Session, wanted: Agreement) -> Result<(), CommandErr
             .with_details(serde_json::json!({ "id": id, "version": version, "digest": wanted.digest, "command": wanted.command, "differences": differences })));
     }
     if let Err(error) = keep(session, &path, wanted) {
-        session
-            .events
-            .warning(&format!("mu will ask again, because it cannot keep the answer: {error}"));
+        session.events.warning(&Warning::AnswerNotKept { why: error.to_string() });
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ use crate::ops::session::locked::{PackageName, Purpose, find_used};
 use crate::ops::session::shown;
 use crate::ops::solve::names;
 use crate::ops::solve::record::Resolved;
-use crate::ops::{Code, CommandError, Session, Stage};
+use crate::ops::{Code, CommandError, Session, Stage, Warning};
 use crate::packs::hash_file;
 use crate::reference::PackageId;
 use crate::store::Stored;
@@ -197,9 +197,8 @@ fn note_edits(session: &Session, found: &[Buildable<'_>]) {
     ids.extend(found.iter().flat_map(|one| &one.package.dependencies));
     for id in ids {
         if let Some(place) = edited_in(session, id) {
-            session.events.warning(&format!(
-                "builds do not use the edit of `{id}` in `{place}`, but the version in Mu.lock"
-            ));
+            let (id, place) = (id.clone(), place.to_owned());
+            session.events.warning(&Warning::EditNotBuilt { id, place });
         }
     }
 }

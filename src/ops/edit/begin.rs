@@ -20,7 +20,7 @@ use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::locked::{PackageName, Purpose, find_used};
 use crate::ops::session::providers;
 use crate::ops::session::source::relative;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, Version};
 use crate::workspace::edits::{EDIT_FOLDER, Edit, RecordedEdits, State};
 use crate::workspace::root::local_git;
@@ -121,11 +121,9 @@ fn make(
         let origin = Origin::find(session, package, request.url.as_deref())?;
         if let Some(edit) = beside(edits, root, &origin, package)? {
             if let Some(locked) = package.commit.as_ref().filter(|locked| **locked != edit.commit) {
-                let [locked, begun] = [locked, &edit.commit].map(Commit::short);
-                session.events.warning(&format!(
-                    "`{id}` is locked at commit {locked}, but its repository is edited in `{}` already, where the work began at {begun}",
-                    edit.clone
-                ));
+                let (locked, begun) = (locked.clone(), edit.commit.clone());
+                let (id, clone) = (id.clone(), edit.clone.to_string());
+                session.events.warning(&Warning::EditedSince { id, locked, clone, begun });
             }
             return Ok(edit);
         }

@@ -81,7 +81,8 @@ pub(crate) fn selection_error(
             // 1. Why a package is not there.
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 let id = &clash.id;
-                let own = session.workspace.member(id).map(|member| misplaced(session, member));
+                let own = session.workspace.member(id);
+                let own = own.map(|member| misplaced(session, member).to_string());
                 let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
                 let hints = hints.chain(report_installed(session, id)).chain(stripped(session, id));
                 let hints = hints.chain(unserved::no_place(session, id));
@@ -340,7 +341,7 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
     let own = hints.len();
     match code {
         Code::Network if !session.options.offline => {
-            hints.extend(places::warning(session, &error.id));
+            hints.extend(places::misplacement(session, &error.id).map(|one| one.to_string()));
             hints.extend(report_installed(session, &error.id));
             if is_nowhere(session, &error.id) {
                 hints.extend(in_helms_repository(session, &error.id));

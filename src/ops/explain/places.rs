@@ -10,8 +10,7 @@
 //! Packages of one workspace may conflict with each other, such as two implementations of one thing: this is reported.
 //! If one of its packages depends on both, nobody can install that one: [`check`] refuses this.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::index::conflicting;
 use crate::lock::Lockfile;
@@ -19,19 +18,20 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::{id_in, unambiguous_name, written_id};
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::installed::{PacksHere, search_path};
+use crate::ops::session::places::{Misplacement, folder_for_people};
 use crate::ops::session::source::relative;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, VersionSpec};
 use crate::search::{Candidate, Query, State};
-use crate::workspace::{MU_FOLDER, Member, WORKSPACE_FILE};
+use crate::workspace::Member;
 
 /// Reports the workspace's packages that `requirements` or `lock` are about.
 pub(crate) fn warnings(
     session: &Session,
     requirements: &Requirements,
     lock: &Lockfile,
-) -> Vec<String> {
-    let mut warnings: Vec<String> = Vec::new();
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     for asked in &requirements.asked {
         let Some((member, _)) = asked.line.filter(|_| asked.reference.local().is_none()) else {
             continue;
@@ -41,20 +41,23 @@ pub(crate) fn warnings(
         if let Some(found) = session.places.member_of(own)
             && *own != written_id(session, member, &asked.reference)
         {
-            warnings.push(format!(
-                "`{}` requires `{}`, which points to the folder `{}` of the package `{own}`: write `{}`",
-                member.manifest.name,
-                asked.reference,
-                folder_for_people(&found.place),
-                unambiguous_name(session, member, own),
-            ));
+            warnings.push(Warning::OtherName {
+                by: member.manifest.name.to_string(),
+                reference: asked.reference.clone(),
+                place: found.place.clone(),
+                id: own.clone(),
+                exact: unambiguous_name(session, member, own),
+            });
         }
     }
-    // A set, because several may require the same package.
     let asked = || requirements.asked.iter().map(|asked| &asked.requirement.id);
     let locked = lock.packages.iter().map(|package| &package.id);
     let otherwise = asked().chain(locked).filter_map(|id| called_otherwise(session, id));
-    warnings.extend(otherwise.collect::<BTreeSet<String>>());
+    let mut otherwise: Vec<Misplacement> = otherwise.collect();
+    // Several may require the same package.
+    otherwise.sort_by_cached_key(ToString::to_string);
+    otherwise.dedup();
+    warnings.extend(otherwise.into_iter().map(Warning::Misplaced));
     let overrides = &session.workspace.settings.overrides;
     for member in &session.workspace.members {
         let id = &member.id;
@@ -63,14 +66,14 @@ pub(crate) fn warnings(
         // What only provides a capability is used wherever it is.
         let is_fetched = || lock.find(id).any(|package| !package.source.is_workspace_folder());
         if is_elsewhere && (is_fetched() || asked().any(|asked| asked == id)) {
-            warnings.push(misplaced(session, member));
+            warnings.push(Warning::Misplaced(misplaced(session, member)));
         }
     }
     warnings
 }
 
 /// Reports one required package that the workspace has, too.
-pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
+pub(crate) fn misplacement(session: &Session, id: &PackageId) -> Option<Misplacement> {
     let in_other_place = || {
         let member = session.workspace.member(id)?;
         session.places.member_of(id).is_none().then(|| misplaced(session, member))
@@ -79,7 +82,7 @@ pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
 }
 
 /// Reports that a folder of the workspace is used although its package has another name.
-fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
+fn called_otherwise(session: &Session, id: &PackageId) -> Option<Misplacement> {
     if session.is_edited(id) {
         // Whoever edits it has put it there.
         return None;
@@ -96,47 +99,30 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
         // mu has put it there: in Git, the name in a manifest is only a name.
         return None;
     }
-    Some(format!(
-        "`{}` points to the folder `{}`, whose package is named `{name}`; if you did not mean that package, move it to where its name points",
-        session.short_name(id),
-        folder_for_people(&found.place),
-    ))
+    let place = found.place.clone();
+    let called = session.short_name(id).into_owned();
+    Some(Misplacement::OtherName { name: called, place, own: name.clone() })
 }
 
 /// What to do about a package of the workspace that is not where references to it point.
-pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
+pub(crate) fn misplaced(session: &Session, member: &Member) -> Misplacement {
     let (workspace, id, place) = (&session.workspace, &member.id, &member.place);
     // The first two places are in the workspace. This is the one without a folder for the base, where a person would
     // put the package.
     let [_, right, ..] = session.places.search().package_places(id);
     let right = relative(&workspace.root, &right.folder);
     let parent = id.name_str().strip_suffix(&**place).and_then(|parent| parent.strip_suffix('/'));
-    let name = session.short_name(id);
+    let name = session.short_name(id).into_owned();
     // Which setting would have the references lead to where the package is: a namespace, if its folder is the end of
     // its name, or else an override for this one package.
-    let key = match (parent, place.is_empty(), workspace.namespace.is_none()) {
+    let setting = match (parent, place.is_empty(), workspace.namespace.is_none()) {
         (Some(parent), false, true) => Some(format!("namespace: {parent}")),
         // A namespace means the root itself, too; a folder that contains the packs cannot be one of them.
         (_, true, true) => Some(format!("namespace: {name}")),
         (_, true, false) => None,
         _ => Some(format!("overrides: {{{name}: ./{place}}}")),
     };
-    let otherwise = key.map(|key| format!(", or set `{key}` in `{MU_FOLDER}/{WORKSPACE_FILE}`"));
-    format!(
-        "the workspace has `{name}` in `{}`, but packages are found by their path, and references to it point to `{right}`: move it there{}",
-        folder_for_people(place),
-        otherwise.unwrap_or_default(),
-    )
-}
-
-/// A folder of the workspace for people. If a folder is named like a host, it must not look like the name of
-/// a package.
-pub(crate) fn folder_for_people(place: &str) -> Cow<'_, str> {
-    match place.split_once('/') {
-        _ if place.is_empty() => Cow::Borrowed("."),
-        Some((first, _)) if first.contains('.') => Cow::Owned(format!("./{place}")),
-        _ => Cow::Borrowed(place),
-    }
+    Misplacement::OtherPlace { name, place: place.clone(), right, setting }
 }
 
 /// A package of the workspace that conflicts with another one; both by their places in its members.
@@ -146,16 +132,13 @@ struct Apart {
 }
 
 /// The warnings about each conflicting pair.
-pub(crate) fn warnings_of_conflicts(session: &Session) -> Vec<String> {
+pub(crate) fn warnings_of_conflicts(session: &Session) -> Vec<Warning> {
     let members = &session.workspace.members;
     let warning = |Apart { by, with }: Apart| {
-        let by = &members[by];
-        format!(
-            "`{}` conflicts with `{}`, and this workspace has both: no package can depend on both (`conflicts` in `{}`)",
-            by.manifest.name,
-            members[with].manifest.name,
-            by.manifest_path.display()
-        )
+        let [by, with] = [by, with].map(|at| &members[at]);
+        let manifest = by.manifest_path.clone();
+        let [by, with] = [by, with].map(|member| member.manifest.name.to_string());
+        Warning::Conflicting { by, with, manifest }
     };
     apart(session).into_iter().map(warning).collect()
 }
@@ -243,13 +226,10 @@ fn reached(
 }
 
 /// Reports locked packages that are in folders of the workspace, but not used from there.
-pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
+pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<Warning> {
     let installed = lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
-    let warnings = installed.filter_map(|package| {
-        let candidate = session.places.search().left_out(&package.id)?;
-        Some(not_taken(&package.id, &candidate))
-    });
-    warnings.collect()
+    let misplaced = installed.filter_map(|package| passed_over(session, &package.id));
+    misplaced.map(Warning::Misplaced).collect()
 }
 
 /// Reports a package that no registry has, but that is at places of the search path, except those that the
@@ -263,8 +243,8 @@ pub(crate) fn report_installed(session: &Session, id: &PackageId) -> Vec<String>
         );
         return package.source.is_pack().then_some(text).into_iter().collect();
     }
-    if let Some(candidate) = session.places.search().left_out(id) {
-        return vec![not_taken(id, &candidate)];
+    if let Some(passed_over) = passed_over(session, id) {
+        return vec![passed_over.to_string()];
     }
     let wanted = Query { id: id.clone(), spec: VersionSpec::Latest, prereleases: true };
     let Ok(found) = search_path(session).and_then(|search| Ok(search.find_package(&wanted)?))
@@ -316,11 +296,9 @@ pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
     ))
 }
 
-fn not_taken(id: &PackageId, candidate: &Candidate) -> String {
-    let folder = candidate.place.folder.display();
-    let why = match &candidate.state {
-        State::PassedOver(why) => why.to_string(),
-        State::Hit(_) | State::Miss => String::new(),
-    };
-    format!("`{id}` is not taken from `{folder}`: {why}")
+/// A package in a folder of the workspace that does not belong to the workspace.
+fn passed_over(session: &Session, id: &PackageId) -> Option<Misplacement> {
+    let Candidate { place, state } = session.places.search().left_out(id)?;
+    let State::PassedOver(why) = state else { return None };
+    Some(Misplacement::PassedOver { id: id.clone(), folder: place.folder, why })
 }

@@ -311,14 +311,17 @@ fn sentence(session: &Session, way: &[PackageId], named: &[String]) -> String {
 /// More requirements than this are not listed.
 const LISTED: usize = 8;
 
-/// What still requires a package, as a sentence.
-pub(crate) fn still_required_by(package: &LockedPackage) -> Option<String> {
-    let by: Vec<String> =
-        package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
-    match &by[..] {
+/// The names of those who require a package.
+pub(crate) fn requirers(package: &LockedPackage) -> Vec<String> {
+    package.requested.iter().map(|requested| requested.by.to_string()).collect()
+}
+
+/// That these still require a package, as a sentence; nothing without any.
+pub(crate) fn still_required_by(requirers: &[String]) -> Option<String> {
+    match requirers {
         [] => None,
-        [one] => Some(format!("{one} needs it")),
-        [most @ .., last] => Some(format!("{} and {last} need it", most.join(", "))),
+        [one] => Some(format!("`{one}` needs it")),
+        [most @ .., last] => Some(format!("`{}` and `{last}` need it", most.join("`, `"))),
     }
 }
 
@@ -332,7 +335,7 @@ pub(crate) fn not_asked_for(
     let error = CommandError::new(Code::NotFound, format!("nothing here requires `{text}`"));
     let locked = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = locked.find(id).next() {
-        return match still_required_by(package) {
+        return match still_required_by(&requirers(package)) {
             Some(needed) => error.hint(format!("it is installed because {needed}")),
             None => error,
         };

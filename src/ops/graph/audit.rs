@@ -26,7 +26,7 @@ use crate::ops::session::advisories::{
 use crate::ops::session::error::in_one_line;
 use crate::ops::session::shown::count;
 use crate::ops::session::source::{PackagePlace, escaped};
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::PackageId;
 use crate::workspace::settings::FeedPlace;
 use crate::workspace::trust::settings_file;
@@ -243,11 +243,8 @@ fn add(session: &Session, audit: &mut Audit, mut finding: Finding, ignored: Igno
         }
         // A checkout hides nothing from the one who has cloned it.
         Ignored::NotByWorkspace(ignore) => {
-            let file = settings_file(ignore.named_by);
-            session.events.warning(&format!(
-                "{} is ignored in {file}, which cannot silence what a feed of yours calls malicious",
-                finding.id
-            ));
+            let (finding_id, file) = (finding.id.clone(), settings_file(ignore.named_by));
+            session.events.warning(&Warning::NotSilenced { finding: finding_id, file });
             audit.findings.push(finding);
         }
     }

@@ -24,7 +24,7 @@ use crate::ops::explain::carried::{CarriedVersions, Inside, carried};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::locked::{PackageName, Purpose, find_used, target, version_of};
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Session, Warning};
 use crate::reference::{PackageId, Version};
 use crate::workspace::Member;
 
@@ -70,9 +70,7 @@ impl Graph {
         let lock = session.lockfile()?.unwrap_or_default();
         let requirements = Requirements::collect(session, lock.extra.clone())?;
         if check_chosen(session, &requirements).is_err() {
-            session.events.warning(
-                "there is no Mu.lock yet, so dependencies are not shown: run `mu get`, which writes it",
-            );
+            session.events.warning(&Warning::NoLock);
         }
         Ok((Self::new(session, &lock, &requirements), lock))
     }

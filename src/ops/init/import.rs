@@ -25,7 +25,7 @@ use crate::ops::session::locked;
 use crate::ops::session::locked::version_of;
 use crate::ops::solve::asking::refuse_frozen;
 use crate::ops::solve::resolve;
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{CandidateOfLock, Update};
 
@@ -116,8 +116,8 @@ pub fn import(session: Session, request: &ImportRequest) -> Result<Imported, Com
             session.events.note(&format!("{file}: {note}"));
         }
         if !list.unknown.is_empty() {
-            let keys = list.unknown.join("`, `");
-            session.events.warning(&format!("{file} has keys that no such file has: `{keys}`"));
+            let (file, keys) = (file.clone(), list.unknown.clone());
+            session.events.warning(&Warning::KeysUnknown { file, keys });
         }
     }
     let section = if request.dev { Section::DevDependencies } else { Section::Dependencies };

@@ -9,7 +9,7 @@ use crate::env::Environment;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
 use crate::ops::apply::kinds;
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::{Code, CommandError};
+use crate::ops::{Code, CommandError, Warning};
 use crate::reference::{Base, Name, Reference};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root, formats_below};
 use crate::{formats, fs};
@@ -37,14 +37,14 @@ pub struct InitRequest {
 }
 
 /// What was created.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Begun {
     /// The files that were written.
     pub files: Vec<PathBuf>,
     /// Whether a package is among them.
     pub is_package: bool,
     /// A warning about the package's name.
-    pub warning: Option<String>,
+    pub warning: Option<Warning>,
     /// Files of other tools in the folder, whose dependencies `mu import` takes over.
     pub importable: Vec<String>,
     /// The manifest that makes the folder a package already, so that nothing was written.
@@ -159,19 +159,12 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
 }
 
 /// A warning if references to a package do not point to the current folder.
-fn misplaced(environment: &Environment, name: &str) -> Option<String> {
+fn misplaced(environment: &Environment, name: &str) -> Option<Warning> {
     let called = place_name(environment).filter(|called| called != name)?;
     let (namespace, place) = place(environment)?;
     let parent = name.strip_suffix(&place).and_then(|parent| parent.strip_suffix('/'));
-    let others = match parent.filter(|_| namespace.is_none()) {
-        Some(parent) => {
-            format!(", move it, or set `namespace: {parent}` in `{MU_FOLDER}/{WORKSPACE_FILE}`")
-        }
-        None => " or move it".to_owned(),
-    };
-    Some(format!(
-        "references to `{name}` do not point to this folder, but references to `{called}` do: rename the package{others}"
-    ))
+    let parent = parent.filter(|_| namespace.is_none()).map(str::to_owned);
+    Some(Warning::OtherNameByPlace { name: name.to_owned(), called, parent })
 }
 
 fn exists(path: &std::path::Path) -> CommandError {

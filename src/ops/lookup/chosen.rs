@@ -19,6 +19,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::package_here;
 use crate::ops::session::disk::local_folder;
 use crate::ops::session::events::Work;
+use crate::ops::session::places::folder_for_people;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::store::Stored;
@@ -166,7 +167,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let mut error = CommandError::new(Code::NotFound, message)
         .with_details(serde_json::json!({ "id": id.to_string(), "tried": tried }));
     if let Some(member) = session.places.member_of(id) {
-        let place = places::folder_for_people(&member.place);
+        let place = folder_for_people(&member.place);
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
     let similar = session.index().similar(id);
@@ -260,6 +261,7 @@ pub(super) fn verdict_of(
     };
     let progress = Work::begin(&session.events, id.to_string());
     let judgement = session.trust.judge(&asked, &progress)?;
+    progress.warn_of_evidence(&session.trust);
     // Several rules may speak of it: the one that does not accept it is the one to change.
     let deciding = deciding(&rules, &judgement);
     let (signed_by, why) = match judgement {

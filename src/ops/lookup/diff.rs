@@ -27,7 +27,7 @@ use crate::ops::apply::fetch::bring_locked;
 use crate::ops::apply::patched::content;
 use crate::ops::lookup::chosen::{fetched, published};
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, Version};
 use crate::store::Stored;
 
@@ -526,8 +526,8 @@ fn commits(session: &Session, from: &Side, to: &Side) -> Vec<CommitTitle> {
                 .collect()
         }
         Err(error) => {
-            let id = session.short_name(&to.id);
-            session.events.warning(&format!("the commits of `{id}` are not known: {error}"));
+            let (id, why) = (to.id.clone(), error.to_string());
+            session.events.warning(&Warning::CommitsUnknown { id, why });
             Vec::new()
         }
     }

@@ -26,7 +26,7 @@ use crate::ops::session::age::Age;
 use crate::ops::session::locked::exports_here;
 use crate::ops::session::shown;
 use crate::ops::session::source::source_of;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{ArtifactDigest, PackageId};
 use crate::store::Stored;
 
@@ -363,7 +363,7 @@ fn manifest(
             if error.code != Code::Manifest {
                 return Err(error);
             }
-            session.events.warning(&format!("the manifest of `{id}` cannot be read"));
+            session.events.warning(&Warning::ManifestUnread { id: id.clone(), version: None });
             Ok(None)
         }
     }

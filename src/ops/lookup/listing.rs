@@ -18,7 +18,7 @@ use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::requirements::supposition::{facts, supposed_mu};
 use crate::ops::session::age::{Age, AgeRule};
 use crate::ops::session::shown;
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Session, Warning};
 use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 use crate::select::{Rejection, incompatibilities};
 use crate::workspace::ExclusionSetting;
@@ -188,11 +188,8 @@ impl Listing<'_> {
             if error.code != crate::ops::Code::Manifest {
                 return Err(error);
             }
-            let version = self.releases.version(position);
-            self.session.events.warning(&format!(
-                "the manifest of `{}` {version} cannot be read, so only its version is shown",
-                self.id
-            ));
+            let (id, version) = (self.id.clone(), Some(self.releases.version(position)));
+            self.session.events.warning(&Warning::ManifestUnread { id, version });
             Ok(None)
         })
     }

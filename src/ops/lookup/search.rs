@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mu_provider::catalog::{Hits, LONGEST_LINE, Query};
+use mu_provider::catalog::{Hits, Query};
 use mu_provider::threads::all_at_once;
 use mu_provider::{Listing as Listed, ProviderError, read_json_lines, with_causes};
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::session::events::Work;
 use crate::ops::session::shown;
 use crate::ops::session::source::source_of;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, Protocol, Reference};
 
 /// With a filter, packages are examined one by one; more than this many would take too long.
@@ -154,7 +154,7 @@ fn providing(
         match providers(session, place, capability) {
             Ok(found) => answered.extend(found),
             Err(error) => {
-                session.events.warning(&with_causes(&*error.error));
+                session.events.warning(&Warning::failure(&*error.error));
                 failed = Some(error);
             }
         }
@@ -257,7 +257,7 @@ pub fn registry_capabilities(session: &Session) -> Result<BTreeSet<String>, Comm
                 found.extend(capabilities.into_iter().flatten());
             }
             Err(error) => {
-                session.events.warning(&with_causes(&*error.error));
+                session.events.warning(&Warning::failure(&*error.error));
                 failed = Some(error);
             }
         }
@@ -329,7 +329,7 @@ fn ask_all(
     }
     for (prefix, failure) in failures {
         let why = with_causes(&*failure.error);
-        session.events.warning(&format!("`{prefix}` is left out: {why}"));
+        session.events.warning(&Warning::RegistryLeftOut { prefix, why });
     }
     Ok(answered)
 }
@@ -353,15 +353,13 @@ fn ask(
 ) -> Result<Option<Answered>, CommandError> {
     let Searchable { prefix, before_names, route } = place;
     let Some(route) = usable(route)? else { return Ok(None) };
-    let what = prefix.clone();
-    let progress = Work::begin(&session.events, what.as_str());
+    let registry = prefix.clone();
+    let progress = Work::begin(&session.events, registry.as_str());
     let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);
     let answered = hits?.map(|hits| Answered { prefix, before_names, route, query, hits });
-    let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
-    if passed_over > 0 {
-        session.events.warning(&format!(
-            "the catalog of `{what}` has lines that describe no package, or are longer than {LONGEST_LINE} bytes, which were skipped ({passed_over})"
-        ));
+    let lines = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
+    if lines > 0 {
+        session.events.warning(&Warning::CatalogLinesSkipped { registry, lines });
     }
     Ok(answered)
 }
@@ -442,7 +440,7 @@ fn filtered(
         return Err(unavailable_error(session, failures.swap_remove(0)));
     }
     for failure in failures {
-        session.events.warning(&with_causes(&failure));
+        session.events.warning(&Warning::failure(&failure));
     }
     Ok(found)
 }
@@ -454,7 +452,7 @@ fn judge(session: &Session, here: &Here, packages: Vec<&mut FoundPackage>) {
     session.index().ask_for_releases(&ids);
     for package in packages {
         if let Err(error) = judge_one(session, here, package) {
-            session.events.warning(&with_causes(&*error.error));
+            session.events.warning(&Warning::failure(&*error.error));
         }
     }
 }

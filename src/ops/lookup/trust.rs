@@ -247,6 +247,7 @@ pub fn trust_show(session: &Session, text: &str) -> Result<Vouched, CommandError
         }
         judgement => judgement?,
     };
+    progress.warn_of_evidence(&session.trust);
     let unbound = unbound(session, &id, candidate, (&route, &release))?;
     session.save_index();
     let why = match &judgement {

@@ -21,7 +21,7 @@ use crate::ops::solve::names::is_published;
 use crate::ops::solve::patches::patch_of;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::resolve_from;
-use crate::ops::{Code, CommandError, OperationScope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Session, Warning};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
 use crate::workspace::Member;
 
@@ -87,7 +87,7 @@ pub(super) fn manifest(
     session: &Session,
     member: &Member,
     is_pinned: bool,
-) -> Result<Vec<String>, CommandError> {
+) -> Result<Vec<Warning>, CommandError> {
     let manifest = &member.manifest;
     if manifest.version.is_none() {
         return Err(CommandError::new(
@@ -274,7 +274,7 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
         .hint("remove it from `overrides`, run `mu get`, and try again"))
 }
 
-fn warnings(session: &Session, member: &Member) -> Vec<String> {
+fn warnings(session: &Session, member: &Member) -> Vec<Warning> {
     let manifest = &member.manifest;
     let mut warnings = Vec::new();
     let keys = [
@@ -283,9 +283,9 @@ fn warnings(session: &Session, member: &Member) -> Vec<String> {
         ("readme", manifest.readme.is_none()),
     ];
     let missing = keys.into_iter().filter(|(_, is_missing)| *is_missing);
-    let missing: Vec<String> = missing.map(|(key, _)| format!("`{key}`")).collect();
-    if !missing.is_empty() {
-        warnings.push(format!("the manifest of `{}` has no {}", manifest.name, missing.join(", ")));
+    let keys: Vec<&str> = missing.map(|(key, _)| key).collect();
+    if !keys.is_empty() {
+        warnings.push(Warning::KeysMissing { name: manifest.name.to_string(), keys });
     }
     for dependency in &manifest.dependencies {
         let reference = &dependency.reference;
@@ -303,12 +303,9 @@ fn leads_elsewhere(
     member: &Member,
     reference: &Reference,
     here: &PackageId,
-) -> String {
-    format!(
-        "the dependency `{}` means `{here}` here, but another package for others; write `{}` to be exact",
-        reference.with_version(None),
-        unambiguous_name(session, member, here),
-    )
+) -> Warning {
+    let exact = unambiguous_name(session, member, here);
+    Warning::MeansOther { reference: reference.with_version(None), here: here.clone(), exact }
 }
 
 /// Chooses versions of the dependencies as others will have to, without this workspace's own packages, except

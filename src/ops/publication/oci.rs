@@ -22,7 +22,7 @@ use crate::index::Route;
 use crate::ops::publication::lines::Mark;
 use crate::ops::publication::target::Upload;
 use crate::ops::session::providers::oci;
-use crate::ops::{Code, CommandError, Events, Session};
+use crate::ops::{Code, CommandError, Events, Session, Warning};
 use crate::reference::PackageId;
 
 /// The most bytes of the files of an archive that is pushed.
@@ -156,16 +156,12 @@ impl OciRegistry {
         }
         let pushed_as = self.writer(name)?.push_foreign(&foreign, &line)?;
         if pushed_as == PushOutcome::Without {
-            self.events.warning(&format!(
-                "{package} is already in `{}` without its provenance, and stays as it is",
-                self.root
-            ));
+            let (package, place) = (package.clone(), self.root.to_string());
+            self.events.warning(&Warning::WithoutProvenance { package, place });
         }
         if let (Some(lacks), PushOutcome::New) = (pushed.lacks, &pushed_as) {
-            self.events.warning(&format!(
-                "{package} comes from a hub, which has of a {} its files alone: {lacks} is not copied",
-                format.kind
-            ));
+            let (package, kind) = (package.clone(), format.kind);
+            self.events.warning(&Warning::NotAtHub { package, kind, lacks });
         }
         published(pushed_as, package, digest)
     }

@@ -27,7 +27,7 @@ use crate::ops::requirements::names::id_in;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
 use crate::ops::session::locked;
-use crate::ops::{Code, CommandError, Session, Stage};
+use crate::ops::{Code, CommandError, Session, Stage, Warning};
 use crate::reference::{PackageId, Version};
 use crate::workspace::Member;
 #[cfg(feature = "git")]
@@ -107,8 +107,7 @@ pub fn publish(
         let _work = Work::begin(&session.events, member.id.as_str());
         let version = member.manifest.version.clone();
         if request.all && version.is_none() {
-            let name = &member.manifest.name;
-            session.events.warning(&format!("`{name}` has no `version`, so it is not published"));
+            session.events.warning(&Warning::NoVersion { name: member.manifest.name.to_string() });
             continue;
         }
         published.push(one(session, request, index, &lock, &siblings, moved_to.as_ref())?);
@@ -160,9 +159,8 @@ fn one(
             return Err(taken(&line, &packed));
         }
         if !is_same && request.all {
-            session.events.warning(&format!(
-                "`{name}` {version} is already published with different content; raise its version to publish the change"
-            ));
+            let (name, version) = (name.clone(), version.clone());
+            session.events.warning(&Warning::OtherContent { name, version });
         }
         // The same again is fine, so that a run that was cut off can be repeated. With `--all`, other content is left alone, too.
         if is_same || request.all {
@@ -236,7 +234,7 @@ fn older(
     target: &PublicationTarget,
     name: &str,
     member: &Member,
-) -> Result<Option<String>, CommandError> {
+) -> Result<Option<Warning>, CommandError> {
     let Some(version) = &member.manifest.version else { return Ok(None) };
     let lines = target.lines(name)?;
     let is_composite = version.app().is_some();
@@ -246,18 +244,16 @@ fn older(
     let published = alike.filter_map(|line| read(&line_version(line)).ok());
     let newest = published.filter(|published| !published.is_prerelease()).max();
     Ok(newest.filter(|newest| newest > version).map(|newest| {
-        format!("`{name}` {version} is older than {newest}, which is already published")
+        let (name, version) = (name.to_owned(), version.clone());
+        Warning::OlderThan { name, version, newest }
     }))
 }
 
 /// Warns if versions of `member` have no other order than that of their texts.
-fn ordered_by_text(member: &Member) -> Option<String> {
+fn ordered_by_text(member: &Member) -> Option<Warning> {
     let version = member.manifest.version.as_ref().filter(|version| version.is_of_text())?;
-    let app = version.app()?;
-    Some(format!(
-        "the app version `{app}` of `{}` is not a version: such versions come before all others, in the order of their texts, and then of their revisions; ranges do not find them",
-        member.manifest.name
-    ))
+    let (name, app) = (member.manifest.name.to_string(), version.app()?.to_string());
+    Some(Warning::OrderedByText { name, app })
 }
 
 /// The cycle of workspace packages through which one depends on itself, if there is one, starting with

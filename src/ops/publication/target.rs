@@ -15,8 +15,7 @@ use crate::ops::publication::lines::{IndexLine, Mark, existing_line, is_version,
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::{OciRegistry, artifact_of};
 use crate::ops::publication::server::Server;
-use crate::ops::session::error::quoted_for_shell;
-use crate::ops::{Code, CommandError, Events, Session};
+use crate::ops::{Code, CommandError, Events, Session, VoucherGap, Warning};
 use crate::reference::PackageId;
 
 /// The number in events about what is sent by another client than ours: no request of ours has it.
@@ -187,11 +186,7 @@ impl PublicationTarget {
                 let Upload { line, archive, .. } = upload;
                 let published = hub.publish(&Publication { line, archive: archive.into() })?;
                 if hub.has_left() {
-                    let place = quoted_for_shell(&self.name);
-                    self.events.warning(&format!(
-                        "searching the hub at `{}` does not find what is new: `mu hub tidy {place}` brings its catalog up to date",
-                        self.name
-                    ));
+                    self.events.warning(&Warning::NotInCatalog { hub: self.name.clone() });
                 }
                 published
             }
@@ -259,9 +254,7 @@ impl PublicationTarget {
     /// Keeps the signed statement about the archive of a version that is there. What cannot be kept is told.
     pub(crate) fn keep_provenance(&self, name: &str, version: &str, provenance: Vec<u8>) {
         if let Err(error) = self.add_provenance(name, version, provenance) {
-            let why = mu_provider::with_causes(&*error.error);
-            let text = format!("the provenance of {name} {version} is not copied: {why}");
-            self.events.warning(&text);
+            self.warn_of_gap(VoucherGap::ProvenanceNotCopied, name, version, &error);
         }
     }
 
@@ -287,10 +280,21 @@ impl PublicationTarget {
     /// Keeps what vouches for a version that is there, as the lines of a file. What cannot be kept is told.
     pub(crate) fn keep_evidence(&self, name: &str, version: &str, lines: &str) {
         if let Err(error) = self.add_evidence(name, version, lines) {
-            let why = mu_provider::with_causes(&*error.error);
-            let text = format!("what vouches for {name} {version} is not copied: {why}");
-            self.events.warning(&text);
+            self.warn_of_gap(VoucherGap::EvidenceNotCopied, name, version, &error);
         }
+    }
+
+    /// Warns of what lacks of that which vouches for a version.
+    pub(crate) fn warn_of_gap(
+        &self,
+        gap: VoucherGap,
+        name: &str,
+        version: &str,
+        error: &CommandError,
+    ) {
+        let (name, version) = (name.to_owned(), version.to_owned());
+        let why = mu_provider::with_causes(&*error.error);
+        self.events.warning(&Warning::Voucher { gap, name, version, why });
     }
 
     /// Keeps what vouches for a version that is there, as the lines of a file, if there are any.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::env::Environment;
 use crate::fs;
 use crate::fs::{Lock, Sharing};
-use crate::ops::{Code, CommandError, Events};
+use crate::ops::{Code, CommandError, Events, Warning};
 
 /// Where a token was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,15 +83,12 @@ impl RunTokens {
         };
         let host = url.as_url().host_str().unwrap_or_default();
         let mut names = [former(host_and_port), former(host)].into_iter();
-        let Some(name) = names.find(|name| self.variables.contains_key(name)) else { return };
-        if !lock(&self.warned_of).insert(name.clone()) {
+        let Some(former) = names.find(|name| self.variables.contains_key(name)) else { return };
+        if !lock(&self.warned_of).insert(former.clone()) {
             return;
         }
-        let instead = match token_variable(host_and_port) {
-            Some(variable) => format!("the variable for that host is `{variable}`"),
-            None => format!("no variable can name that host; use `mu login {host_and_port}`"),
-        };
-        self.events.warning(&format!("`{name}` is not sent to `{host_and_port}`: {instead}"));
+        let (host, variable) = (host_and_port.to_owned(), token_variable(host_and_port));
+        self.events.warning(&Warning::FormerVariable { former, host, variable });
     }
 
     /// A stored token: only for exactly the host and port that it was stored for.
@@ -99,14 +96,10 @@ impl RunTokens {
         let host_and_port = asked.host_and_unusual_port();
         let stored = self.stored.get_or_init(|| {
             if is_readable_by_others(&self.home) {
-                let path = path(&self.home);
-                self.events.warning(&format!(
-                    "other users can read the tokens in `{0}`; `chmod 600 {0}` keeps them out",
-                    path.display()
-                ));
+                self.events.warning(&Warning::TokensReadable { file: path(&self.home) });
             }
             read(&self.home).unwrap_or_else(|error| {
-                self.events.warning(&format!("no stored token is used: {error}"));
+                self.events.warning(&Warning::TokensUnread { why: error.to_string() });
                 BTreeMap::new()
             })
         });
@@ -337,11 +330,11 @@ mod tests {
 
     /// Notes warnings.
     #[derive(Default)]
-    struct Notes(Mutex<Vec<String>>);
+    struct Notes(Mutex<Vec<Warning>>);
 
     impl Events for Notes {
-        fn warning(&self, text: &str) {
-            lock(&self.0).push(text.to_owned());
+        fn warning(&self, warning: &Warning) {
+            lock(&self.0).push(warning.clone());
         }
         fn waiting(&self, _text: &str) {}
         fn progress(&self, _stage: Stage, _done: usize, _total: usize) {}
@@ -389,29 +382,46 @@ mod tests {
         ] {
             assert_eq!(find(&tokens, url).as_deref(), expected, "{url}");
         }
-        assert_eq!(*lock(&notes.0), [""; 0]);
+        assert_eq!(*lock(&notes.0), []);
     }
 
     #[test]
     fn a_look_alike_does_not_get_the_token_of_another_host() {
         let home = tempfile::tempdir().expect("a temporary folder");
-        for (url, variable, instead) in [
-            ("https://hub-mu.com/", "MU_TOKEN_HUB_MU_COM", Some("`MU_TOKEN_HUB__MU_COM`")),
-            ("https://hub.mu-com/", "MU_TOKEN_HUB_MU_COM", Some("`MU_TOKEN_HUB_MU__COM`")),
-            ("https://hub_mu.com/", "MU_TOKEN_HUB_MU_COM", Some("`mu login hub_mu.com`")),
-            ("https://hub.mu.com:8443/", "MU_TOKEN_HUB_MU_COM", Some("MU_TOKEN_HUB_MU_COM___8443")),
-            ("https://a.b:8443/", "MU_TOKEN_A_B_8443", Some("`MU_TOKEN_A_B___8443`")),
-            ("http://[::1]:80/", "MU_TOKEN____1_", Some("`mu login [::1]`")),
+        for (url, former, told) in [
+            (
+                "https://hub-mu.com/",
+                "MU_TOKEN_HUB_MU_COM",
+                Some(("hub-mu.com", Some("MU_TOKEN_HUB__MU_COM"))),
+            ),
+            (
+                "https://hub.mu-com/",
+                "MU_TOKEN_HUB_MU_COM",
+                Some(("hub.mu-com", Some("MU_TOKEN_HUB_MU__COM"))),
+            ),
+            ("https://hub_mu.com/", "MU_TOKEN_HUB_MU_COM", Some(("hub_mu.com", None))),
+            (
+                "https://hub.mu.com:8443/",
+                "MU_TOKEN_HUB_MU_COM",
+                Some(("hub.mu.com:8443", Some("MU_TOKEN_HUB_MU_COM___8443"))),
+            ),
+            (
+                "https://a.b:8443/",
+                "MU_TOKEN_A_B_8443",
+                Some(("a.b:8443", Some("MU_TOKEN_A_B___8443"))),
+            ),
+            ("http://[::1]:80/", "MU_TOKEN____1_", Some(("[::1]", None))),
             ("https://mu.com/", "MU_TOKEN_HUB_MU_COM", None),
         ] {
-            let (tokens, notes) = tokens(home.path(), &[variable]);
+            let (tokens, notes) = tokens(home.path(), &[former]);
             assert_eq!(find(&tokens, url), None, "{url}");
             assert_eq!(find(&tokens, url), None, "{url}");
-            let told = lock(&notes.0);
-            assert_eq!(told.len(), usize::from(instead.is_some()), "once a run: {told:?}");
-            if let Some(instead) = instead {
-                assert!(told[0].contains(variable) && told[0].contains(instead), "{told:?}");
-            }
+            let expected = told.map(|(host, variable)| Warning::FormerVariable {
+                former: former.to_owned(),
+                host: host.to_owned(),
+                variable: variable.map(str::to_owned),
+            });
+            assert_eq!(*lock(&notes.0), Vec::from_iter(expected), "once a run: {url}");
         }
     }
 

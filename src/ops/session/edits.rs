@@ -29,7 +29,7 @@ use crate::contents::rules::Rules;
 use crate::env::Environment;
 use crate::lock::Lockfile;
 use crate::manifest::Manifest;
-use crate::ops::{Code, CommandError, OperationScope, Options, WorkspacePlaces};
+use crate::ops::{Code, CommandError, OperationScope, Options, Warning, WorkspacePlaces};
 use crate::reference::PackageId;
 #[cfg(feature = "git")]
 use crate::workspace::root::local_git;
@@ -345,10 +345,10 @@ fn standings<'m>(session: &Session, members: &[&'m Member]) -> BTreeMap<&'m Path
         };
         match ask() {
             Ok(standings) => return standings,
-            Err(error) => session.events.warning(&format!(
-                "it is not known which folders Git ignores, so all packages of the workspace count as the team's: {}",
-                mu_provider::with_causes(error.error.as_ref())
-            )),
+            Err(error) => {
+                let why = mu_provider::with_causes(error.error.as_ref());
+                session.events.warning(&Warning::IgnoredUnknown { why });
+            }
         }
     }
     members.iter().map(|member| (&*member.folder, Standing::Unknown)).collect()
@@ -375,11 +375,8 @@ fn note_ignored(session: &Session, lock: &Lockfile) {
     let standing = standings(session, &members);
     for member in members {
         if standing.get(&*member.folder) == Some(&Standing::Ignored) {
-            let (id, place) = (session.short_name(&member.id), &member.place);
-            session.events.warning(&format!(
-                "Mu.lock takes `{id}` from `{place}`, which Git ignores, so others do not have it: take Mu.lock back with \
-                 `git checkout Mu.lock`, or let Git track the folder with `git add --force {place}`"
-            ));
+            let (id, place) = (member.id.clone(), member.place.clone());
+            session.events.warning(&Warning::LockedIgnored { id, place });
         }
     }
 }
@@ -400,16 +397,11 @@ fn note_untracked(
         }
         #[cfg(feature = "git")]
         if let Ok(Some(around)) = git_around(session, &session.workspace.root)
-            && let Some((pattern, file)) = around.pattern(folder)
+            && let Some((pattern, exclude)) = around.pattern(folder)
         {
-            let name = session.short_name(id);
             let place = super::source::relative(&session.workspace.root, folder);
-            session.events.warning(&format!(
-                "`{name}` is used from `{place}`, which Git neither tracks nor ignores, so it counts as the team's, and \
-                 Mu.lock will say so; to keep it to yourself, write `{pattern}` into `{}`, and take Mu.lock back with \
-                 `git checkout Mu.lock` if it has changed",
-                file.display()
-            ));
+            let id = id.clone();
+            session.events.warning(&Warning::UsedUntracked { id, place, pattern, exclude });
         }
     }
 }

@@ -1,10 +1,13 @@
 //! How an operation reports what it is doing, without knowing about terminals.
 
+use std::fmt;
 use std::sync::Arc;
 
 use mu_provider::http::RequestEvent;
 
 use crate::ops::session::shown::PackageNaming;
+use crate::ops::session::warning::Warning;
+use crate::trust::TrustInForce;
 
 /// A stage of an operation that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,8 +51,8 @@ impl Stage {
 
 /// Receives what an operation reports while it runs. Calls come from many threads.
 pub trait Events: Send + Sync {
-    /// A warning for the user.
-    fn warning(&self, text: &str);
+    /// A warning for the user; `report::warnings` has its words.
+    fn warning(&self, warning: &Warning);
 
     /// How packages are called here, as soon as the settings are read.
     fn names(&self, _shown: &PackageNaming) {}
@@ -93,7 +96,18 @@ pub trait Events: Send + Sync {
 pub struct NoEvents;
 
 impl Events for NoEvents {
-    fn warning(&self, _text: &str) {}
+    fn warning(&self, _warning: &Warning) {}
+}
+
+/// What a provider, or a plugin behind one, warns of: it is another library or program, so these are its own words. Only what hands its
+/// progress on makes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderWords(String);
+
+impl fmt::Display for ProviderWords {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
 }
 
 /// One piece of work of an operation, as a provider sees it. It ends when this is dropped.
@@ -110,6 +124,13 @@ impl Work {
         let (events, what) = (Arc::clone(events), what.into());
         events.begins(&what);
         Self { events, what }
+    }
+
+    /// Warns of evidence in the workspace that turned out to be of no use; the rules look at it when they are first asked.
+    pub(crate) fn warn_of_evidence(&self, trust: &TrustInForce) {
+        for fault in trust.take_evidence_faults() {
+            self.events.warning(&Warning::Evidence(fault));
+        }
     }
 }
 
@@ -129,7 +150,7 @@ impl mu_provider::Progress for Work {
     }
 
     fn warning(&self, text: &str) {
-        self.events.warning(text);
+        self.events.warning(&Warning::Provider(ProviderWords(text.to_owned())));
     }
 
     fn doing(&self, what: &str) {
@@ -152,7 +173,7 @@ impl mu_provider::Progress for Aside {
     }
 
     fn warning(&self, text: &str) {
-        self.0.warning(text);
+        self.0.warning(&Warning::Provider(ProviderWords(text.to_owned())));
     }
 
     fn detail(&self, text: &dyn Fn() -> String) {

@@ -15,7 +15,7 @@ use mu_provider::{ErrorKind, ProviderError};
 use crate::env::Environment;
 use crate::formats;
 use crate::fs;
-use crate::ops::Events;
+use crate::ops::{Events, Warning};
 use crate::reference::PackageId;
 use crate::workspace::{CONFIG_FILE, Workspace, is_shared, names_folder, repository_around};
 
@@ -192,8 +192,7 @@ impl AllowedFolders {
                 )));
         }
         if let Err(error) = self.keep(&path, &place) {
-            let text = format!("mu will ask again, because it cannot keep the answer: {error}");
-            self.events.warning(&text);
+            self.events.warning(&Warning::AnswerNotKept { why: error.to_string() });
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use crate::manifest::Manifest;
 use crate::manifest::source::nearest;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::folder_of;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{ArtifactDigest, PackageId, Reference, VersionSpec};
 use crate::workspace::{Member, Workspace};
 
@@ -31,11 +31,11 @@ pub fn find_used(
     name: &PackageName,
 ) -> Result<PackageId, CommandError> {
     let id = find_locked(session, lock, name)?;
-    let used = lock.used_for(&id);
-    if *used != id {
-        session.events.warning(&format!("`{id}` was replaced by `{used}`, which is shown instead"));
+    let used = lock.used_for(&id).clone();
+    if used != id {
+        session.events.warning(&Warning::ReplacedName { id, by: used.clone() });
     }
-    Ok(used.clone())
+    Ok(used)
 }
 
 /// The locked package that a name means: by its id, or by the end of it that no other has.

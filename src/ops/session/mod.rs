@@ -21,6 +21,7 @@ pub(crate) mod plugins;
 pub(crate) mod providers;
 pub mod shown;
 pub(crate) mod source;
+pub mod warning;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::folders::AllowedFolders;
 use crate::ops::session::installed::PacksHere;
 use crate::ops::session::shown::PackageNaming;
+use crate::ops::session::warning::Warning;
 use crate::ops::{Events, Stage, WorkspacePlaces};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
@@ -195,7 +197,7 @@ impl Session {
         let shown = PackageNaming::in_workspace(&workspace, lock_folder);
         events.names(&shown);
         for warning in &workspace.warnings {
-            events.warning(&warning.to_string());
+            events.warning(&Warning::File(warning.clone()));
         }
         let places = WorkspacePlaces::new(&workspace, &environment);
         let folders = Arc::new(AllowedFolders::new(&workspace, &environment, options.yes, &events));

@@ -24,10 +24,10 @@ use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::{Code, CommandError, Events, OperationScope, Options, WorkspacePlaces};
+use crate::ops::{Code, CommandError, Events, OperationScope, Options, Warning, WorkspacePlaces};
 #[cfg(feature = "git")]
 use crate::workspace::root::programs;
-use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
+use crate::workspace::{MU_FOLDER, RedirectedBase, Workspace, find_root};
 
 impl Session {
     /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
@@ -154,8 +154,8 @@ pub fn open_to_ask(
             Arc::clone(&events),
         )?;
         let text = error.error.to_string();
-        let reason = text.lines().next().unwrap_or_default();
-        events.warning(&format!("the workspace's own packages are left out: {reason}"));
+        let why = text.lines().next().unwrap_or_default().to_owned();
+        events.warning(&Warning::MembersUnread { why });
         Ok(session)
     })
 }
@@ -235,10 +235,7 @@ impl Session {
 /// Warns if nothing keeps other processes away from a folder.
 fn warn_without_locks(lock: &Lock, folder: &Path, events: &dyn Events) {
     if lock.is_missing() {
-        events.warning(&format!(
-            "the file system of `{}` has no locks: do not run mu there twice at the same time",
-            folder.display()
-        ));
+        events.warning(&Warning::NoFileLocks { folder: folder.to_owned() });
     }
 }
 
@@ -322,18 +319,12 @@ fn add_left_out(
     for (path, text) in found {
         match text {
             Some(text) => workspace.add_left_out(&path, &text, aliases)?,
-            None => lacking.push(format!("`{path}`")),
+            None => lacking.push(path),
         }
     }
-    if let Some(first) = lacking.first() {
-        let more = match lacking.len() {
-            1 => String::new(),
-            all => format!(" and {} more", all - 1),
-        };
-        events.warning(&format!(
-            "the sparse checkout leaves out {first}{more}, whose content is not on this machine, so what these packages need is not \
-             known: `git sparse-checkout add` their folders"
-        ));
+    let others = lacking.len().saturating_sub(1);
+    if let Some(first) = lacking.into_iter().next() {
+        events.warning(&Warning::SparseCheckout { first, others });
     }
     Ok(())
 }
@@ -341,32 +332,34 @@ fn add_left_out(
 /// The folder of the cache that has what was told about each checkout.
 const FOLDER: &str = "told";
 
-/// The bases that the workspace leads elsewhere, a line each.
-pub(crate) fn redirected_base_lines(session: &Session) -> Vec<String> {
-    if session.scope != OperationScope::Workspace {
-        return Vec::new();
+/// Warns of each base that the workspace leads elsewhere.
+pub(crate) fn warn_of_redirected_bases(session: &Session) {
+    for base in redirected_bases(session) {
+        session.events.warning(&Warning::Redirected(base));
     }
-    let all = session.workspace.settings.redirected_bases().into_iter();
-    all.map(|one| {
-        let (prefix, place) = (one.prefix, one.place);
-        format!("`{prefix}` is at `{place}` here: {MU_FOLDER}/{WORKSPACE_FILE} says so")
-    })
-    .collect()
 }
 
-/// Says them, unless this was said of this checkout before.
+fn redirected_bases(session: &Session) -> Vec<RedirectedBase> {
+    match session.scope {
+        OperationScope::Workspace => session.workspace.settings.redirected_bases(),
+        OperationScope::Global => Vec::new(),
+    }
+}
+
+/// Warns of them, unless this was said of this checkout before.
 pub(crate) fn warn_of_redirects(session: &Session) {
-    let lines = redirected_base_lines(session);
-    if lines.is_empty() {
+    let bases = redirected_bases(session);
+    if bases.is_empty() {
         return;
     }
-    let text = lines.join("\n");
+    let lines = bases.iter().map(|RedirectedBase { prefix, place }| format!("{prefix} {place}"));
+    let text = lines.collect::<Vec<_>>().join("\n");
     let path = session.packs().path_in_cache(FOLDER);
     let known = path.as_ref().and_then(|path| fs::read_text_if_there(path).ok().flatten());
     if known.as_deref() == Some(&text) {
         return;
     }
-    lines.iter().for_each(|line| session.events.warning(line));
+    warn_of_redirected_bases(session);
     if let Some(path) = path {
         // Without it, it is said once more.
         let _ = fs::create_private_folder(&session.environment.cache, crate::env::IN_CACHE)

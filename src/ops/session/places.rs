@@ -1,6 +1,7 @@
 //! Which packages of the workspace references point to: the first two of the eight locations, without reading
-//! again what opening the workspace has read.
+//! again what opening the workspace has read. And what is wrong with the place of a package, as data.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -10,9 +11,9 @@ use rustc_hash::FxHashSet;
 
 use crate::env::Environment;
 use crate::reference::{PackageId, Reference, Version};
-use crate::search::SearchPath;
+use crate::search::{SearchPath, UnsatisfiedReason};
 use crate::store::trees_in;
-use crate::workspace::{Majors, Member, Namespace, Workspace};
+use crate::workspace::{MU_FOLDER, Majors, Member, Namespace, WORKSPACE_FILE, Workspace};
 
 /// A package of the workspace, found by its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,41 @@ pub struct LocalPackage {
     pub place: String,
     /// The version in its manifest.
     pub version: Option<Version>,
+}
+
+/// Why a package on this machine is not used as somebody may expect. It is a warning, and a hint of errors about the package, so it has
+/// its own words.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub enum Misplacement {
+    #[error(
+        "`{name}` points to the folder `{}`, whose package is named `{own}`; if you did not mean that package, move it to where its name points",
+        folder_for_people(.place)
+    )]
+    OtherName { name: String, place: String, own: Reference },
+    // The setting would lead to where it is.
+    #[error(
+        "the workspace has `{name}` in `{}`, but packages are found by their path, and references to it point to `{right}`: move it there{}",
+        folder_for_people(.place), or_set(.setting.as_deref())
+    )]
+    OtherPlace { name: String, place: String, right: String, setting: Option<String> },
+    #[error("`{id}` is not taken from `{}`: {why}", .folder.display())]
+    PassedOver { id: PackageId, folder: PathBuf, why: UnsatisfiedReason },
+}
+
+fn or_set(setting: Option<&str>) -> String {
+    let text = |setting| format!(", or set `{setting}` in `{MU_FOLDER}/{WORKSPACE_FILE}`");
+    setting.map(text).unwrap_or_default()
+}
+
+/// A folder of the workspace for people. If a folder is named like a host, it must not look like the name of
+/// a package.
+pub(crate) fn folder_for_people(place: &str) -> Cow<'_, str> {
+    match place.split_once('/') {
+        _ if place.is_empty() => Cow::Borrowed("."),
+        Some((first, _)) if first.contains('.') => Cow::Owned(format!("./{place}")),
+        _ => Cow::Borrowed(place),
+    }
 }
 
 /// The search path of a workspace, and its members by folder.

@@ -17,7 +17,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use crate::index::Universe as _;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage};
 use crate::ops::solve::record::Resolved;
-use crate::ops::{Code, CommandError, OperationScope, Session};
+use crate::ops::{Code, CommandError, OperationScope, Session, Warning};
 use crate::reference::{Alias, PackageId};
 use crate::select::{Chosen, RootOrPackage, Selection};
 
@@ -28,7 +28,7 @@ pub(crate) fn copy_warnings(
     previous: &Lockfile,
     lock: &Lockfile,
     selection: &Selection,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let packages = lock.packages.iter().zip(&selection.packages);
     let seen = packages.map(|(package, chosen)| Seen::new(package, chosen.copy_of.as_deref()));
     let mut warnings = warnings(session, &seen.collect::<Vec<_>>());
@@ -40,20 +40,18 @@ pub(crate) fn copy_warnings(
 }
 
 /// A warning for each alias of the workspace that no name in its whole graph begins with.
-fn unused_aliases(session: &Session) -> Vec<String> {
+fn unused_aliases(session: &Session) -> Vec<Warning> {
     let settings = &session.workspace.settings;
     let unused = settings.aliases.unused().filter(|alias| settings.aliases_here.contains(alias));
     let warning = |alias: &Alias| {
-        format!(
-            "`aliases` in `.mu/workspace.yaml` is of no use for `{}`: nothing here has that name",
-            alias.from.trim_end_matches('/')
-        )
+        let name = alias.from.trim_end_matches('/').to_owned();
+        Warning::UnusedAlias { name }
     };
     unused.map(warning).collect()
 }
 
 /// A warning for each package that is locked twice, with two ids and the same content.
-pub(crate) fn copies_in_lock(session: &Session, lock: &Lockfile) -> Vec<String> {
+pub(crate) fn copies_in_lock(session: &Session, lock: &Lockfile) -> Vec<Warning> {
     let seen = lock.packages.iter().map(|package| Seen::new(package, None));
     warnings(session, &seen.collect::<Vec<_>>())
 }
@@ -120,7 +118,7 @@ impl<'lock> Seen<'lock> {
     }
 }
 
-fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<String> {
+fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<Warning> {
     let mut found = differing_in_case(seen);
     let suspects = suspects(seen);
     // Few are left here, so each is compared with each.
@@ -161,22 +159,18 @@ fn suspects<'s, 'lock>(seen: &'s [Seen<'lock>]) -> Vec<&'s Seen<'lock>> {
 }
 
 /// Says that two packages are one, unless the settings say that one of them is meant as it is.
-fn tell(session: &Session, copy: &LockedPackage, original: &LockedPackage) -> Option<String> {
+fn tell(session: &Session, copy: &LockedPackage, original: &LockedPackage) -> Option<Warning> {
     let aliases = &session.workspace.settings.aliases;
     if aliases.keeps(&copy.id) || aliases.keeps(&original.id) {
         return None;
     }
-    let (one, two) = (&copy.id, &original.id);
-    let there = session.index().written(two).unwrap_or_else(|| two.to_string());
-    Some(format!(
-        "`{one}` {} and `{two}` {} are copies of one package: to have only the second, write `aliases: {{{one}: {there}}}` into \
-         `.mu/workspace.yaml`; to keep both, `aliases: {{{one}: {one}}}`",
-        copy.version, original.version,
-    ))
+    let [one, two] = [copy, original].map(|package| (package.id.clone(), package.version.clone()));
+    let written = session.index().written(&two.0).unwrap_or_else(|| two.0.to_string());
+    Some(Warning::Copies { one, two, written })
 }
 
 /// A warning for packages whose ids differ only in case.
-fn differing_in_case(seen: &[Seen<'_>]) -> Vec<String> {
+fn differing_in_case(seen: &[Seen<'_>]) -> Vec<Warning> {
     let mut found = Vec::new();
     // Of two such ids, one has a capital letter, which few have.
     let is_plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
@@ -187,44 +181,30 @@ fn differing_in_case(seen: &[Seen<'_>]) -> Vec<String> {
     for Seen { package, .. } in seen {
         let known = *spelt.entry(package.id.as_str().to_lowercase()).or_insert(package);
         if known.id != package.id {
-            found.push(format!(
-                "`{}` and `{}` differ only in case: on macOS and Windows, their packs would be one folder",
-                known.id, package.id
-            ));
+            let (one, other) = (known.id.clone(), package.id.clone());
+            found.push(Warning::DifferInCase { one, other });
         }
     }
     found
 }
 
 /// A warning that a chart has another name than its repository, by which Helm does not find it.
-pub(crate) fn called_otherwise(package: &LockedPackage, release: &Release) -> Option<String> {
+pub(crate) fn called_otherwise(package: &LockedPackage, release: &Release) -> Option<Warning> {
     let is_chart = release.format.as_deref() == Some(helm::FORMAT.name);
-    let called = release.called.as_ref().filter(|_| is_chart)?;
-    let name = package.id.name();
-    Some(format!(
-        "`{}` {} is a chart that calls itself `{called}`: where a `Chart.yaml` requires `{}`, Helm does not find it",
-        package.id,
-        package.version,
-        name.leaf(),
-    ))
+    let called = release.called.clone().filter(|_| is_chart)?;
+    let (id, version) = (package.id.clone(), package.version.clone());
+    Some(Warning::ChartCalled { id, version, called })
 }
 
 /// Reports that a package has moved, and who should act.
-pub(crate) fn moved(chosen: &Chosen, to: &str) -> String {
-    let id = &chosen.id;
+pub(crate) fn moved(chosen: &Chosen, to: PackageId) -> Warning {
     let packages = chosen.requested.iter().map(|demand| match &demand.by {
-        RootOrPackage::Package(by) => Some(format!("`{by}`")),
+        RootOrPackage::Package(by) => Some(by.clone()),
         RootOrPackage::Root(_) => None,
     });
-    match packages.collect::<Option<BTreeSet<String>>>() {
-        Some(by) if !by.is_empty() => {
-            let by = by.into_iter().collect::<Vec<_>>().join(" and ");
-            format!("`{id}`, needed by {by}, has moved to `{to}`, where its new versions will be")
-        }
-        _ => format!(
-            "`{id}` has moved to `{to}`, where its new versions will be: depend on that instead"
-        ),
-    }
+    // Whoever requires it in the workspace can act.
+    let by = packages.collect::<Option<BTreeSet<_>>>().filter(|by| !by.is_empty());
+    Warning::Moved { id: chosen.id.clone(), to, by }
 }
 
 /// Checks that somebody has agreed to each new replacement; `before` is the lock, which records earlier
@@ -241,19 +221,16 @@ pub(crate) fn check(
             continue;
         }
         let ReplacedPackage { id, by, .. } = replaced;
-        let text = format!("`{by}` would take the place of `{id}`");
         if dry_run && session.options.yes {
             continue;
         }
         if dry_run {
-            session.events.warning(&format!(
-                "{text}, and nobody has agreed to that yet: to agree, add `allowReplaces: {{{id}: {by}}}` to {}, or \
-                 install it with `--yes`",
-                settings_file(session)
-            ));
-            missing.insert(id.clone());
+            let (id, by, settings) = (id.clone(), by.clone(), settings_file(session));
+            session.events.warning(&Warning::Unagreed { id, by, settings });
+            missing.insert(replaced.id.clone());
             continue;
         }
+        let text = format!("`{by}` would take the place of `{id}`");
         let is_answered = session.options.yes || {
             let who = asking(replaced);
             session

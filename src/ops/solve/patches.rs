@@ -18,7 +18,7 @@ use crate::ops::requirements::difference::LockDifference;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::is_locked_as;
 use crate::ops::solve::record::Resolved;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::VersionSpec;
 use crate::workspace::PatchFile;
 
@@ -136,11 +136,8 @@ pub(crate) fn record_patches(
     }
     let unused = patches.iter().filter(|patch| !used.contains(&patch.key));
     resolved.warnings.extend(unused.map(|patch| {
-        let why = match resolved.lock.find(&patch.id).any(is_in_folder) {
-            true => "the package is in a folder, where its files are changed in place",
-            false => "no package in use is of that version",
-        };
-        format!("the patch for `{}` is not used: {why}", patch.key)
+        let is_in_folder = resolved.lock.find(&patch.id).any(is_in_folder);
+        Warning::UnusedPatch { key: patch.key.clone(), is_in_folder }
     }));
     Ok(differences)
 }
@@ -151,27 +148,20 @@ pub(crate) fn is_in_folder(package: &LockedPackage) -> bool {
 }
 
 /// A warning for each overridden package in a lock that does not satisfy everything that is required of it.
-pub(super) fn overridden(lock: &Lockfile) -> Vec<String> {
+pub(super) fn overridden(lock: &Lockfile) -> Vec<Warning> {
     let is_overridden = |package: &&LockedPackage| {
         // Packages of the workspace are reported as such.
         !package.source.is_workspace_folder()
             && package.requested.iter().any(Requester::is_override)
     };
     let overridden = lock.packages.iter().filter(is_overridden);
+    let warning = |package: &LockedPackage| {
+        let broken = package.requested.iter().filter(|requested| !is_satisfied(package, requested));
+        let broken: Vec<Requested> = broken.cloned().collect();
+        let (id, version) = (package.id.clone(), package.version.clone());
+        (!broken.is_empty()).then_some(Warning::Overridden { id, version, broken })
+    };
     overridden.filter_map(warning).collect()
-}
-
-fn warning(package: &LockedPackage) -> Option<String> {
-    let broken = package.requested.iter().filter(|requested| !is_satisfied(package, requested));
-    let broken: Vec<String> =
-        broken.map(|requested| format!("{} requires {}", requested.by, requested.spec)).collect();
-    let (id, version) = (&package.id, &package.version);
-    (!broken.is_empty()).then(|| {
-        let broken = broken.join(", and ");
-        format!(
-            "`{id}` {version} is used because of `overrides` in the settings, although {broken}"
-        )
-    })
 }
 
 /// Whether a locked package is what was required of it.

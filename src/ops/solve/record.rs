@@ -22,7 +22,7 @@ use crate::ops::session::installed::PacksHere;
 use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::{called_otherwise, copy_warnings, moved};
 use crate::ops::solve::trusted;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{
     Chosen, Demand, Demanded, Replaced, RootOrPackage, Selection, SelectionWarning, Update,
@@ -74,7 +74,8 @@ pub(crate) fn lock_from_selection(
         _ => true,
     };
     let said = selection.warnings.iter().filter(is_said);
-    let mut warnings: Vec<String> = said.map(|warning| describe(requirements, warning)).collect();
+    let mut warnings: Vec<Warning> =
+        said.map(|warning| of_selection(requirements, warning.clone())).collect();
     let new = selection.packages.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
     let lines = new.filter_map(|(chosen, _)| match chosen.as_candidate()? {
         Candidate::Release(position) => Some((chosen.source().clone(), position)),
@@ -93,7 +94,7 @@ pub(crate) fn lock_from_selection(
     warnings.extend(trusted::passed_over_versions(session, selection));
     for (chosen, kept) in selection.packages.iter().zip(kept) {
         let accepted = signers.remove(&lock.packages.len()).unwrap_or_default();
-        warnings.extend(accepted.warnings);
+        warnings.extend(accepted.objections.into_iter().map(Warning::Objection));
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
@@ -109,14 +110,13 @@ pub(crate) fn lock_from_selection(
                     package.digest = before.and_then(|before| before.digest);
                 }
                 if package.source.is_placed_pack() {
-                    warnings.push(format!(
-                        "`{}` {} is used from `{}`, where somebody has put it; mu leaves it alone",
-                        package.id, package.version, package.source.place
-                    ));
+                    let (id, version) = (package.id.clone(), package.version.clone());
+                    let place = package.source.place.clone();
+                    warnings.push(Warning::PlacedPack { id, version, place });
                 }
                 warnings.extend(called_otherwise(&package, &release));
                 if let Some(to) = moved_to(&chosen.id, &release) {
-                    warnings.push(moved(chosen, &to.to_string()));
+                    warnings.push(moved(chosen, to));
                 }
                 releases.insert(lock.packages.len(), (route, release));
                 package
@@ -266,7 +266,7 @@ pub(crate) fn unsatisfied(
     session: &Session,
     requirements: &Requirements,
     lock: &Lockfile,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let own = lock.packages.iter().filter(|package| package.source.is_workspace_folder());
     let warnings = own.flat_map(|package| {
         let local = requirements.local_package(session, &package.id);
@@ -282,7 +282,7 @@ pub(crate) fn unsatisfied(
                 by: RootOrPackage::Root(requested.by.to_string()),
                 requirement: Requirement::new(package.id.clone(), spec),
             };
-            (!is_fine).then(|| describe(requirements, &warning))
+            (!is_fine).then(|| of_selection(requirements, warning))
         })
     });
     warnings.collect()
@@ -466,42 +466,18 @@ fn new_entry(
     Ok(package)
 }
 
-fn describe(requirements: &Requirements, warning: &SelectionWarning) -> String {
-    match warning {
-        SelectionWarning::LocalDoesNotSatisfy { id, version, by, requirement } => {
-            let version = version.as_ref().map_or_else(
-                || "without a version".to_owned(),
-                |version| format!("at version {version}"),
-            );
-            let by = match by {
-                RootOrPackage::Root(name) => name,
-                RootOrPackage::Package(id) => id.as_str(),
-            };
-            format!(
-                "`{id}` is used from the workspace {version}, although {by} requires {requirement}"
-            )
-        }
-        SelectionWarning::Yanked { id, version, is_locked, reason } => {
-            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            let mut asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
-            let pin = asked.find(|asked| {
-                let spec = &asked.requirement.spec;
-                matches!(spec, VersionSpec::Pin(_))
-                    && version.as_ref().is_some_and(|version| spec.has_lower_bound_at(version))
-            });
-            let why = match pin {
-                Some(pin) => format!("it is used because {} requires exactly this version", pin.by),
-                None if *is_locked => "it stays because Mu.lock names it".to_owned(),
-                None => "it is used because it is exactly the lowest version of a requirement"
-                    .to_owned(),
-            };
-            format!("`{id}` {} was yanked{reason}; {why}", version_text(version.as_ref()))
-        }
-        SelectionWarning::Deprecated { id, version, reason } => {
-            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            format!("`{id}` {} is deprecated{reason}", version_text(version.as_ref()))
-        }
+/// What selection warns of, with who requires exactly a version that was yanked.
+fn of_selection(requirements: &Requirements, warning: SelectionWarning) -> Warning {
+    let mut pinned_by = None;
+    if let SelectionWarning::Yanked { id, version: Some(version), .. } = &warning {
+        let mut asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
+        let pin = asked.find(|asked| {
+            let spec = &asked.requirement.spec;
+            matches!(spec, VersionSpec::Pin(_)) && spec.has_lower_bound_at(version)
+        });
+        pinned_by = pin.map(|pin| pin.by.to_string());
     }
+    Warning::Selection { warning, pinned_by }
 }
 
 /// A lock that fits the requirements, and how to fetch its new packages.
@@ -516,7 +492,7 @@ pub struct Resolved {
     /// The packages that are locked and not installed, by their place in `lock.packages`.
     pub left_out: BTreeSet<usize>,
     /// Warnings for the user.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// The versions that packages move through, step by step.
     pub ways: BTreeMap<PackageId, Vec<String>>,
 }

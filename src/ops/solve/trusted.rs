@@ -17,7 +17,7 @@ use crate::ops::session::advisories::{Feeds, Ignored, ignored};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::events::Work;
 use crate::ops::session::source::PackagePlace;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Chosen, Selection};
 use crate::trust::{
@@ -183,6 +183,7 @@ fn judge_candidate(
     let what = format!("{source} {}", release.version);
     let progress = Work::begin(&session.events, what.as_str());
     let judged = session.trust.judge(&asked, &progress);
+    progress.warn_of_evidence(&session.trust);
     match judged.map_err(|error| not_judged(session, source, &trust::rule_in_words(rule), error))? {
         Judgement::Free => Ok(Some(Accepted::default())),
         Judgement::Accepted(accepted) => {
@@ -250,8 +251,8 @@ fn is_malicious(
         return Err(CommandError::new(Code::Untrusted, text));
     };
     let version = releases.version(position).to_string();
-    session.events.warning(&format!("`{source}` {version} is passed over: {why}"));
     index.refuse(source, position, &why).map_err(failed)?;
+    session.events.warning(&Warning::PassedOver { source: source.clone(), version, why });
     // There may be many, and each round of selection would find one of them.
     for position in (0..releases.len()).filter(|other| *other != position) {
         let version = releases.version(position);
@@ -327,26 +328,17 @@ pub(crate) fn not_judged(
 }
 
 /// Warnings about versions that are passed over, for packages that are used in another one.
-pub(crate) fn passed_over_versions(session: &Session, selection: &Selection) -> Vec<String> {
+pub(crate) fn passed_over_versions(session: &Session, selection: &Selection) -> Vec<Warning> {
     if session.trust.is_empty() {
         return Vec::new();
     }
     // One line a package is enough: the first version that was looked at is the newest, and the one that people miss.
     let told = selection.packages.iter().filter_map(|chosen| {
         let refused = session.trust.refused_versions(chosen.source());
-        let first = refused.first()?;
-        let others = match refused.len() {
-            1 => String::new(),
-            number => format!(" and {} more", number - 1),
-        };
-        let version = chosen.version.as_ref()?;
-        Some(format!(
-            "`{}` {version} is used, and {}{others} passed over: {} ({})",
-            chosen.source(),
-            first.version,
-            first.refused.why,
-            first.refused.rule
-        ))
+        let others = refused.len().saturating_sub(1);
+        let (first, version) = (refused.into_iter().next()?, chosen.version.clone()?);
+        let source = chosen.source().clone();
+        Some(Warning::RefusedNewer { source, version, first, others })
     });
     told.collect()
 }

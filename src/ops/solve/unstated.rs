@@ -20,7 +20,7 @@ use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::manifest::Manifest;
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::shown::count;
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Session, Warning};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{CandidateOfLock, Selection};
 use crate::workspace::Member;
@@ -73,23 +73,19 @@ impl Adopted {
     /// Says how many of them were chosen, and which were not.
     pub(super) fn say(&self, session: &Session, selection: &Selection) {
         let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut apart: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut apart: BTreeMap<&'static str, Vec<_>> = BTreeMap::new();
         for (id, (version, lock)) in &self.versions {
             let mut chosen = selection.packages.iter().filter(|chosen| chosen.id == *id);
             // Under several aliases, a chart can be chosen in several versions.
             if chosen.clone().any(|chosen| chosen.version.as_ref() == Some(version)) {
                 *taken.entry(lock).or_default() += 1;
             } else if let Some(other) = chosen.next().and_then(|chosen| chosen.version.as_ref()) {
-                let name = session.short_name(id);
-                let text = format!("`{name}` {version} (chosen: {other})");
-                apart.entry(lock).or_default().push(text);
+                let versions = (id.clone(), version.clone(), other.clone());
+                apart.entry(*lock).or_default().push(versions);
             }
         }
-        for (lock, found) in apart {
-            session.events.warning(&format!(
-                "{lock} has versions that do not fit what is required now: {}",
-                found.join(", ")
-            ));
+        for (file, apart) in apart {
+            session.events.warning(&Warning::OtherLock { file, apart });
         }
         for (lock, number) in taken {
             let versions = count(number, "version");
@@ -167,14 +163,11 @@ pub(super) fn with_learned_conflicts(session: &Session, lock: &Lockfile) -> Opti
         for (at, package) in to_ask {
             match in_registry(session, package) {
                 Ok(conflicts) => found.push((at, conflicts)),
-                Err(_) => unknown.push(format!("`{}`", package.id)),
+                Err(_) => unknown.push(package.id.clone()),
             }
         }
         if !unknown.is_empty() {
-            let unknown = unknown.join(", ");
-            session.events.warning(&format!(
-                "what {unknown} must not be used together with is not known: Mu.lock does not say it, and it cannot be looked up now"
-            ));
+            session.events.warning(&Warning::ConflictsUnknown { ids: unknown });
         }
     }
     found.retain(|(_, conflicts)| !conflicts.is_empty());

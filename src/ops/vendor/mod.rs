@@ -26,7 +26,7 @@ use crate::ops::session::installed::named;
 use crate::ops::session::locked::target;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::{names, resolve};
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{Defaults, Reference};
 use crate::workspace::Member;
 
@@ -58,11 +58,8 @@ pub fn vendor(session: &Session, dry_run: bool, archives: bool) -> Result<Outcom
     if !dry_run {
         keep_vouchers(session, &outcome.lock, archives)?;
     }
-    if !dry_run && let Some(file) = left_out(session, packs.path())? {
-        session.events.warning(&format!(
-            "`{}` would not be committed, because a .gitignore excludes it; `git add --force` adds it",
-            file.display()
-        ));
+    if !dry_run && let Some(folder) = left_out(session, packs.path())? {
+        session.events.warning(&Warning::PacksIgnored { folder });
     }
     Ok(outcome)
 }

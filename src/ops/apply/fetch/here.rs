@@ -29,7 +29,7 @@ use crate::ops::apply::fetch::signed::{as_ruled, ids_under_rules};
 use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::session::installed::place;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, VoucherGap, Warning};
 use crate::packs::{HashError, hash_folder};
 use crate::reference::PackageId;
 use crate::search::{FirstNames, Place};
@@ -327,12 +327,7 @@ pub(crate) fn keep_vouchers(
                     lines.insert(key, found);
                 }
             }
-            Err(error) => session.events.warning(&format!(
-                "what vouches for {} {} is not kept in `{VENDORED_FILE}`: {}",
-                one.package.id,
-                one.package.version,
-                mu_provider::with_causes(&*error.error)
-            )),
+            Err(error) => one.warn_of_gap(session, VoucherGap::EvidenceNotKept, &error),
         }
     }
     let text = lines_to_text(lines.into_values().flatten());
@@ -386,6 +381,13 @@ impl Vouched<'_> {
         let candidate = as_ruled(package, (source, stood_for.clone()), &way.route, &release);
         let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
         Ok(session.trust.known_evidence_of(&candidate, &progress)?.to_lines())
+    }
+
+    /// Warns of what of it cannot be kept.
+    fn warn_of_gap(&self, session: &Session, gap: VoucherGap, error: &CommandError) {
+        let (name, version) = (self.package.id.to_string(), self.package.version.clone());
+        let why = mu_provider::with_causes(&*error.error);
+        session.events.warning(&Warning::Voucher { gap, name, version, why });
     }
 
     /// All that its content can be made of again; `None` if there is no such thing.
@@ -449,17 +451,14 @@ fn keep_archives(
         }
         match one.preserve(session) {
             Ok(Some(bytes)) => folder.write(&name, &bytes)?,
-            Ok(None) => session.events.warning(&format!(
-                "{} {} is made of no single archive, so none is kept: without its registry, the rules cannot be asked about it",
-                one.package.id, one.package.version
-            )),
+            Ok(None) => {
+                let (id, version) = (one.package.id.clone(), one.package.version.clone());
+                session.events.warning(&Warning::NoSingleArchive { id, version });
+            }
             // What was asked for was another thing, and is done.
-            Err(error) if !is_asked_for => session.events.warning(&format!(
-                "the archive of {} {} is not kept: {}",
-                one.package.id,
-                one.package.version,
-                mu_provider::with_causes(&*error.error)
-            )),
+            Err(error) if !is_asked_for => {
+                one.warn_of_gap(session, VoucherGap::ArchiveNotKept, &error);
+            }
             Err(error) => return Err(error),
         }
     }
@@ -479,9 +478,8 @@ pub(super) fn kept_archive(session: &Session, package: &LockedPackage) -> Option
     match session.workspace.opened().and_then(|root| root.read(&path)) {
         Ok(found) => found,
         Err(error) => {
-            session
-                .events
-                .warning(&format!("`{path}` is not read: {}", mu_provider::with_causes(&error)));
+            let (path, why) = (path.to_string(), mu_provider::with_causes(&error));
+            session.events.warning(&Warning::ArchiveUnread { path, why });
             None
         }
     }

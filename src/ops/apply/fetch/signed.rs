@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use mu_archive::{ArchiveLayout, Packing};
 use mu_formats::FORMATS;
 use mu_provider::threads::{at_once, into_inner, lock};
-use mu_provider::{Digest, ProviderError, Release, TreeWriter};
+use mu_provider::{Digest, ProviderError, Release, TreeWriter, with_causes};
 
 use crate::formats;
 use crate::index::Route;
@@ -25,7 +25,7 @@ use crate::ops::explain::untrusted;
 use crate::ops::session::events::Work;
 use crate::ops::solve::record::Resolved;
 use crate::ops::solve::trusted::{as_locked, not_judged};
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, VoucherGap, Warning};
 use crate::reference::PackageId;
 use crate::store::TreeStoreError;
 use crate::trust::{self, Judgement};
@@ -123,6 +123,7 @@ fn rule<'l>(
     let candidate = as_ruled(package, (&source, stood_for), &way.route, &release);
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     let judged = session.trust.judge(&candidate, &progress);
+    progress.warn_of_evidence(&session.trust);
     match judged
         .map_err(|error| not_judged(session, &package.id, &trust::rule_in_words(rule), error))?
     {
@@ -307,9 +308,9 @@ impl Ruled<'_> {
             Some(Err(error)) if error.code == Code::Untrusted => return Err(error),
             restored => {
                 if let Some(Err(error)) = restored {
-                    let why = mu_provider::with_causes(&*error.error);
-                    let text = format!("the vendored archive of {what} is not used: {why}");
-                    session.events.warning(&text);
+                    let (name, version) = (package.id.to_string(), package.version.clone());
+                    let (gap, why) = (VoucherGap::ArchiveNotUsed, with_causes(&*error.error));
+                    session.events.warning(&Warning::Voucher { gap, name, version, why });
                 }
                 self.take(session, |tree| provider.fetch(location, release, tree, &progress))
             }

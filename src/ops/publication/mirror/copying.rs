@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mu_hub::Notice;
-use mu_provider::{Digest, Listing, Progress as _, Silent, read_json_lines, with_causes};
+use mu_provider::{Digest, Listing, Progress as _, Silent, read_json_lines};
 
 use super::packing::is_chart;
 use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
@@ -19,7 +19,8 @@ use crate::ops::publication::lines::{
 use crate::ops::publication::mirror::Renaming;
 use crate::ops::publication::target::{PublicationTarget, Upload};
 use crate::ops::session::events::Work;
-use crate::ops::{Code, CommandError, Session, Stage};
+use crate::ops::session::warning::ErrorText;
+use crate::ops::{Code, CommandError, Session, Stage, VoucherGap, Warning};
 use crate::reference::{PackageId, Version};
 
 /// A run of copying.
@@ -234,10 +235,9 @@ impl<'a> Copying<'a> {
         match provenance() {
             Ok(Some(provenance)) => self.target.keep_provenance(name, &version, provenance),
             Ok(None) => {}
-            Err(error) => self.session.events.warning(&format!(
-                "it is not known whether {name} {version} has a provenance: {}",
-                with_causes(&*error.error)
-            )),
+            Err(error) => {
+                self.target.warn_of_gap(VoucherGap::ProvenanceUnknown, name, &version, &error);
+            }
         }
     }
 
@@ -260,10 +260,7 @@ impl<'a> Copying<'a> {
         evidence: Result<String, CommandError>,
     ) -> String {
         evidence.unwrap_or_else(|error| {
-            self.session.events.warning(&format!(
-                "it is not known what vouches for {name} {version}: {}",
-                with_causes(&*error.error)
-            ));
+            self.target.warn_of_gap(VoucherGap::EvidenceUnknown, name, version, &error);
             String::new()
         })
     }
@@ -316,7 +313,7 @@ impl<'a> Copying<'a> {
             spoiled = tidied(&route.location.path, line).or(spoiled);
         }
         if let Some(error) = spoiled {
-            self.session.events.warning(&format!("{error}; it was skipped"));
+            self.session.events.warning(&Warning::MoveSkipped(ErrorText::new(&error)));
         }
         Ok(lines)
     }

@@ -27,7 +27,7 @@ use crate::index::Route;
 use crate::ops::publication::lines::{IndexLine, copy_of, is_version, line_version, tidied};
 use crate::ops::publication::target::PublicationTarget;
 use crate::ops::session::events::Work;
-use crate::ops::{Code, CommandError, Session, Stage};
+use crate::ops::{Code, CommandError, Session, Stage, Warning};
 
 /// After how many packages of a first run it is written down how far it is.
 const STEP: usize = 64;
@@ -276,8 +276,10 @@ impl HubCopy<'_> {
             ..PackageCopy::default()
         });
         for failed in &done.failed {
-            self.session.events.warning(&failed.to_string());
             let CopyFailure { version, .. } = failed;
+            let (called, why) = (failed.name.clone(), failed.reason.clone());
+            let warning = Warning::NotCopied { name: called, version: version.clone(), why };
+            self.session.events.warning(&warning);
             // What else was to be done about the package was not done.
             let others = plan.vouched.get(name).filter(|_| version.is_none());
             let versions = version.iter().chain(others.into_iter().flatten());
@@ -353,8 +355,7 @@ impl HubCopy<'_> {
         let Some(copier) = provider.copier() else { return Ok(PackageCopy::default()) };
         let mut done = PackageCopy::default();
         let Listing::Found(found) = provider.list(&location, None, &work)? else {
-            let text = format!("`{name}` is not in the hub any more; what was copied of it stays");
-            self.session.events.warning(&text);
+            self.session.events.warning(&Warning::GoneFromHub { name: name.to_owned() });
             return Ok(done);
         };
         // Unknown keys are copied, too, so these are no releases, which have only the known ones.

@@ -14,7 +14,6 @@ mod hub_copy;
 mod packing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -37,7 +36,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::session::events::Work;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::resolve_from;
-use crate::ops::{Code, CommandError, OperationScope, Options, Session};
+use crate::ops::{Code, CommandError, OperationScope, Options, Session, Warning};
 use crate::reference::{Base, Name, PackageId, Reference};
 use crate::workspace::ConfiguredRegistry;
 
@@ -123,14 +122,6 @@ pub struct CopyFailure {
     pub version: Option<String>,
     /// Why.
     pub reason: String,
-}
-
-impl fmt::Display for CopyFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, version, reason } = self;
-        let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-        write!(formatter, "{name}{version} is not copied: {reason}")
-    }
 }
 
 /// A package that is not copied.
@@ -377,9 +368,7 @@ fn mirror_locked(
     // References in manifests may say more about the place of a package than its id.
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     if !requirements.differences(session, &lock).is_empty() {
-        session.events.warning(&format!(
-            "{FILE_NAME} is out of date with the manifests; mu copies what it names, and `mu get` updates it"
-        ));
+        session.events.warning(&Warning::LockBehindManifests);
     }
     requirements.declare(session);
     let mut copying = Copying::new(session, target, request);

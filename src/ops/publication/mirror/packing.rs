@@ -22,7 +22,7 @@ use crate::ops::apply::fetch::{fetch_archive, fetch_evidence, fetch_locked, fetc
 use crate::ops::publication::lines::{IndexLine, Mark, line_version};
 use crate::ops::publication::packing::archive_of;
 use crate::ops::publication::target::Upload;
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Session, Warning};
 use crate::reference::{Name, PackageId, Reference, Version, VersionSpec};
 use crate::store::Stored;
 use crate::trust::rule_in_words;
@@ -203,17 +203,9 @@ impl Copying<'_> {
     fn tell_repacked(&self, id: &PackageId, package: &LockedPackage, route: &Route) {
         let rules = self.session.trust.rules_about(route, id, &[]);
         let Some(rule) = rules.first().map(rule_in_words) else { return };
-        // A tag or a commit is signed as an object of Git, and an operator as an image of several layers. The archive that a mirror gets
-        // is neither, and mu makes it.
-        let (signed, place) = match route.provider.facts().kind {
-            PlaceKind::Repository => ("signatures in Git do", "the repository"),
-            PlaceKind::OperatorCatalog => ("a signature of its image does", "the catalog"),
-            _ => ("a signature of what it comes in does", "it"),
-        };
-        self.session.events.warning(&format!(
-            "{id} {version} is packed anew, and {signed} not speak of the copy: behind the mirror, no version satisfies the {rule}; leave {place} where it is, or accept exactly this content there with `mu trust allow '{id}#{version}'`",
-            version = package.version
-        ));
+        let (id, version, kind) =
+            (id.clone(), package.version.clone(), route.provider.facts().kind);
+        self.session.events.warning(&Warning::PackedAnew { id, version, kind, rule });
     }
 
     /// The archive that a package was published as, which is copied byte for byte: the line says how it is laid out. `None` if mu packs

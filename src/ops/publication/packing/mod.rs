@@ -18,14 +18,14 @@ use mu_provider_hub::wire;
 use crate::contents::{self, Content, Kind, Owned, PackageItem};
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::edit::{Editor, Section};
-use crate::manifest::{Globs, JSON_NAME, Manifest, Warning, YAML_NAME, error_at_readme};
+use crate::manifest::{FileWarning, Globs, JSON_NAME, Manifest, YAML_NAME, error_at_readme};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::{locked_for, pin_of};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::{names, resolve};
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::PackageId;
 #[cfg(feature = "publish")]
 use crate::store::Stored;
@@ -90,7 +90,7 @@ pub(super) fn make(
     // no requirement.
     let part = match cut_or_resolve(session, lock, member) {
         Err(error) if making.may_lack_versions && !making.pinned => {
-            warnings.push(format!("packed without the exact versions: {}", error.error));
+            warnings.push(Warning::WithoutExactVersions { why: error.error.to_string() });
             None
         }
         part => part?,
@@ -122,14 +122,16 @@ fn own_content(
     session: &Session,
     member: &Member,
     others: &[PathBuf],
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<Vec<PackageItem>, CommandError> {
     let (folder, manifest) = (&*member.folder, &member.manifest);
     let file = member.manifest_path.strip_prefix(folder).ok().and_then(Path::to_str);
     let kind = Kind::Own { manifest, file: file.unwrap_or_default() };
     let owned = &Owned::around(folder, &session.environment)?;
     let source = contents::Source { folder, kind, owned, others };
-    let chosen = contents::choose_contents(&source, &session.environment, warnings)?;
+    let mut in_files = Vec::new();
+    let chosen = contents::choose_contents(&source, &session.environment, &mut in_files)?;
+    warnings.extend(in_files.into_iter().map(Warning::File));
     warn(member, &chosen, warnings);
     Ok(chosen)
 }
@@ -186,7 +188,7 @@ pub(super) fn archive_file_name(manifest: &Manifest) -> Result<String, CommandEr
 fn refuse_secrets(
     items: &[PackageItem],
     force: bool,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<(), CommandError> {
     let is_secret = |item: &&PackageItem| {
         let real = match &item.content {
@@ -199,11 +201,12 @@ fn refuse_secrets(
     if found.is_empty() {
         return Ok(());
     }
-    let names = format!("`{}`", found.join("`, `"));
     if force {
-        warnings.push(format!("packed what looks like a secret: {names}"));
+        let files = found.into_iter().map(str::to_owned).collect();
+        warnings.push(Warning::SecretsPacked { files });
         return Ok(());
     }
+    let names = format!("`{}`", found.join("`, `"));
     let message = format!("the archive would contain what looks like a secret: {names}");
     Err(CommandError::new(Code::Untrusted, message)
         .hint("exclude it with a line in `.muignore`")
@@ -242,13 +245,11 @@ fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, Co
 }
 
 /// Reports what was probably not intended.
-fn warn(member: &Member, chosen: &[PackageItem], warnings: &mut Vec<String>) {
+fn warn(member: &Member, chosen: &[PackageItem], warnings: &mut Vec<Warning>) {
     for pattern in member.manifest.files.patterns().filter(|pattern| !pattern.starts_with('!')) {
         let Ok(globs) = Globs::parse([pattern]) else { continue };
         if !chosen.iter().any(|chosen| globs.covers(&chosen.path)) {
-            warnings.push(format!(
-                "`{pattern}` in `files` matches nothing: there is no such file, or `.gitignore` excludes it (`!{pattern}` in a `.muignore` brings it back)"
-            ));
+            warnings.push(Warning::PatternIdle { pattern: pattern.to_owned() });
         }
     }
     if let Some(readme) = &member.manifest.readme
@@ -258,14 +259,12 @@ fn warn(member: &Member, chosen: &[PackageItem], warnings: &mut Vec<String>) {
         let message = format!("there is no file `{readme}`, which `readme` names");
         let error = text.and_then(|text| error_at_readme(&member.manifest_path, &text, &message));
         let line = error.map(|error| error.line());
-        warnings.push(Warning::new(&member.manifest_path, line, message).to_string());
+        warnings.push(Warning::File(FileWarning::new(&member.manifest_path, line, message)));
     }
     for chosen in chosen {
         let (folder, name) = chosen.path.rsplit_once('/').unwrap_or(("", &chosen.path));
         if !folder.is_empty() && (name == YAML_NAME || name == JSON_NAME) {
-            warnings.push(format!(
-                "`{folder}` is a separate package and is packed too; `!{folder}` in `files` excludes it"
-            ));
+            warnings.push(Warning::PackageInside { folder: folder.to_owned() });
         }
     }
 }

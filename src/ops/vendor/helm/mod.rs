@@ -25,7 +25,7 @@ use crate::ops::explain::carried::{Inside, carried_in};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
 use crate::ops::vendor::{VendorMode, WrittenFiles, chosen, locked, prepared};
-use crate::ops::{Code, CommandError, Outcome, Session, vendor};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning, vendor};
 use crate::reference::{Defaults, PackageId};
 use crate::workspace::Member;
 
@@ -116,12 +116,9 @@ pub fn vendor_for_helm(
             .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
     }
     let outcome = prepared(session, mode)?;
-    let swallowed = kinds::missing(&session.workspace.root)?;
-    if !swallowed.is_empty() {
-        session.events.warning(&format!(
-            "`helm package` takes files of mu along: write `{}` into `.helmignore`, each on a line",
-            swallowed.join("` and `")
-        ));
+    let files = kinds::missing(&session.workspace.root)?;
+    if !files.is_empty() {
+        session.events.warning(&Warning::HelmPacks { files });
     }
     let _store = session.use_store()?;
     let mut run = Vendoring { session, outcome: &outcome, mode, unify, made: BTreeMap::new() };

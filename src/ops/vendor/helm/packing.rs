@@ -20,7 +20,7 @@ use crate::contents::{self, Kind, Owned, is_archive_of};
 use crate::formats;
 use crate::fs;
 use crate::lock::LockedPackage;
-use crate::ops::{Code, CommandError};
+use crate::ops::{Code, CommandError, Warning};
 
 /// The bytes of a chart's archive, which several charts can have inside.
 type Archive = Rc<[u8]>;
@@ -86,7 +86,9 @@ impl<'run> Vendoring<'run> {
         let source = contents::Source { folder, kind, owned: &owned, others: &[] };
         let mut warnings = Vec::new();
         let chosen = contents::choose_contents(&source, environment, &mut warnings)?;
-        warnings.iter().for_each(|warning| self.session.events.warning(warning));
+        for warning in warnings {
+            self.session.events.warning(&Warning::File(warning));
+        }
         let files = chosen.into_iter().filter_map(|item| match item.content {
             contents::Content::File { place, .. } => Some((item.path, Content::OnDisk(place))),
             _ => None,
@@ -303,20 +305,11 @@ impl Vendoring<'_> {
                 removed.push(file);
             } else if needs.iter().any(|need| need.name == file) {
                 if needs.iter().any(|need| need.requirement.is_some() && need.name == file) {
-                    self.session.events.warning(&format!(
-                        "Helm would use `{}` beside the archive of the same chart; remove the folder",
-                        path.display()
-                    ));
+                    self.session.events.warning(&Warning::HelmUses { folder: path });
                 }
             } else if is_rendered(&path, &file, &rules) {
-                let (what, next) = match fs::metadata(&path).is_ok_and(|found| found.is_dir()) {
-                    true => ("folder", ", or name it under `dependencies`, without a `repository`"),
-                    false => ("archive", ""),
-                };
-                self.session.events.warning(&format!(
-                    "Helm would render `{}`, which no dependency names; remove the {what}{next}",
-                    path.display()
-                ));
+                let is_folder = fs::metadata(&path).is_ok_and(|found| found.is_dir());
+                self.session.events.warning(&Warning::HelmRenders { path, is_folder });
             }
         }
         removed.sort();
