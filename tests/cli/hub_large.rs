@@ -1,10 +1,11 @@
 //! Hubs with too many packages for a catalog: who searches them, and what says so.
 
-use std::fs;
+use std::fs::{self, File};
+use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::hub_page::{has, lacks, page, section, seen};
+use crate::hub_page::{BROWSER, has, lacks, page, section, seen};
 use crate::support::{Sandbox, Served, write};
 
 /// A hub in `srv` that says of itself that it is too large for a catalog. What makes it say so is tested in `mu-hub`.
@@ -96,6 +97,93 @@ fn a_search_finds_what_was_published_since_and_after_a_restart() {
     assert!(!sandbox.path("srv/catalog.jsonl").exists());
 }
 
+/// The file of the server's own catalog.
+#[cfg(unix)]
+fn own_catalog(sandbox: &Sandbox) -> PathBuf {
+    let entries = fs::read_dir(sandbox.path("state")).expect("was made").flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.find(|path| path.extension().is_some_and(|kind| kind == "jsonl")).expect("was made")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_catalog_that_cannot_be_read_to_its_end_is_an_error_and_is_read_again_after_that() {
+    let sandbox = sandbox();
+    let served = served(&sandbox);
+    assert_eq!(found(&served, "tls").len(), 3);
+    let path = own_catalog(&sandbox);
+    let whole = fs::metadata(&path).expect("is there").len();
+    let cut = |length: u64| {
+        let file = File::options().write(true).open(&path).expect("is ours");
+        file.set_len(length).expect("is ours");
+    };
+    let empty = || {
+        cut(0);
+        cut(whole);
+    };
+    let damages: [&dyn Fn(); 3] = [&|| cut(whole - 1), &|| cut(whole / 2), &empty];
+    let asked = [
+        ("/api/v1/search?q=tls", "accept: */*"),
+        ("/search?q=tls", BROWSER),
+        ("/namespaces/web", BROWSER),
+        ("/packages/web/tls", BROWSER),
+        ("/packages/web/tsl", BROWSER),
+        ("/capabilities/net.example/v1/Server", BROWSER),
+    ];
+    for damage in damages {
+        for (path, accept) in asked {
+            let before = served.ask("GET", path, &[accept], &[]);
+            assert!(before.status < 500, "{path}: {}", before.text());
+            damage();
+            let failed = served.ask("GET", path, &[accept], &[]).is(500);
+            has(&failed.text(), "could not read or write the hub; its log says more");
+            assert_eq!(failed.text().contains("<html"), accept == BROWSER, "{}", failed.text());
+            assert_eq!(failed.header("cache-control"), Some("no-store"));
+            let after = served.ask("GET", path, &[accept], &[]);
+            assert_eq!((after.status, after.text()), (before.status, before.text()), "{path}");
+        }
+    }
+    let (_, log) = served.end();
+    let errors: Vec<&String> = log.iter().filter(|line| line.contains("\"error\"")).collect();
+    assert_eq!(errors.len(), damages.len() * asked.len(), "{errors:#?}");
+    for line in errors {
+        has(line, "-1.jsonl`: it ");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_catalog_that_cannot_be_made_is_an_error_and_not_a_hub_that_is_still_read() {
+    let sandbox = sandbox();
+    // A folder is where its file would be.
+    let first = served(&sandbox);
+    found(&first, "tls");
+    drop(first);
+    let path = own_catalog(&sandbox);
+    fs::remove_file(&path).expect("is ours");
+    fs::create_dir_all(path.join("inside")).expect("is ours");
+    let served = served(&sandbox);
+    served.ask("GET", "/api/v1/search?q=tls", &[], &[]).is(500);
+    served.ask("GET", "/packages/web/tls", &[BROWSER], &[]).is(500);
+    fs::remove_dir_all(&path).expect("is ours");
+    assert_eq!(found(&served, "tls").len(), 3);
+    let (_, log) = served.end();
+    assert!(log.iter().any(|line| line.contains("-1.jsonl")), "{log:#?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_that_is_broken_hides_no_other_one_and_is_logged() {
+    let sandbox = sandbox();
+    write(&sandbox.path("srv"), "index/ops/old.jsonl", "nonsense\n");
+    let served = served(&sandbox);
+    assert_eq!(found(&served, "tls").len(), 3);
+    served.ask("GET", "/feed.atom", &[], &[]).is(200);
+    let (_, log) = served.end();
+    let named = log.iter().filter(|line| line.contains("`index/ops/old.jsonl`")).count();
+    assert!(named >= 2, "{log:#?}");
+}
+
 #[test]
 fn pages_of_a_large_hub_know_dependents_and_claims() {
     let sandbox = sandbox();
@@ -124,7 +212,7 @@ fn pages_of_a_large_hub_know_dependents_and_claims() {
     lacks(&seen(&namespace), "ops/old");
     has(&page(&served, "/capabilities/net.example/v1/Server"), "web/proxy");
     has(&page(&served, "/search?q=tls&sort=name"), "sec/tls");
-    let missing = served.ask("GET", "/packages/web/tsl", &[crate::hub_page::BROWSER], &[]).is(404);
+    let missing = served.ask("GET", "/packages/web/tsl", &[BROWSER], &[]).is(404);
     has(&missing.text(), "web/tls");
 }
 

@@ -462,6 +462,51 @@ fn dependents_are_known_from_the_snapshot_and_what_came_after_it() {
     has(&dependents, "zoo/late any version");
 }
 
+#[cfg(unix)]
+#[test]
+fn what_the_disk_does_not_give_is_no_page_without_it() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("web/tls", "1.0.0").file("README.md", "Start *here*"),
+        Package::new("web/proxy", "1.0.0")
+            .needs("web/tls#^1")
+            .key("requires", json!(["net.mu.com/v1/Server"])),
+    ]);
+    let hub = sandbox.path("hub");
+    let capability = "capabilities/net.mu.com/v1/Server.json";
+    write(&hub, capability, r#"{"packages": ["web/tls"]}"#);
+    let at = |path: &str| sandbox.path(path);
+    let served = served(&sandbox);
+    let fails = |path: &str| {
+        let failed = served.ask("GET", path, &[BROWSER], &[]).is(500);
+        has(&seen(&failed.text()), "The server could not read or write the hub");
+    };
+    // Where archives are unpacked is no folder.
+    write(&sandbox.path("cache"), "hub-staging", "");
+    fails("/packages/web/tls");
+    fails("/packages/web/tls@1.0.0/README.md");
+    fs::remove_file(at("cache/hub-staging")).expect("is ours");
+    has(&page(&served, "/packages/web/tls"), "Start <em>here</em>");
+    // A link is as good as a disk that cannot be read: the server follows none.
+    let fresh = || Served::start(&sandbox, "../hub", &["--base", "hub.acme.co/"]);
+    fs::rename(at("hub/index"), at("away")).expect("is ours");
+    std::os::unix::fs::symlink(at("away"), at("hub/index")).expect("is ours");
+    for path in ["/", "/capabilities/net.mu.com/v1/Server", "/search?q=tls"] {
+        fresh().ask("GET", path, &[BROWSER], &[]).is(500);
+    }
+    fs::remove_file(at("hub/index")).expect("is ours");
+    fs::rename(at("away"), at("hub/index")).expect("is ours");
+    has(&page(&fresh(), "/capabilities/net.mu.com/v1/Server"), "web/tls");
+    write(&hub, capability, "nonsense");
+    fails("/capabilities/net.mu.com/v1/Server");
+    fails("/packages/web/proxy");
+    let (_, log) = served.end();
+    for part in ["hub-staging", capability] {
+        let is_said = |line: &String| line.contains("\"error\"") && line.contains(part);
+        assert!(log.iter().any(is_said), "{part}: {log:#?}");
+    }
+}
+
 #[test]
 fn the_base_is_a_host() {
     let sandbox = Sandbox::new();

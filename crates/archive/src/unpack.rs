@@ -78,12 +78,20 @@ fn named(name: &str, number: usize) -> String {
 }
 
 impl ArchiveError {
+    /// Whether this machine's disk is the reason, and not what is in the archive.
+    pub fn is_disk_error(&self) -> bool {
+        match self {
+            Self::Io(_) => true,
+            Self::Tree(error) => error.is_io(),
+            _ => false,
+        }
+    }
+
     /// The error of a provider that got the archive from `place`.
     pub fn at(self, place: &str) -> ProviderError {
-        let (kind, what) = match &self {
-            Self::Io(_) => (ErrorKind::Io, "cannot be unpacked"),
-            Self::Tree(error) if error.is_io() => (ErrorKind::Io, "cannot be unpacked"),
-            _ => (ErrorKind::Integrity, "is refused"),
+        let (kind, what) = match self.is_disk_error() {
+            true => (ErrorKind::Io, "cannot be unpacked"),
+            false => (ErrorKind::Integrity, "is refused"),
         };
         ProviderError::new(kind, format!("the archive `{place}` {what}")).because(self)
     }

@@ -4,7 +4,7 @@
 //! `connection.rs` has sockets and TLS, `forwarded.rs` says which client asks through a proxy, `limits.rs` what one client gets at most, and `uploads.rs` the memory for archives.
 //! `routes.rs` dispatches requests and writes the access log, and `server.rs` has what requests share, and counts them.
 //! `readers.rs` decides who may read, `reading.rs` serves the files, `upstream.rs` brings from another hub what this one has not, `writing.rs` makes changes, `search.rs` searches the
-//! catalog, which `own_catalog.rs` keeps of a hub that is too large to have one, and `page/` has the web pages. `problem.rs` has the errors, and `unbound.rs` is the server without a socket.
+//! catalog, which `own_catalog/` keeps of a hub that is too large to have one, and `page/` has the web pages. `problem.rs` has the errors, and `unbound.rs` is the server without a socket.
 
 #![cfg_attr(
     test,

@@ -478,7 +478,7 @@ impl Data {
         if !root.is_too_large_for_a_catalog() {
             return Ok(CatalogInScope { lines: CatalogLines::Whole(Bytes::new()), scope });
         }
-        match self.own_catalog.follow_log(&self.files, &root).await {
+        match self.own_catalog.follow_log(&self.files, &root).await? {
             Some(own) => Ok(CatalogInScope { lines: CatalogLines::Own(own), scope }),
             None => {
                 let made = self.own_catalog.made();
@@ -525,7 +525,11 @@ enum CatalogLines {
 
 impl CatalogInScope {
     /// Hands over each line; that takes some milliseconds, or a fraction of a second if the hub is large.
-    pub(crate) fn each_line(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// When the server's own catalog cannot be read to its end.
+    pub(crate) fn each_line(&self, mut take: impl FnMut(&[u8])) -> Result<(), HubError> {
         let scope = &self.scope;
         let is_in_scope =
             |line: &[u8]| scope.is_whole() || name_in(line).is_some_and(|name| scope.has(&name));
@@ -536,11 +540,11 @@ impl CatalogInScope {
                 lines.for_each(take);
                 Ok(())
             }
-            CatalogLines::Own(own) => own.each_package(|line, _| {
+            CatalogLines::Own(own) => Ok(own.each_package(|line, _| {
                 if is_in_scope(line) {
                     take(line);
                 }
-            }),
+            })?),
         }
     }
 }

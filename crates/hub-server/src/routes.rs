@@ -82,7 +82,7 @@ async fn metrics(
                       server shows them to everybody";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
-    let text = server.metrics.render(server.data.files.room().await.ok().flatten());
+    let text = server.metrics.render(server.data.files.room().await?);
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

@@ -1,7 +1,7 @@
 //! `GET api/v1/search`: answers searches from the catalog. `mu_provider::catalog` decides how well a package matches.
 
-use std::io;
-
+use mu_hub::HubError;
+use mu_hub::files::in_its_own_thread;
 use mu_hub::tokens::Scope;
 use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 
@@ -53,12 +53,12 @@ pub(super) async fn search(
     let catalog = data.read_catalog(scope).await?;
     // A large catalog takes some milliseconds, during which other requests continue.
     let query = Query::new(words, limit);
-    let searching = tokio::task::spawn_blocking(move || {
+    let searching = in_its_own_thread(move || {
         let mut search = query.begin_search();
         catalog.each_line(|line| search.look_at_line(line))?;
-        io::Result::Ok(search.into_hits())
+        Ok::<_, HubError>(search.into_hits())
     });
-    let hits = searching.await.ok().and_then(Result::ok).unwrap_or_default();
+    let hits = searching.await??;
     Ok(SearchAnswer { total: Some(hits.total), packages: hits.packages })
 }
 

@@ -49,7 +49,8 @@ impl Server {
         let largest = serving.largest_archive;
         let log = Arc::clone(&serving.log);
         let report = Box::new(move |error: &HubError| {
-            let error = format!("the server's own catalog cannot be kept: {}", with_causes(error));
+            let error = with_causes(error);
+            let error = format!("the pages and the search do not know all of the hub: {error}");
             let time = jiff::Timestamp::now().to_string();
             write_log(&log, &json!({ "time": time, "error": error }));
         });
@@ -58,7 +59,11 @@ impl Server {
         if root.is_too_large_for_a_catalog() {
             // Making it can take minutes, and nobody can search before.
             let (own, files, root) = (Arc::clone(&own), files.clone(), root.clone());
-            tokio::spawn(async move { drop(own.follow_log(&files, &root).await) });
+            tokio::spawn(async move {
+                if let Err(error) = own.follow_log(&files, &root).await {
+                    own.report_error(&error);
+                }
+            });
         }
         let mut data = Data::new(files, root, own);
         (data.base, data.is_https) = (base, is_https);

@@ -317,9 +317,11 @@ impl Upstream {
 
     /// Who provides a capability: first those of this hub.
     async fn providers(&self, data: &Data, path: &str) -> Result<UpstreamContent, Problem> {
-        let read =
-            |bytes: &[u8]| serde_json::from_slice::<ProvidersFile>(bytes).unwrap_or_default();
-        let own = data.files.read(path).await?.map(|own| read(&own.bytes));
+        let read = |bytes: &[u8]| {
+            let file = serde_json::from_slice::<ProvidersFile>(bytes);
+            file.map_err(|error| data.files.broken(path, error.to_string()))
+        };
+        let own = data.files.read(path).await?.map(|own| read(&own.bytes)).transpose()?;
         let is_fine = |bytes: &[u8]| serde_json::from_slice::<ProvidersFile>(bytes).is_ok();
         let brought = self.small_file(data, path, LONGEST_PROVIDERS, is_fine).await;
         let (mut own, bytes) = match (own, brought) {
@@ -328,7 +330,7 @@ impl Upstream {
             (Some(_), _) | (None, Ok(_)) => return Ok(UpstreamContent::Own),
             (None, Err(problem)) => return Err(problem),
         };
-        for name in read(&bytes).packages {
+        for name in read(&bytes)?.packages {
             if !own.packages.contains(&name) && !self.is_own(data, &name).await? {
                 own.packages.push(name);
             }

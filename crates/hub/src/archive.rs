@@ -87,7 +87,10 @@ pub fn unpack_within(
     limits: Limits,
 ) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
-    let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
+    let fail = |source: ArchiveError| match source.is_disk_error() {
+        true => io(std::io::Error::other(source)),
+        false => HubError::Archive { package: package.to_owned(), source },
+    };
     let folder = staging.folder()?;
     let mut writer = TreeWriter::new(Folder::open(folder.path()).map_err(io)?, limits);
     mu_archive::unpack_with(&Scratch::default(), bytes, layout, &mut writer).map_err(fail)?;

@@ -4,6 +4,7 @@
 //! a lock that ends with its process. This file does not know the content of the files.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +175,11 @@ impl Files {
                 let got = in_its_own_thread(move || folder::get(&hub, &name, &wanted)).await?;
                 got.or_else(|error| {
                     self.check(path)?;
-                    Err(FileError::new("read", folder.join(path), error).into())
+                    match error.kind() {
+                        // A part of it is no folder, and no link either.
+                        ErrorKind::NotADirectory => Ok(FileAnswer::Absent),
+                        _ => Err(FileError::new("read", folder.join(path), error).into()),
+                    }
                 })
             }
             #[cfg(feature = "buckets")]

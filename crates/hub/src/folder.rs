@@ -2,7 +2,7 @@
 //!
 //! Files are written by `mu_provider::fs`, in the turns that `files.rs` hands out.
 
-use std::fs::{DirEntry, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use mu_provider::Folder;
-use mu_provider::fs::{self, FileError};
+use mu_provider::fs::{self, AtPath as _, FileError};
 
 use crate::error::StoreError;
 use crate::file::{FileAnswer, FileContent, FileMark, FileMeta, FileRequest};
@@ -94,12 +94,17 @@ impl FolderFiles {
                 let path = path.trim_start_matches('/').to_owned();
                 let names = names_in(&self.hub.join(&path))?.into_iter();
                 self.left.push((path, names));
-            // What another process removes meanwhile is not there.
-            } else if let Ok(metadata) = fs::symlink_metadata(&self.hub.join(&path))
-                && metadata.is_file()
-                && !is_staged_hub_file(&path)
-            {
-                found.extend(meta(&metadata, path).ok());
+                continue;
+            }
+            let place = self.hub.join(&path);
+            match fs::symlink_metadata(&place) {
+                Ok(metadata) if metadata.is_file() && !is_staged_hub_file(&path) => {
+                    found.push(meta(&metadata, path).at("look at", &place)?);
+                }
+                Ok(_) => {}
+                // What another process removes meanwhile is not there.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(found)
@@ -108,13 +113,16 @@ impl FolderFiles {
 
 /// The names in a folder, in the order of the paths of the files that they lead to.
 fn names_in(folder: &Path) -> Result<Vec<String>, FileError> {
-    let entries = fs::entries_if_there(folder)?.into_iter();
-    let name = |entry: DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
-        let kind = entry.file_type().ok()?;
-        Some(if kind.is_dir() { format!("{name}/") } else { name })
-    };
-    let mut names: Vec<String> = entries.filter_map(name).collect();
+    let mut names = Vec::new();
+    for entry in fs::entries_if_there(folder)? {
+        // Other names than texts are none of a hub's.
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        match entry.file_type() {
+            Ok(kind) => names.push(if kind.is_dir() { format!("{name}/") } else { name }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(FileError::new("look at", entry.path(), error)),
+        }
+    }
     names.sort_unstable();
     Ok(names)
 }

@@ -223,9 +223,10 @@ pub(super) async fn providers(
     if names::capability_path(capability).is_none() {
         return Ok(Vec::new());
     }
-    let read = files.read(&providers_path(capability)).await?;
-    let file = read.and_then(|read| serde_json::from_slice::<ProvidersFile>(&read.bytes).ok());
-    let mut providers = file.unwrap_or_default().packages;
+    let path = providers_path(capability);
+    let Some(read) = files.read(&path).await? else { return Ok(Vec::new()) };
+    let file = serde_json::from_slice::<ProvidersFile>(&read.bytes);
+    let mut providers = file.map_err(|error| files.broken(&path, error.to_string()))?.packages;
     providers.retain(|name| names::check_name(name).is_ok() && scope.has(name));
     Ok(providers)
 }

@@ -8,7 +8,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use mu_hub::derived;
 use mu_hub::lines::{Lines, PublishedLine};
@@ -64,12 +64,13 @@ pub(super) async fn hub(
     let root = Root::read(&pages.data.files).await?;
     let names =
         log::newest(&pages.data.files, &root, PACKAGES, |name| asked.scope.has(name)).await?;
-    let (files, root) = (&pages.data.files, &root);
-    let reading = futures_util::stream::iter(names)
-        .map(|name| async move { derived::index(files, root, &name).await.unwrap_or_default() });
-    let all: Vec<Lines> = reading.buffered(PACKAGES).collect().await;
+    let (data, root) = (&pages.data, &root);
+    let reading = futures_util::stream::iter(names).map(|name| async move {
+        data.own_catalog.index_unless_broken(&data.files, root, &name).await
+    });
+    let all: Vec<Option<Lines>> = reading.buffered(PACKAGES).try_collect().await?;
     let title = format!("New versions on {}", title(&asked));
-    let lines = all.iter().flat_map(Lines::iter);
+    let lines = all.iter().flatten().flat_map(Lines::iter);
     send(&asked, title, "", entries(&asked, lines))
 }
 

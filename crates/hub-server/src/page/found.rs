@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use mu_hub::files::Files;
+use mu_hub::HubError;
+use mu_hub::files::{Files, in_its_own_thread};
 use mu_hub::root::Root;
 use mu_hub::tokens::Scope;
 use mu_provider::catalog::CatalogLine;
@@ -33,13 +34,17 @@ impl Found {
 }
 
 /// The packages of a catalog for which `is_wanted` holds, by name, at most `most`; and how many there are.
+///
+/// # Errors
+///
+/// When the catalog cannot be read.
 pub(super) async fn listed(
     catalog: CatalogInScope,
     is_wanted: impl Fn(&str) -> bool + Send + 'static,
     most: usize,
-) -> (Vec<Found>, usize) {
+) -> Result<(Vec<Found>, usize), HubError> {
     // A large catalog takes some milliseconds, during which other requests continue.
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = in_its_own_thread(move || {
         let (mut first, mut total) = (BTreeMap::new(), 0);
         let read = catalog.each_line(|line| {
             if !name_in(line).is_some_and(|name| is_wanted(&name)) {
@@ -54,20 +59,27 @@ pub(super) async fn listed(
         });
         read.map(|()| (first.into_values().map(Found::of).collect(), total))
     });
-    reading.await.ok().and_then(Result::ok).unwrap_or_default()
+    reading.await?
 }
 
 /// How many similar names are suggested.
 const SIMILAR: usize = 3;
 
 /// The names of packages that are similar to `name`, best first.
-pub(super) async fn similar(catalog: CatalogInScope, name: String) -> Vec<String> {
-    let comparing = tokio::task::spawn_blocking(move || {
+///
+/// # Errors
+///
+/// When the catalog cannot be read.
+pub(super) async fn similar(
+    catalog: CatalogInScope,
+    name: String,
+) -> Result<Vec<String>, HubError> {
+    let comparing = in_its_own_thread(move || {
         let mut nearest = Nearest::new(&name);
         let read = catalog.each_line(|line| nearest.extend(name_in(line).as_deref()));
         read.map(|()| nearest.names())
     });
-    comparing.await.ok().and_then(Result::ok).unwrap_or_default()
+    comparing.await?
 }
 
 /// The names nearest to one, so far.
@@ -110,21 +122,25 @@ impl Nearest {
 }
 
 /// Adds the publication time of each package, as far as `relations` know it already.
+///
+/// # Errors
+///
+/// When they cannot be read.
 pub(super) async fn date(
     relations: &Arc<Relations>,
     files: &Files,
     root: &Root,
     scope: &Scope,
     packages: &mut [Found],
-) {
-    relations.refresh(files, root).await;
+) -> Result<(), HubError> {
+    relations.refresh(files, root).await?;
     let interest = Interest::in_packages(packages.iter().map(|package| &*package.line.name));
     let date = |known: &KnownInScope<'_>| {
         for package in packages {
             package.published = known.find(&package.line.name).and_then(|brief| brief.published);
         }
     };
-    relations.look(root, scope, interest, date).await;
+    relations.look(root, scope, interest, date).await
 }
 
 #[cfg(test)]

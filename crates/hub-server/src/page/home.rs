@@ -19,7 +19,7 @@ use super::frame::{CAPABILITIES, Frame, NAMESPACES, PageRequest};
 use super::pages::Pages;
 use super::relations::{Interest, KnownInScope};
 use crate::problem::Problem;
-use crate::reading::{ASK_AGAIN, answer_file, decoded};
+use crate::reading::{ASK_AGAIN, NEVER, answer_file, decoded};
 use crate::search::search as search_catalog;
 
 /// How many packages a search shows, and how many on the longer page.
@@ -46,12 +46,12 @@ pub(super) async fn first(
     let asked = PageRequest::of(&pages.data, &request);
     let root = Root::read(&pages.data.files).await?;
     let relations = &pages.relations;
-    let is_known = relations.refresh(&pages.data.files, &root).await;
-    let recent = pages.recent.read(&pages.data.files, &root, &asked.scope).await?;
+    let is_known = relations.refresh(&pages.data.files, &root).await?;
+    let recent = pages.recent.read(&pages.data, &root, &asked.scope).await?;
     let packages = match is_known {
         true => {
             let count = |known: &KnownInScope<'_>| known.len();
-            Some(relations.look(&root, &asked.scope, Interest::default(), count).await)
+            Some(relations.look(&root, &asked.scope, Interest::default(), count).await?)
         }
         false => None,
     };
@@ -176,7 +176,7 @@ pub(super) async fn search(
     let total = answer.total.unwrap_or(answer.packages.len());
     let mut packages: Vec<Found> = answer.packages.into_iter().map(Found::of).collect();
     let root = Root::read(&pages.data.files).await?;
-    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut packages).await;
+    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut packages).await?;
     sort.sort(&mut packages);
     packages.truncate(limit);
     let more = (limit < most && packages.len() < total).then(|| query(most, sort));
@@ -212,13 +212,13 @@ pub(super) async fn namespace(
     let prefix = format!("{namespace}/");
     let catalog = pages.data.read_catalog(&asked.scope).await?;
     let is_inside = move |name: &str| name.starts_with(&prefix);
-    let (mut packages, total) = found::listed(catalog, is_inside, LISTED).await;
+    let (mut packages, total) = found::listed(catalog, is_inside, LISTED).await?;
     if packages.is_empty() {
         let detail = format!("this hub has no packages in {namespace}");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let root = Root::read(&pages.data.files).await?;
-    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut packages).await;
+    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut packages).await?;
     asked.page(ASK_AGAIN, &NamespacePage { frame: asked.frame(), namespace, packages, total })
 }
 
@@ -229,8 +229,8 @@ struct CapabilityPage<'asked> {
     capability: &'asked str,
     providers: Vec<Found>,
     total: usize,
-    /// The packages that require it, and how many there are.
-    required_by: (Vec<String>, usize),
+    /// The packages that require it, and how many there are; `None` while that is not known.
+    required_by: Option<(Vec<String>, usize)>,
 }
 
 /// Answers with the packages that provide and require a capability.
@@ -246,13 +246,13 @@ pub(super) async fn capability(
         return answer_file(State(Arc::clone(&pages.data)), request).await;
     }
     let root = Root::read(&pages.data.files).await?;
-    pages.relations.refresh(&pages.data.files, &root).await;
+    let is_known = pages.relations.refresh(&pages.data.files, &root).await?;
     let providers = providers(&pages.data.files, &asked.scope, capability).await?;
     let requiring = |known: &KnownInScope<'_>| known.requiring(capability, LISTED);
     let interest = Interest::in_capability(capability);
     let (requiring, total_requiring) =
-        pages.relations.look(&root, &asked.scope, interest, requiring).await;
-    if providers.is_empty() && requiring.is_empty() {
+        pages.relations.look(&root, &asked.scope, interest, requiring).await?;
+    if providers.is_empty() && requiring.is_empty() && is_known {
         let detail = format!("no package of this hub provides or requires {capability}");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
@@ -260,20 +260,21 @@ pub(super) async fn capability(
     let catalog = pages.data.read_catalog(&asked.scope).await?;
     let names: HashSet<String> = providers.iter().take(LISTED).cloned().collect();
     let is_one = move |name: &str| names.contains(name);
-    let (mut described, _) = found::listed(catalog, is_one, LISTED).await;
+    let (mut described, _) = found::listed(catalog, is_one, LISTED).await?;
     // The catalog may be older than the capability.
     for name in providers.into_iter().take(LISTED) {
         if !described.iter().any(|found| found.line.name == name) {
             described.push(Found::of(CatalogLine { name, ..CatalogLine::default() }));
         }
     }
-    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut described).await;
+    found::date(&pages.relations, &pages.data.files, &root, &asked.scope, &mut described).await?;
     let page = CapabilityPage {
         frame: asked.frame(),
         capability,
         providers: described,
         total,
-        required_by: (requiring, total_requiring),
+        required_by: is_known.then_some((requiring, total_requiring)),
     };
-    asked.page(ASK_AGAIN, &page)
+    // An incomplete page must not be cached.
+    asked.page(if is_known { ASK_AGAIN } else { NEVER }, &page)
 }

@@ -99,9 +99,11 @@ pub(super) async fn answer(
         let detail = format!("this hub has no package {name}");
         let mut missing = Problem::new(StatusCode::NOT_FOUND, detail);
         if asked.is_of_person() {
-            // While a large hub is being read, nothing similar is known.
-            if let Ok(catalog) = pages.data.read_catalog(&asked.scope).await {
-                missing.similar = found::similar(catalog, name.to_owned()).await;
+            match pages.data.read_catalog(&asked.scope).await {
+                Ok(catalog) => missing.similar = found::similar(catalog, name.to_owned()).await?,
+                // While a large hub is being read, nothing similar is known.
+                Err(problem) if problem.status == StatusCode::SERVICE_UNAVAILABLE => {}
+                Err(problem) => return Err(problem),
             }
         }
         return Err(missing);
@@ -109,11 +111,9 @@ pub(super) async fn answer(
     if let Some(more) = more {
         return answer_version(&pages, &asked, &root, &lines, more).await;
     }
-    // Everything else is shown without it too.
-    let content = pages.contents.of(&pages.data.files, &root, latest).await;
-    let content = content.unwrap_or_default();
+    let content = pages.contents.of(&pages.data.files, &root, latest).await?;
     let requires = required(&pages.data.files, &asked.scope, latest, &asked.frame()).await?;
-    let is_known = pages.relations.refresh(&pages.data.files, &root).await;
+    let is_known = pages.relations.refresh(&pages.data.files, &root).await?;
     let most = if asked.query("versions") == "all" { usize::MAX } else { VERSIONS };
     let interest = Interest::in_page(latest, &asked.address.base).and_dependents();
     let page = |known: &KnownInScope<'_>| {
@@ -125,7 +125,7 @@ pub(super) async fn answer(
         page.show_versions(&lines, most);
         Page { content, requires, ..page }
     };
-    let page = pages.relations.look(&root, &asked.scope, interest, page).await;
+    let page = pages.relations.look(&root, &asked.scope, interest, page).await?;
     // An incomplete page must not be cached.
     asked.page(if is_known { ASK_AGAIN } else { NEVER }, &page)
 }
@@ -259,10 +259,9 @@ async fn answer_version(
         return file(pages, asked, root, line, path).await;
     }
     let frame = asked.frame();
-    // Everything else is shown without it too.
-    let content = pages.contents.of(&pages.data.files, root, line).await.unwrap_or_default();
+    let content = pages.contents.of(&pages.data.files, root, line).await?;
     let requires = required(&pages.data.files, &asked.scope, line, &frame).await?;
-    pages.relations.refresh(&pages.data.files, root).await;
+    pages.relations.refresh(&pages.data.files, root).await?;
     let page = |known: &KnownInScope<'_>| {
         let base = asked.address.base.as_str();
         let mut about = About::new(asked, line, known);
@@ -293,7 +292,7 @@ async fn answer_version(
         }
     };
     let interest = Interest::in_page(line, &asked.address.base);
-    let page = pages.relations.look(root, &asked.scope, interest, page).await;
+    let page = pages.relations.look(root, &asked.scope, interest, page).await?;
     asked.page(ASK_AGAIN, &page)
 }
 

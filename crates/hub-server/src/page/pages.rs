@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures_util::StreamExt as _;
-use mu_hub::files::Files;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use mu_hub::lines::Lines;
 use mu_hub::root::Root;
 use mu_hub::tokens::Scope;
 use mu_hub::{HubError, derived, log};
@@ -44,7 +44,7 @@ impl Recent {
     /// Those in `scope`, read again if anything has changed.
     pub(super) async fn read(
         &self,
-        files: &Files,
+        data: &Data,
         root: &Root,
         scope: &Scope,
     ) -> Result<Arc<Vec<Found>>, HubError> {
@@ -54,13 +54,16 @@ impl Recent {
         {
             return Ok(changed);
         }
-        let names = log::newest(files, root, NEWEST, |name| scope.has(name)).await?;
+        let names = log::newest(&data.files, root, NEWEST, |name| scope.has(name)).await?;
         let reading = futures_util::stream::iter(names).map(|name| async move {
-            let lines = derived::index(files, root, &name).await.ok()?;
-            let line = serde_json::from_str(&derived::catalog_line_text(&lines)?).ok()?;
-            Some(Found { line, published: published(lines.latest()?) })
+            let lines = data.own_catalog.index_unless_broken(&data.files, root, &name).await?;
+            let found = |lines: &Lines| {
+                let line = serde_json::from_str(&derived::catalog_line_text(lines)?).ok()?;
+                Some(Found { line, published: published(lines.latest()?) })
+            };
+            Ok::<_, HubError>(lines.as_ref().and_then(found))
         });
-        let changed: Vec<Option<Found>> = reading.buffered(NEWEST).collect().await;
+        let changed: Vec<Option<Found>> = reading.buffered(NEWEST).try_collect().await?;
         let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
         // What is remembered is for readers of the whole hub.
         if scope.is_whole() {

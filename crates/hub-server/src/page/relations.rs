@@ -11,22 +11,20 @@ use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use memchr::memmem::Finder;
 use mu_hub::HubError;
 use mu_hub::derived;
-use mu_hub::files::Files;
+use mu_hub::files::{Files, in_its_own_thread};
 use mu_hub::lines::{Lines, PublishedLine, Standing};
 use mu_hub::log;
 use mu_hub::root::Root;
 use mu_hub::snapshot;
 use mu_hub::tokens::Scope;
+use mu_provider::fs::FileError;
 use tokio::sync::Mutex;
 
 use crate::own_catalog::{Brief, KnownPackages, OwnCatalog, name_in};
-
-/// How long a page waits for changes. After that, it shows what was known before.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the relations are cached for a hub that does not count its changes.
 const KEPT: Duration = Duration::from_secs(60);
@@ -99,8 +97,8 @@ impl Interest {
     }
 
     /// Reads what the page needs to know.
-    fn read(&self, contents: &KnownPackages, scope: &Scope) -> io::Result<Known> {
-        let mut known = Known::default();
+    fn read(&self, contents: &KnownPackages, scope: &Scope) -> Result<Known, FileError> {
+        let (mut known, mut unreadable) = (Known::default(), None);
         // Every reference to the subject has its last segment.
         let leaf = Some(leaf(&self.subject[0])).filter(|_| self.has_dependents);
         let (finder, capability) = (leaf.map(Finder::new), self.capability.as_deref());
@@ -117,7 +115,13 @@ impl Interest {
             if !is_named && !is_namesake && !has(&finder) && !has(&by_capability) {
                 return;
             }
-            let Ok(mut brief) = serde_json::from_slice::<Brief>(brief) else { return };
+            let mut brief = match serde_json::from_slice::<Brief>(brief) {
+                Ok(brief) => brief,
+                Err(error) => {
+                    unreadable = Some(error);
+                    return;
+                }
+            };
             if !is_named {
                 let retain = |texts: &mut Box<[Box<str>]>, is_it: &dyn Fn(&str) -> bool| {
                     let mut kept = std::mem::take(texts).into_vec();
@@ -139,6 +143,9 @@ impl Interest {
             }
             known.put(&name, Some(brief));
         })?;
+        if let Some(error) = unreadable {
+            return contents.give_up_reading(io::Error::other(error));
+        }
         known.total = Some(total);
         Ok(known)
     }
@@ -174,46 +181,59 @@ impl Relations {
         Self { own_catalog, known: RwLock::default(), reading: Mutex::default() }
     }
 
-    /// Waits a moment for the changes since the last time; returns whether anything is known.
-    pub(super) async fn refresh(self: &Arc<Self>, files: &Files, root: &Root) -> bool {
+    /// Waits a moment for the changes since the last time; returns whether anything is known. A page that stops waiting shows what was
+    /// known before.
+    ///
+    /// # Errors
+    ///
+    /// When nothing is known, because the hub cannot be read.
+    pub(super) async fn refresh(
+        self: &Arc<Self>,
+        files: &Files,
+        root: &Root,
+    ) -> Result<bool, HubError> {
         if root.is_too_large_for_a_catalog() {
-            return self.own_catalog.follow_log(files, root).await.is_some();
+            return Ok(self.own_catalog.follow_log(files, root).await?.is_some());
         }
         if !self.is_current(root) {
             let (relations, files, root) = (Arc::clone(self), files.clone(), root.clone());
-            // Continues even if the page stops waiting.
-            let task = tokio::spawn(async move { relations.read_changes(&files, &root).await });
-            let _ = tokio::time::timeout(PATIENCE, task).await;
+            let update = async move { relations.read_changes(&files, &root).await };
+            self.own_catalog.wait_a_moment(update, || self.read().is_some()).await?;
         }
-        self.read().is_some()
+        Ok(self.read().is_some())
     }
 
     /// Calls `look` with what is known of the packages in `scope`, at least as far as `interest` says.
+    ///
+    /// # Errors
+    ///
+    /// When the server's own catalog cannot be read.
     pub(super) async fn look<T>(
         &self,
         root: &Root,
         scope: &Scope,
         interest: Interest,
         look: impl FnOnce(&KnownInScope<'_>) -> T,
-    ) -> T {
+    ) -> Result<T, HubError> {
         if root.is_too_large_for_a_catalog() {
-            let known = self.read_own_catalog(scope.clone(), interest).await;
-            return look(&known.seen_in(scope));
+            let known = self.read_own_catalog(scope.clone(), interest).await?;
+            return Ok(look(&known.seen_in(scope)));
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        look(&known.seen_in(scope))
+        Ok(look(&known.seen_in(scope)))
     }
 
     /// What the server's own catalog says of what a page is interested in; nothing while it is being made.
-    async fn read_own_catalog(&self, scope: Scope, interest: Interest) -> Known {
-        let Some(contents) = self.own_catalog.known_packages() else { return Known::default() };
+    async fn read_own_catalog(&self, scope: Scope, interest: Interest) -> Result<Known, HubError> {
+        let Some(contents) = self.own_catalog.known_packages() else {
+            return Ok(Known::default());
+        };
         if scope.is_whole() && interest.names.is_empty() && interest.capability.is_none() {
             let total = usize::try_from(contents.package_count()).ok();
-            return Known { total, ..Known::default() };
+            return Ok(Known { total, ..Known::default() });
         }
         // It takes a fraction of a second, during which other requests continue.
-        let reading = tokio::task::spawn_blocking(move || interest.read(&contents, &scope));
-        reading.await.ok().and_then(Result::ok).unwrap_or_default()
+        Ok(in_its_own_thread(move || interest.read(&contents, &scope)).await??)
     }
 
     /// The generation that is known, and when it was read; `None` before anything was.
@@ -243,45 +263,61 @@ impl Relations {
         };
         let read = Some((root.counts().then(|| root.generation()), Instant::now()));
         if let Some(changed) = changed {
-            let changed = indexes(files, root, changed).await?;
+            let changed = self.indexes(files, root, changed).await?;
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             for (name, lines) in changed {
                 known.put(&name, lines.latest().map(Brief::of));
             }
             known.read = read;
         } else {
-            let mut known = whole(files, root).await?;
+            let mut known = self.whole(files, root).await?;
             known.read = read;
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
         }
         Ok(())
     }
-}
 
-/// Reads the whole hub: the snapshot, and what has changed since.
-async fn whole(files: &Files, root: &Root) -> Result<Known, HubError> {
-    let mut known = Known::default();
-    let mut names = None;
-    if root.snapshot_progress().is_some()
-        && let Some((generation, latest)) =
-            snapshot::visit(files, Latest::new(), keep_latest).await?
-    {
-        names = log::names(files, root, generation, root.generation()).await?;
-        for (name, (_, brief)) in latest {
-            known.put(&name, Some(brief));
+    /// Reads the whole hub: the snapshot, and what has changed since.
+    async fn whole(&self, files: &Files, root: &Root) -> Result<Known, HubError> {
+        let mut known = Known::default();
+        let mut names = None;
+        if root.snapshot_progress().is_some()
+            && let Some((generation, latest)) =
+                snapshot::visit(files, Latest::new(), keep_latest).await?
+        {
+            names = log::names(files, root, generation, root.generation()).await?;
+            for (name, (_, brief)) in latest {
+                known.put(&name, Some(brief));
+            }
         }
-    }
-    let names = match names {
-        Some(names) => names,
-        None => {
-            known = Known::default();
-            derived::all_package_names(files, root).await?
+        let names = match names {
+            Some(names) => names,
+            None => {
+                known = Known::default();
+                derived::all_package_names(files, root).await?
+            }
+        };
+        for (name, lines) in self.indexes(files, root, names).await? {
+            known.put(&name, lines.latest().map(Brief::of));
         }
-    };
-    for (name, lines) in indexes(files, root, names).await? {
-        known.put(&name, lines.latest().map(Brief::of));
+        Ok(known)
     }
-    Ok(known)
+
+    /// The index files of some packages, without those that are broken.
+    async fn indexes(
+        &self,
+        files: &Files,
+        root: &Root,
+        names: Vec<String>,
+    ) -> Result<Vec<(String, Lines)>, HubError> {
+        let reading = futures_util::stream::iter(names)
+            .map(|name| async move {
+                let lines = self.own_catalog.index_unless_broken(files, root, &name).await?;
+                Ok::<_, HubError>(lines.map(|lines| (name, lines)))
+            })
+            .buffer_unordered(AT_ONCE);
+        reading.try_filter_map(|read| std::future::ready(Ok(read))).try_collect().await
+    }
 }
 
 /// The newest version of each package so far.
@@ -296,28 +332,6 @@ fn keep_latest(latest: &mut Latest, line: PublishedLine) {
             latest.insert(line.name().to_owned(), (standing, Brief::of(&line)));
         }
     }
-}
-
-/// The index files of some packages. A problem with one must not stop the others.
-async fn indexes(
-    files: &Files,
-    root: &Root,
-    names: Vec<String>,
-) -> Result<Vec<(String, Lines)>, HubError> {
-    let mut reading = futures_util::stream::iter(names)
-        .map(|name| async move {
-            let lines = derived::index(files, root, &name).await;
-            (name, lines)
-        })
-        .buffer_unordered(AT_ONCE);
-    let mut read = Vec::new();
-    while let Some((name, lines)) = reading.next().await {
-        match lines {
-            Err(HubError::Broken { .. }) => {}
-            lines => read.push((name, lines?)),
-        }
-    }
-    Ok(read)
 }
 
 impl<'known> KnownInScope<'known> {

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use mu_provider::{Limits, Mode};
+use mu_provider::{InnerPath, Limits, Mode};
 use tokio::sync::Semaphore;
 
 pub(super) use self::highlight::picture;
@@ -20,10 +20,11 @@ pub(super) use self::links::{escaped, repository_files};
 
 use self::links::Links;
 use mu_hub::archive::{self, Unpacked};
-use mu_hub::files::Files;
+use mu_hub::files::{Files, in_its_own_thread};
 use mu_hub::lines::PublishedLine;
 use mu_hub::root::Root;
 use mu_hub::{HubError, Staging};
+use mu_provider::fs::FileError;
 use mu_provider::threads::lock;
 
 /// The largest archive that is unpacked for a page, in bytes.
@@ -135,7 +136,11 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// The content of a version's archive; `None` if it is missing or refused.
+    /// The content of a version's archive; empty if it is missing or refused.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or unpacked on this machine's disk.
     pub(super) async fn of(
         &self,
         files: &Files,
@@ -157,10 +162,11 @@ impl Contents {
             Fetched::Whole(bytes) => {
                 let (staging, shown) = (Arc::clone(&files.staging), Arc::clone(&self.shown));
                 let (line, key) = (line.clone(), key.clone());
-                let unpacked = tokio::task::spawn_blocking(move || {
-                    Some(read(&unpack(&staging, &bytes, &line)?, &line, &key, &shown))
+                let reading = in_its_own_thread(move || match unpack(&staging, &bytes, &line)? {
+                    Some(unpacked) => Ok(read(&unpacked, &line, &key, &shown)?),
+                    None => Ok::<_, HubError>(Content::default()),
                 });
-                unpacked.await.ok().flatten().unwrap_or_default()
+                reading.await??
             }
         };
         let content = Arc::new(content);
@@ -169,6 +175,10 @@ impl Contents {
     }
 
     /// How a file of a version is shown; `None` if the version has no such file.
+    ///
+    /// # Errors
+    ///
+    /// When its archive cannot be read, or unpacked on this machine's disk.
     pub(super) async fn file(
         &self,
         files: &Files,
@@ -191,12 +201,15 @@ impl Contents {
         let Fetched::Whole(bytes) = fetch(files, root, line).await? else { return Ok(None) };
         let staging = Arc::clone(&files.staging);
         let (line, path) = (line.clone(), path.to_owned());
-        let shown = tokio::task::spawn_blocking(move || {
-            Some(show(&unpack(&staging, &bytes, &line)?, &line, &path))
+        let reading = in_its_own_thread(move || match unpack(&staging, &bytes, &line)? {
+            Some(unpacked) => Ok(Some(Arc::new(show(&unpacked, &line, &path)?))),
+            None => Ok::<_, HubError>(None),
         });
-        let Some(shown) = shown.await.ok().flatten().map(Arc::new) else { return Ok(None) };
-        self.shown.keep(key, &shown);
-        Ok(Some(shown))
+        let shown = reading.await??;
+        if let Some(shown) = &shown {
+            self.shown.keep(key, shown);
+        }
+        Ok(shown)
     }
 }
 
@@ -223,6 +236,10 @@ async fn fetch(files: &Files, root: &Root, line: &PublishedLine) -> Result<Fetch
     // Some hubs include the app version only if it is part of the version.
     let by_version = format!("{}{}", root.packs_folder(), line.archive_by_version());
     let mut path = place(root, line);
+    // A line may name anything.
+    if InnerPath::parse(&path).is_err() {
+        return Ok(Fetched::Absent);
+    }
     let mut meta = files.head(&path).await?;
     if meta.is_none() && path != by_version {
         meta = files.head(&by_version).await?;
@@ -237,13 +254,21 @@ async fn fetch(files: &Files, root: &Root, line: &PublishedLine) -> Result<Fetch
 }
 
 /// Unpacks an archive; `None` for one that is refused.
-fn unpack(staging: &Staging, bytes: &Bytes, line: &PublishedLine) -> Option<Unpacked> {
+fn unpack(
+    staging: &Staging,
+    bytes: &Bytes,
+    line: &PublishedLine,
+) -> Result<Option<Unpacked>, HubError> {
     let expected = line.text("archive");
     if expected.is_some_and(|expected| expected != archive::digest(bytes).to_string()) {
-        return None;
+        return Ok(None);
     }
     let limits = Limits { bytes: LARGEST_TREE, entries: MOST_FILES, ..Limits::default() };
-    archive::unpack_within(staging, bytes, (&line.describe(), line.archive_layout()), limits).ok()
+    match archive::unpack_within(staging, bytes, (&line.describe(), line.archive_layout()), limits)
+    {
+        Err(HubError::Archive { .. }) => Ok(None),
+        unpacked => unpacked.map(Some),
+    }
 }
 
 /// Reads what a page shows. The pictures in the readme are cached too, because browsers request them next.
@@ -252,15 +277,17 @@ fn read(
     line: &PublishedLine,
     key: &str,
     shown: &ValueCache<Shown>,
-) -> Content {
+) -> Result<Content, FileError> {
     let files = files(unpacked);
-    let Some(path) = unpacked.readme(line) else { return Content { readme: Readme::None, files } };
+    let Some(path) = unpacked.readme(line) else {
+        return Ok(Content { readme: Readme::None, files });
+    };
     let leaf = line.name().rsplit('/').next().unwrap_or_default();
     let before = format!("{leaf}@{}/", escaped(&line.full_version()));
-    let readme = match show_text(unpacked, line, path, &before) {
+    let readme = match show_text(unpacked, line, path, &before)? {
         Text::Markdown(html, pictures) => {
             for path in pictures {
-                let picture = show(unpacked, line, &path);
+                let picture = show(unpacked, line, &path)?;
                 shown.keep(format!("{key} {path}"), &Arc::new(picture));
             }
             Readme::Html(html)
@@ -270,28 +297,30 @@ fn read(
         Text::Binary => Readme::None,
         Text::TooLarge => Readme::TooLarge,
     };
-    Content { readme, files }
+    Ok(Content { readme, files })
 }
 
 fn files(unpacked: &Unpacked) -> Vec<Listed> {
     // The target of a link is listed in its own place.
-    let entries = unpacked.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink);
+    let entries = unpacked.tree.entries().iter().filter(|entry| !is_link(entry));
     let listed = |entry: &mu_provider::Entry| Listed { path: entry.path.clone(), size: entry.size };
     let mut files: Vec<Listed> = entries.map(listed).collect();
     files.sort_by(|left, right| left.path.cmp(&right.path));
     files
 }
 
+fn is_link(entry: &mu_provider::Entry) -> bool {
+    entry.mode == Mode::Symlink
+}
+
 /// How one of the files is shown.
-fn show(unpacked: &Unpacked, line: &PublishedLine, path: &str) -> Shown {
+fn show(unpacked: &Unpacked, line: &PublishedLine, path: &str) -> Result<Shown, FileError> {
     if let Some(kind) = picture(path) {
-        return match unpacked.bytes(path, LARGEST_PICTURE) {
-            Ok(Some(bytes)) => Shown::Picture(kind, bytes),
-            Ok(None) => Shown::TooLarge,
-            Err(_) => Shown::Binary,
-        };
+        let bytes = unpacked.bytes(path, LARGEST_PICTURE)?;
+        return Ok(bytes.map_or(Shown::TooLarge, |bytes| Shown::Picture(kind, bytes)));
     }
-    match show_text(unpacked, line, path, &"../".repeat(path.matches('/').count())) {
+    let text = show_text(unpacked, line, path, &"../".repeat(path.matches('/').count()))?;
+    Ok(match text {
         Text::Markdown(html, _) => Shown::Html(html),
         Text::Plain(text) => {
             let mut html = String::with_capacity(text.len() * 2);
@@ -301,7 +330,7 @@ fn show(unpacked: &Unpacked, line: &PublishedLine, path: &str) -> Shown {
         }
         Text::Binary => Shown::Binary,
         Text::TooLarge => Shown::TooLarge,
-    }
+    })
 }
 
 /// A file as text.
@@ -314,15 +343,24 @@ enum Text {
 }
 
 /// Reads a text; `before` is the prefix of the package's files on its page.
-fn show_text(unpacked: &Unpacked, line: &PublishedLine, path: &str, before: &str) -> Text {
-    let text = match unpacked.bytes(path, LONGEST) {
-        Ok(Some(bytes)) => String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
-        Ok(None) => return Text::TooLarge,
-        Err(_) => None,
+fn show_text(
+    unpacked: &Unpacked,
+    line: &PublishedLine,
+    path: &str,
+    before: &str,
+) -> Result<Text, FileError> {
+    let is_path = |entry: &&mu_provider::Entry| entry.path == path;
+    let is_link = unpacked.tree.entries().iter().find(is_path).is_some_and(is_link);
+    let bytes = match unpacked.bytes(path, LONGEST) {
+        // It may lead to a folder.
+        Err(_) if is_link => return Ok(Text::Binary),
+        bytes => bytes?,
     };
-    let Some(text) = text else { return Text::Binary };
+    let Some(bytes) = bytes else { return Ok(Text::TooLarge) };
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    let Some(text) = text else { return Ok(Text::Binary) };
     if !highlight::is_markdown(path) || text.trim().is_empty() {
-        return Text::Plain(text);
+        return Ok(Text::Plain(text));
     }
     let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
     let repository = line.text("repository");
@@ -332,10 +370,10 @@ fn show_text(unpacked: &Unpacked, line: &PublishedLine, path: &str, before: &str
         paths: files(unpacked).into_iter().map(|file| file.path).collect(),
         repository: repository.and_then(|place| repository_files(place, line.text("commit"))),
     };
-    match markdown::markdown(&text, links) {
+    Ok(match markdown::markdown(&text, links) {
         Some((html, pictures)) => Text::Markdown(html, pictures),
         None => Text::Plain(text),
-    }
+    })
 }
 
 /// How much memory a cached value takes.

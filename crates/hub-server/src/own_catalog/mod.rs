@@ -4,25 +4,12 @@
 //! It follows the hub's log: lines of what has changed are appended, and the last line of a package is the one that counts. When they
 //! are many, the file is written again without the others.
 //!
-//! ```text
-//! #{"catalog":1,"hub":"s3://acme/hub"}
-//! {"name":"acme/web","latest":"1.0.0"}⇥{"dependencies":["acme/lib#^1"]}
-//! {"name":"acme/gone","latest":"1.0.0"}⇥{}
-//! #{"generation":20000000,"log":"9f…","packages":2,"sha256":"3c…"}         all above is as of that generation
-//! {"name":"acme/web","latest":"1.1.0"}⇥{}                                   and this has changed since
-//! {"name":"acme/gone"}⇥-
-//! #{"generation":20000002,"log":"41…","packages":1,"sha256":"d0…"}
-//! ```
-//!
-//! In front of the tab is what the hub's catalog would say of a package, behind it what its newest version says of others. A mark (`#`)
-//! has the place in the hub's log, and the hash of the lines since the mark before it: what is behind the last mark that is right was
-//! torn, and is written over. A file of another hub is rebuilt, and so is one of a hub that counts its changes from the start. Nothing is lost if
-//! somebody deletes it.
+//! `file.rs` has its layout. If it cannot be read to its end under a running server, that request fails, and the next one reads the file again as
+//! after a restart.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read};
+mod file;
+
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -30,19 +17,15 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
-use mu_hub::archive::hex;
 use mu_hub::files::{Files, in_its_own_thread};
 use mu_hub::lines::{Lines, PublishedLine};
 use mu_hub::root::Root;
 use mu_hub::{HubError, derived, log};
-use mu_provider::catalog::CatalogLine;
-use mu_provider::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
-/// The version of the layout; a file with another one is rebuilt.
-const LAYOUT: u32 = 1;
+pub(crate) use self::file::{KnownPackages, name_in};
+
+use self::file::{FilePlace, NewFile, Package};
 
 /// How long a request waits for changes. After that, it gets what was known before.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,15 +35,6 @@ const CHANGES_AT_ONCE: u64 = 10_000;
 
 /// Index files that are read at once.
 const AT_ONCE: usize = 32;
-
-/// How many packages have newer lines behind others, at least, before the file is written again.
-const FEWEST_SUPERSEDED: usize = 1_000;
-
-/// How many bytes of lines are written at once.
-const PIECE: usize = 1 << 20;
-
-/// What stands behind the tab where a package is not there any more.
-const GONE: &[u8] = b"-";
 
 /// What the newest version of a package says about others.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -101,45 +75,13 @@ pub(crate) struct OwnCatalog {
     folder: PathBuf,
     /// What users call the hub.
     hub: Arc<str>,
-    /// Is told why the file cannot be kept.
+    /// Is told what cannot be read of the hub, or kept of it, where no request fails by that.
     report: ReportError,
     known: RwLock<Option<KnownPackages>>,
     /// Held while the file is written. It has its place once it was needed.
     writing: tokio::sync::Mutex<Option<FilePlace>>,
     /// How many packages were read of a file that is being made.
     made: AtomicU64,
-}
-
-/// The place of the file, which no other process uses.
-struct FilePlace {
-    path: PathBuf,
-    _lock: Lock,
-}
-
-/// What is in the file at a generation. Whoever reads it is not disturbed by what is appended meanwhile.
-#[derive(Debug, Clone)]
-pub(crate) struct KnownPackages {
-    file: Arc<File>,
-    /// Up to where it counts.
-    length: u64,
-    /// Of packages with more than one line: where the last one is, and whether the package is there.
-    newest: Arc<HashMap<Box<str>, (u64, bool)>>,
-    mark: Mark,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Mark {
-    generation: u64,
-    /// The digest of the log file up to the line of that generation.
-    log: String,
-    packages: u64,
-    sha256: String,
-}
-
-impl Mark {
-    fn line(&self) -> String {
-        format!("#{}\n", serde_json::to_string(self).expect("texts and numbers can be printed"))
-    }
 }
 
 impl OwnCatalog {
@@ -151,7 +93,8 @@ impl OwnCatalog {
 
     /// What is known without waiting.
     pub(crate) fn known_packages(&self) -> Option<KnownPackages> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        known.filter(|known| !known.has_damage())
     }
 
     /// How many packages were read so far, while nothing is known.
@@ -160,25 +103,79 @@ impl OwnCatalog {
     }
 
     /// What is known, after a moment of waiting for the changes since the last time; `None` while the file is being made.
+    ///
+    /// # Errors
+    ///
+    /// When nothing is known, because the hub cannot be read, or the file not be written.
     pub(crate) async fn follow_log(
         self: &Arc<Self>,
         files: &Files,
         root: &Root,
-    ) -> Option<KnownPackages> {
+    ) -> Result<Option<KnownPackages>, HubError> {
         if self.known_packages().is_none() && self.writing.try_lock().is_err() {
             // Another request has begun to make it.
-            let _ = tokio::time::timeout(PATIENCE, self.writing.lock()).await;
-        } else if !self.is_current(root) {
-            let (own, files, root) = (Arc::clone(self), files.clone(), root.clone());
-            // Goes on even if the request stops waiting.
-            let task = tokio::spawn(async move {
-                if let Err(error) = own.update(&files, &root).await {
-                    (own.report)(&error);
-                }
-            });
-            let _ = tokio::time::timeout(PATIENCE, task).await;
+            if tokio::time::timeout(PATIENCE, self.writing.lock()).await.is_err() {
+                return Ok(None);
+            }
         }
-        self.known_packages()
+        if !self.is_current(root) {
+            let (own, files, root) = (Arc::clone(self), files.clone(), root.clone());
+            let update = async move { own.update(&files, &root).await };
+            self.wait_a_moment(update, || self.known_packages().is_some()).await?;
+        }
+        Ok(self.known_packages())
+    }
+
+    /// Reports an error that no request is answered with.
+    pub(crate) fn report_error(&self, error: &HubError) {
+        (self.report)(error);
+    }
+
+    /// Waits a moment for `update`, which brings in what has changed. It goes on even if the request stops waiting.
+    ///
+    /// # Errors
+    ///
+    /// When it fails, and `is_known` says that nothing is known from before. Otherwise that is better than no answer, and the error is
+    /// reported.
+    pub(crate) async fn wait_a_moment(
+        self: &Arc<Self>,
+        update: impl Future<Output = Result<(), HubError>> + Send + 'static,
+        is_known: impl Fn() -> bool,
+    ) -> Result<(), HubError> {
+        let (sender, updated) = tokio::sync::oneshot::channel();
+        let own = Arc::clone(self);
+        tokio::spawn(async move {
+            // If nobody waits any more, the error comes back.
+            if let Err(Err(error)) = sender.send(update.await) {
+                own.report_error(&error);
+            }
+        });
+        let Ok(updated) = tokio::time::timeout(PATIENCE, updated).await else { return Ok(()) };
+        let action = "read what has changed in the hub".to_owned();
+        let failed = |error| HubError::Io { action, source: io::Error::other(error) };
+        match updated.map_err(failed).flatten() {
+            Err(error) if is_known() => {
+                self.report_error(&error);
+                Ok(())
+            }
+            updated => updated,
+        }
+    }
+
+    /// The index of a package; `None` if it is broken, which is reported: it must not stop the others.
+    pub(crate) async fn index_unless_broken(
+        &self,
+        files: &Files,
+        root: &Root,
+        name: &str,
+    ) -> Result<Option<Lines>, HubError> {
+        match derived::index(files, root, name).await {
+            Err(error @ HubError::Broken { .. }) => {
+                self.report_error(&error);
+                Ok(None)
+            }
+            lines => lines.map(Some),
+        }
     }
 
     fn is_current(&self, root: &Root) -> bool {
@@ -195,27 +192,35 @@ impl OwnCatalog {
         if self.is_current(root) {
             return Ok(());
         }
-        let mut known = self.known_packages();
-        if writing.is_none() {
-            let (folder, hub) = (self.folder.clone(), Arc::clone(&self.hub));
-            let (place, left) = in_its_own_thread(move || FilePlace::take(&folder, &hub)).await??;
-            *writing = Some(place);
-            known = left;
-        }
-        let path = writing.as_ref().map(|place| place.path.clone()).unwrap_or_default();
+        let path = match &*writing {
+            Some(place) => Arc::clone(&place.path),
+            None => {
+                let (folder, hub) = (self.folder.clone(), Arc::clone(&self.hub));
+                let place =
+                    in_its_own_thread(move || FilePlace::lock_place(&folder, &hub)).await??;
+                Arc::clone(&writing.insert(place).path)
+            }
+        };
+        let known = match self.known_packages() {
+            Some(known) => Some(known),
+            None => {
+                let (hub, path) = (Arc::clone(&self.hub), Arc::clone(&path));
+                in_its_own_thread(move || KnownPackages::read_left_file(path, &hub)).await??
+            }
+        };
         let mut contents = match known {
-            Some(known) if known.is_of(files, root).await? => known,
+            Some(known) if known.fits_log(files, root).await? => known,
             _ => self.make(files, root, &path).await?,
         };
         while contents.mark.generation < root.generation() {
             let next = root.generation().min(contents.mark.generation + CHANGES_AT_ONCE);
             contents = match log::names(files, root, contents.mark.generation, next).await? {
-                Some(changed) => contents.changed(files, root, changed, next, &path).await?,
+                Some(changed) => self.append_changes(contents, files, root, changed, next).await?,
                 None => self.make(files, root, &path).await?,
             };
             if contents.is_worth_rewriting() {
-                let (hub, path) = (Arc::clone(&self.hub), path.clone());
-                contents = in_its_own_thread(move || contents.rewritten(&hub, &path)).await??;
+                let hub = Arc::clone(&self.hub);
+                contents = in_its_own_thread(move || contents.rewrite_file(&hub)).await??;
             }
             self.put(contents.clone());
         }
@@ -228,47 +233,57 @@ impl OwnCatalog {
         &self,
         files: &Files,
         root: &Root,
-        path: &Path,
+        path: &Arc<Path>,
     ) -> Result<KnownPackages, HubError> {
-        let (hub, begun) = (Arc::clone(&self.hub), path.to_owned());
-        let mut new = in_its_own_thread(move || NewFile::begin(&hub, &begun)).await??;
+        let (hub, path) = (Arc::clone(&self.hub), Arc::clone(path));
+        let mut new = in_its_own_thread(move || NewFile::begin_file(&hub, path)).await??;
         // The generation was read before, so all that is read now has at least its changes.
         let generation = root.generation();
         let log = log::digest_up_to(files, root, generation).await?.unwrap_or_default();
         self.made.store(0, Ordering::Relaxed);
         let mut reading = derived::package_names(files, root)?
-            .map_ok(|name| async move { read_package(files, root, name).await })
+            .map_ok(|name| async move { self.read_package(files, root, name).await })
             .try_buffered(AT_ONCE);
         while let Some(read) = reading.try_next().await? {
             let Some(Package { line: Some(line), .. }) = read else { continue };
             self.made.fetch_add(1, Ordering::Relaxed);
-            new.push(line.as_bytes());
-            if new.lines.len() >= PIECE {
-                new = in_its_own_thread(move || new.written()).await??;
+            new.push_package(line.as_bytes());
+            if new.has_a_piece() {
+                new = in_its_own_thread(move || new.write_piece()).await??;
             }
         }
-        let path = path.to_owned();
-        Ok(in_its_own_thread(move || new.end(&path, generation, log)).await??)
+        Ok(in_its_own_thread(move || new.end_file(generation, log)).await??)
     }
-}
 
-/// A package as the file has it: its line with the line feed, or none if it is not there any more.
-struct Package {
-    name: String,
-    line: Option<String>,
-}
+    /// Appends what the index says now of some packages, as of a generation.
+    async fn append_changes(
+        &self,
+        contents: KnownPackages,
+        files: &Files,
+        root: &Root,
+        names: Vec<String>,
+        generation: u64,
+    ) -> Result<KnownPackages, HubError> {
+        let reading = futures_util::stream::iter(names)
+            .map(|name| async move { self.read_package(files, root, name).await })
+            .buffered(AT_ONCE);
+        let read: Vec<Package> =
+            reading.try_filter_map(|read| std::future::ready(Ok(read))).try_collect().await?;
+        let log = log::digest_up_to(files, root, generation).await?.unwrap_or_default();
+        let append = move || contents.append_packages(read, generation, log);
+        Ok(in_its_own_thread(append).await??)
+    }
 
-/// Reads a package; `None` if its index file is broken, which must not stop the others.
-async fn read_package(
-    files: &Files,
-    root: &Root,
-    name: String,
-) -> Result<Option<Package>, HubError> {
-    let lines = match derived::index(files, root, &name).await {
-        Err(HubError::Broken { .. }) => return Ok(None),
-        lines => lines?,
-    };
-    Ok(Some(Package { line: line_of(&lines), name }))
+    /// Reads a package; `None` if its index file is broken.
+    async fn read_package(
+        &self,
+        files: &Files,
+        root: &Root,
+        name: String,
+    ) -> Result<Option<Package>, HubError> {
+        let lines = self.index_unless_broken(files, root, &name).await?;
+        Ok(lines.map(|lines| Package { line: line_of(&lines), name }))
+    }
 }
 
 /// The line of a package; `None` if it has no versions.
@@ -279,295 +294,19 @@ fn line_of(lines: &Lines) -> Option<String> {
     Some(format!("{}\t{brief}\n", derived::catalog_line_text(lines)?))
 }
 
-/// The first line of the file.
-fn head(hub: &str) -> String {
-    format!("#{}\n", json!({ "catalog": LAYOUT, "hub": hub }))
-}
-
-impl FilePlace {
-    /// Takes a place that no other process uses, and reads what an earlier one left there.
-    fn take(folder: &Path, hub: &str) -> Result<(Self, Option<KnownPackages>), FileError> {
-        fs::create_folder(folder)?;
-        let name = hex(&Sha256::digest(hub)[..8]);
-        let mut number = 1;
-        let (lock, path) = loop {
-            let path = folder.join(format!("{name}-{number}.jsonl"));
-            let lock = Lock::try_acquire(&path.with_extension("lock"), Sharing::Exclusive)?;
-            match lock {
-                Some(lock) => break (lock, path),
-                None => number += 1,
-            }
-        };
-        let left = match fs::open_with(&path, OpenOptions::new().read(true).write(true)) {
-            Ok(file) => KnownPackages::read(file, hub).at("read", &path)?,
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
-        };
-        Ok((Self { path, _lock: lock }, left))
-    }
-}
-
-impl KnownPackages {
-    /// How many packages there are.
-    pub(crate) fn package_count(&self) -> u64 {
-        self.mark.packages
-    }
-
-    /// Reads a file that an earlier run left, as far as it is right.
-    fn read(file: File, hub: &str) -> io::Result<Option<Self>> {
-        let size = file.metadata()?.len();
-        let (mut hash, mut last) = (Sha256::new(), None);
-        let (mut newest, mut since) = (HashMap::new(), Vec::new());
-        let head = head(hub);
-        each_line(&file, size, |at, line| {
-            if at == 0 {
-                return line == head.as_bytes();
-            }
-            if let Some(text) = line.strip_prefix(b"#") {
-                let mark = serde_json::from_slice::<Mark>(text).ok();
-                let sha256 = hex(&hash.finalize_reset());
-                let mark = mark.filter(|mark| mark.sha256 == sha256 && line.ends_with(b"\n"));
-                let Some(mark) = mark else { return false };
-                // The lines in front of the first mark are of one package each.
-                if last.is_some() {
-                    newest.extend(since.drain(..));
-                }
-                last = Some((at + line.len() as u64, mark));
-                return true;
-            }
-            hash.update(line);
-            if last.is_some() {
-                let (catalog, brief) = parts(line);
-                let Some(name) = name_in(catalog) else { return false };
-                since.push((name.into(), (at, brief != GONE)));
-            }
-            true
-        })?;
-        let Some((length, mark)) = last else { return Ok(None) };
-        file.set_len(length)?;
-        Ok(Some(Self { file: Arc::new(file), length, newest: Arc::new(newest), mark }))
-    }
-
-    /// Whether the hub has counted on from where this is.
-    async fn is_of(&self, files: &Files, root: &Root) -> Result<bool, HubError> {
-        let Mark { generation, log, .. } = &self.mark;
-        let counts = root.counts() && *generation <= root.generation();
-        Ok(counts && log::digest_up_to(files, root, *generation).await?.unwrap_or_default() == *log)
-    }
-
-    /// Hands over what the hub's catalog would say of each package, and its brief, as JSON.
-    pub(crate) fn each_package(&self, mut take: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
-        each_line(&self.file, self.length, |at, line| {
-            let (catalog, brief) = parts(line);
-            let is_newest = || {
-                let name = name_in(catalog)?;
-                Some(self.newest.get(&*name)?.0 == at)
-            };
-            let is_old = !self.newest.is_empty() && is_newest() == Some(false);
-            if !line.starts_with(b"#") && brief != GONE && !is_old {
-                take(catalog, brief);
-            }
-            true
-        })
-    }
-
-    /// Appends what the index says now of some packages, as of a generation.
-    async fn changed(
-        self,
-        files: &Files,
-        root: &Root,
-        names: Vec<String>,
-        generation: u64,
-        path: &Path,
-    ) -> Result<Self, HubError> {
-        let reading = futures_util::stream::iter(names)
-            .map(|name| async move { read_package(files, root, name).await })
-            .buffered(AT_ONCE);
-        let read: Vec<Package> =
-            reading.try_filter_map(|read| std::future::ready(Ok(read))).try_collect().await?;
-        let log = log::digest_up_to(files, root, generation).await?.unwrap_or_default();
-        let path = path.to_owned();
-        let append = move || self.appended(read, generation, log).at("write", &path);
-        Ok(in_its_own_thread(append).await??)
-    }
-
-    fn appended(mut self, read: Vec<Package>, generation: u64, log: String) -> io::Result<Self> {
-        // Packages that are there as they were when the file was made.
-        let is_first = |package: &&Package| !self.newest.contains_key(&*package.name);
-        let asked: HashSet<&str> =
-            read.iter().filter(is_first).map(|package| package.name.as_str()).collect();
-        let mut known = HashSet::new();
-        if !asked.is_empty() {
-            self.each_package(|catalog, _| {
-                let name = name_in(catalog);
-                known.extend(name.and_then(|name| asked.get(&*name).copied()));
-            })?;
-        }
-        let newest = Arc::make_mut(&mut self.newest);
-        let mut text = String::new();
-        for Package { name, line } in &read {
-            let before = newest.get(name.as_str()).map(|(_, is_there)| *is_there);
-            let was_there = before.unwrap_or(known.contains(name.as_str()));
-            let at = self.length + text.len() as u64;
-            match line {
-                Some(line) => text.push_str(line),
-                None if !was_there => continue,
-                None => text.push_str(&format!("{}\t-\n", json!({ "name": name }))),
-            }
-            newest.insert(name.as_str().into(), (at, line.is_some()));
-            self.mark.packages += u64::from(line.is_some());
-            self.mark.packages -= u64::from(was_there);
-        }
-        let sha256 = hex(&Sha256::digest(&text));
-        self.mark = Mark { generation, log, sha256, ..self.mark };
-        text.push_str(&self.mark.line());
-        fs::write_at(&self.file, self.length, text.as_bytes())?;
-        self.length += text.len() as u64;
-        Ok(self)
-    }
-
-    /// Whether a fourth of the packages have more than one line.
-    fn is_worth_rewriting(&self) -> bool {
-        let superseded = self.newest.len();
-        superseded >= FEWEST_SUPERSEDED && superseded as u64 * 4 >= self.mark.packages
-    }
-
-    /// Writes the file again, with one line of each package.
-    fn rewritten(&self, hub: &str, path: &Path) -> Result<Self, FileError> {
-        let mut new = NewFile::begin(hub, path)?;
-        let mut failed = Ok(());
-        self.each_package(|catalog, brief| {
-            new.push(&[catalog, b"\t", brief, b"\n"].concat());
-            if new.lines.len() >= PIECE && failed.is_ok() {
-                failed = new.write();
-            }
-        })
-        .at("read", path)?;
-        failed.at("write", path)?;
-        new.end(path, self.mark.generation, self.mark.log.clone())
-    }
-}
-
-/// What the hub's catalog would say of a package, and its brief.
-fn parts(line: &[u8]) -> (&[u8], &[u8]) {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let tab = line.iter().position(|byte| *byte == b'\t').unwrap_or(line.len());
-    let (catalog, brief) = line.split_at(tab);
-    (catalog, brief.strip_prefix(b"\t").unwrap_or_default())
-}
-
-/// Hands over the lines in the first `length` bytes of a file, with their places, until `take` wants no more.
-fn each_line(file: &File, length: u64, mut take: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
-    let mut reader = BufReader::with_capacity(256 << 10, FilePart { file, at: 0, end: length });
-    let (mut at, mut line) = (0, Vec::new());
-    loop {
-        line.clear();
-        let count = reader.read_until(b'\n', &mut line)?;
-        if count == 0 || !take(at, &line) {
-            return Ok(());
-        }
-        at += count as u64;
-    }
-}
-
-/// A part of a file that others read, too.
-struct FilePart<'file> {
-    file: &'file File,
-    at: u64,
-    end: u64,
-}
-
-impl Read for FilePart<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
-        let length = left.min(buffer.len());
-        fs::read_at(self.file, self.at, &mut buffer[..length])?;
-        self.at += length as u64;
-        Ok(length)
-    }
-}
-
-/// A file on its way: nobody reads it before it is whole.
-struct NewFile {
-    staged: PathBuf,
-    file: File,
-    /// How much of it is written.
-    length: u64,
-    hash: Sha256,
-    packages: u64,
-    /// What is not written yet.
-    lines: Vec<u8>,
-}
-
-impl NewFile {
-    /// Begins one that will be at `path`.
-    fn begin(hub: &str, path: &Path) -> Result<Self, FileError> {
-        let staged = path.with_extension("new");
-        let mut options = OpenOptions::new();
-        let file =
-            fs::open_with(&staged, options.read(true).write(true).create(true).truncate(true))?;
-        let (hash, lines) = (Sha256::new(), head(hub).into_bytes());
-        Ok(Self { staged, file, length: 0, hash, packages: 0, lines })
-    }
-
-    /// Adds a line.
-    fn push(&mut self, line: &[u8]) {
-        self.hash.update(line);
-        self.lines.extend_from_slice(line);
-        self.packages += 1;
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        fs::write_at(&self.file, self.length, &self.lines)?;
-        self.length += self.lines.len() as u64;
-        self.lines.clear();
-        Ok(())
-    }
-
-    fn written(mut self) -> Result<Self, FileError> {
-        self.write().at("write", &self.staged)?;
-        Ok(self)
-    }
-
-    /// Puts it in its place.
-    fn end(
-        mut self,
-        path: &Path,
-        generation: u64,
-        log: String,
-    ) -> Result<KnownPackages, FileError> {
-        let sha256 = hex(&std::mem::take(&mut self.hash).finalize());
-        let mark = Mark { generation, log, packages: self.packages, sha256 };
-        self.lines.extend_from_slice(mark.line().as_bytes());
-        self.write().at("write", &self.staged)?;
-        fs::rename(&self.staged, path)?;
-        let newest = Arc::default();
-        Ok(KnownPackages { file: Arc::new(self.file), length: self.length, newest, mark })
-    }
-}
-
-/// The name in a line of a catalog. Hubs write it at the beginning, so most lines need not be parsed.
-pub(crate) fn name_in(line: &[u8]) -> Option<Cow<'_, str>> {
-    let plain = || {
-        let rest = line.strip_prefix(b"{\"name\":\"")?;
-        let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
-        std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
-    };
-    match plain() {
-        Some(name) => Some(name.into()),
-        None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::fs as files;
 
     use mu_hub::Place;
+    use mu_provider::catalog::CatalogLine;
     use tempfile::TempDir;
     use tokio::runtime::Runtime;
 
+    use serde_json::json;
+
+    use super::file::FEWEST_SUPERSEDED;
     use super::*;
 
     /// A hub that is too large for a catalog, as it says, and a server of it.
@@ -633,7 +372,7 @@ mod tests {
             let contents = self.runtime.block_on(async {
                 let files = Files::open(&Place::folder(self.hub.path()), false).expect("is there");
                 let root = Root::read(&files).await.expect("is there");
-                server.follow_log(&files, &root).await.expect("is known")
+                server.follow_log(&files, &root).await.expect("can be read").expect("is known")
             });
             let mut known = BTreeMap::new();
             let take = |line: &[u8], _: &[u8]| {
