@@ -72,6 +72,7 @@ mod hub_check;
 mod hub_faults;
 mod hub_full;
 mod hub_large;
+mod hub_load;
 mod hub_page;
 mod hub_private;
 mod hub_proxy;

@@ -10,11 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Extension;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use mu_hub::HubError;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -26,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::forwarded::is_any_proxy;
 use super::limits::{Crowd, Patient};
-use super::routes;
+use super::routes::Dispatcher;
 use super::server::Server;
 
 /// How many connections are open at the same time. More of them wait to be accepted.
@@ -123,6 +121,7 @@ pub(super) async fn listen(
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let mut end = ending().map_err(failed)?;
     started(listener.local_addr().map_err(failed)?);
+    let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&server)));
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let crowd = Crowd::new(CONNECTIONS_OF_ONE);
@@ -147,15 +146,15 @@ pub(super) async fn listen(
         }
         let _ = socket.set_nodelay(true);
         let (socket, peer) = (Patient::new(socket, PATIENCE), Peer::new(peer.ip()));
-        let (server, tls, watcher) = (Arc::clone(&server), tls.clone(), graceful.watcher());
+        let (dispatcher, tls, watcher) = (Arc::clone(&dispatcher), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
             let (_place, _share) = (place, share);
             match tls {
-                None => speak(server, TokioIo::new(socket), peer, watcher).await,
+                None => speak(dispatcher, TokioIo::new(socket), peer, watcher).await,
                 Some(tls) => {
                     let accepted = tokio::time::timeout(HEAD, tls.accept(socket)).await;
                     if let Ok(Ok(socket)) = accepted {
-                        speak(server, TokioIo::new(socket), peer, watcher).await;
+                        speak(dispatcher, TokioIo::new(socket), peer, watcher).await;
                     }
                 }
             }
@@ -185,14 +184,13 @@ pub(super) fn protocols() -> Builder<TokioExecutor> {
 
 /// Answers the requests of one connection.
 async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    server: Arc<Server>,
+    dispatcher: Arc<Dispatcher>,
     socket: TokioIo<S>,
     peer: Peer,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let builder = protocols();
-    let router = routes::router(server).layer(Extension(peer.clone()));
-    let connection = builder.serve_connection(socket, TowerToHyperService::new(router));
+    let connection = builder.serve_connection(socket, dispatcher.connection_service(peer.clone()));
     tokio::select! {
         // A client that disconnects is not an error of the server.
         _ = watcher.watch(connection.into_owned()) => {}

@@ -20,7 +20,7 @@ use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
 use mu_hub::HubError;
 use mu_hub::archive::hex;
-use mu_hub::file::{CATALOG_FILE, FileAnswer, FileMeta, FileRequest, HUB_FILE};
+use mu_hub::file::{CATALOG_FILE, FileAnswer, FileBytes, FileMeta, FileRequest, HUB_FILE};
 use mu_hub::files::Files;
 use mu_hub::folder::SMALL;
 use mu_hub::root::Root;
@@ -136,13 +136,15 @@ async fn kept_file(
     };
     let length = found.range.end - found.range.start;
     let meta = found.meta.clone();
-    let body = if method == Method::HEAD {
-        Body::empty()
-    } else if length <= SMALL {
-        let read = found.bytes().await;
-        Body::from(read.map_err(|error| data.files.failed("read", path, error))?)
-    } else {
-        Body::from_stream(found.content.map_err(io::Error::other))
+    let body = match found.content {
+        _ if method == Method::HEAD => Body::empty(),
+        FileBytes::Pieces(pieces) if length > SMALL => {
+            Body::from_stream(pieces.map_err(io::Error::other))
+        }
+        _ => {
+            let read = found.bytes().await;
+            Body::from(read.map_err(|error| data.files.failed("read", path, error))?)
+        }
     };
     let mut response = Response::new(body);
     let answer = response.headers_mut();
@@ -400,13 +402,23 @@ pub(super) async fn answer_file(
     State(data): State<Arc<Data>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (method, path) = (request.method(), request.uri().path());
+    let (method, path, headers) = (request.method(), request.uri().path(), request.headers());
+    serve_file(&data, &scope_of(&request), method, path, headers).await
+}
+
+/// The file of the hub at the path of a request, for somebody who may read what is in his scope.
+pub(super) async fn serve_file(
+    data: &Data,
+    scope: &Scope,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
     if method != Method::GET && method != Method::HEAD {
         return Err(only_read().await);
     }
     let path = decoded(path).ok_or_else(Problem::not_found)?;
-    let scope = scope_of(&request);
-    file(&data, &scope, method, request.headers(), path.trim_start_matches('/')).await
+    file(data, scope, method, headers, path.trim_start_matches('/')).await
 }
 
 /// The answer to attempts to change something here.

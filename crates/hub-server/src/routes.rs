@@ -2,23 +2,31 @@
 //!
 //! Source of the rules for hosts: RFC 9112, 3.2. `page/address.rs` decides what comes before the names of packages.
 
+use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
-use serde_json::{Map, Value};
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::service::TowerToHyperService;
+use mu_hub::tokens::Scope;
+use serde::Serialize;
 
 use super::connection::Peer;
 use super::forwarded::Client;
 use super::problem::Problem;
 use super::reading::{
-    Asker, ServedRoute, Shows, answer_file, json, only_read, only_whole, scope_of, too_many,
+    Asker, ServedRoute, Shows, answer_file, json, only_read, only_whole, scope_of, serve_file,
+    too_many,
 };
 use super::server::{Server, Shared, count, write_log};
 use super::{page, readers, search, writing};
@@ -30,20 +38,125 @@ const LOGGED: usize = 300;
 const LOGGED_ERROR: usize = 1_000;
 
 /// All requests that the server answers.
-pub(super) fn router(server: Arc<Server>) -> Router {
-    let mut router = Router::new();
-    for (path, shows, answers) in all_routes() {
-        let answers = match shows {
-            Shows::All => answers.layer(from_fn(only_whole)),
-            Shows::Readable | Shows::None => answers,
-        };
-        router = router.route(path, answers);
+pub(super) struct Dispatcher {
+    server: Arc<Server>,
+    router: TowerToHyperService<Router>,
+    /// What paths that are no files begin with.
+    prefixes: Vec<&'static str>,
+}
+
+impl Dispatcher {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        let (mut router, mut prefixes) = (Router::new(), Vec::new());
+        for (path, shows, answers) in all_routes() {
+            let answers = match shows {
+                Shows::All => answers.layer(from_fn(only_whole)),
+                Shows::Readable | Shows::None => answers,
+            };
+            router = router.route(path, answers);
+            prefixes.extend(path.split('{').next().filter(|prefix| *prefix != "/"));
+        }
+        let router = router.fallback(answer_file).method_not_allowed_fallback(only_read);
+        let router = TowerToHyperService::new(router.with_state(Shared(Arc::clone(&server))));
+        Self { server, router, prefixes }
     }
-    router
-        .fallback(answer_file)
-        .method_not_allowed_fallback(only_read)
-        .layer(from_fn_with_state(Arc::clone(&server), observe))
-        .with_state(Shared(server))
+
+    /// Answers the requests of one connection.
+    pub(super) fn connection_service(
+        self: Arc<Self>,
+        peer: Peer,
+    ) -> impl Service<hyper::Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+    {
+        service_fn(move |request: hyper::Request<Incoming>| {
+            let (dispatcher, peer) = (Arc::clone(&self), peer.clone());
+            async move { Ok(dispatcher.answer_request(peer, request.map(Body::new)).await) }
+        })
+    }
+
+    /// Answers a request that a reader with this scope may send.
+    async fn dispatch(
+        &self,
+        request: Request,
+        scope: Scope,
+        client: Client,
+        peer: &Peer,
+    ) -> Response {
+        let path = request.uri().path();
+        // Most requests are for files, and the router would make more of them than reading a file takes.
+        let is_route = |prefix: &&str| path.starts_with(prefix);
+        if path != "/" && !self.prefixes.iter().any(is_route) {
+            let (method, headers) = (request.method(), request.headers());
+            let read = serve_file(&self.server.data, &scope, method, path, headers).await;
+            return read.into_response();
+        }
+        let mut request = request;
+        let extensions = request.extensions_mut();
+        extensions.insert(scope);
+        extensions.insert(client);
+        extensions.insert(peer.clone());
+        self.router.call(request).await.unwrap_or_else(|never| match never {})
+    }
+
+    /// Limits, counts and logs a request, and answers it.
+    pub(super) async fn answer_request(&self, peer: Peer, request: Request) -> Response {
+        let server = &*self.server;
+        let begin = Instant::now();
+        peer.asks();
+        let client = Client::of(peer.address, request.headers(), &server.serving.trusted_proxies);
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let agent = request.headers().get(header::USER_AGENT).cloned();
+        let person = page::PageRequest::of_person(&server.data, &request);
+        server.metrics.open.fetch_add(1, Ordering::Relaxed);
+        let needs = readers::Needs::of(server, &request);
+        let refused = check_host(&request).err().or_else(|| limited(server, client));
+        let mut response = match refused {
+            Some(problem) => problem.into_response(),
+            None => match readers::check(server, needs).await {
+                Ok((reader, scope)) => {
+                    let response = self.dispatch(request, scope, client, &peer).await;
+                    match reader {
+                        None => response,
+                        Some(reader) => readers::kept_apart(reader, response),
+                    }
+                }
+                Err(problem) => {
+                    count(&server.metrics.unauthorized);
+                    problem.into_response()
+                }
+            },
+        };
+        if let Some(asked) = person {
+            response = readers::ask_people(server, page::for_people(&asked, response));
+        }
+        server.metrics.open.fetch_sub(1, Ordering::Relaxed);
+        let took = begin.elapsed();
+        server.metrics.count_answer(response.status().as_u16(), took);
+        let headers = response.headers_mut();
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+        let peer = peer.address.to_canonical();
+        let length = response.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let agent = agent.as_ref().and_then(|agent| agent.to_str().ok());
+        let token = response.extensions().get::<Asker>();
+        let error =
+            response.extensions().get::<Problem>().and_then(|problem| problem.cause.as_deref());
+        let line = AccessLine {
+            time: jiff::Timestamp::now(),
+            client: client.0,
+            proxy: Some(peer).filter(|peer| *peer != client.0),
+            method: method.as_str(),
+            path: shortened(uri.path(), LOGGED),
+            status: response.status().as_u16(),
+            bytes: length.or_else(|| response.body().size_hint().exact()),
+            milliseconds: took.as_micros() as f64 / 1_000.0,
+            agent: agent.map(|agent| shortened(agent, LOGGED)),
+            token: token.map(|Asker(name)| name.as_str()),
+            error: error.map(|error| shortened(error, LOGGED_ERROR)),
+        };
+        write_log(&server.serving.log, &line);
+        response
+    }
 }
 
 /// The paths that are no files of the hub, and what each shows of a private one.
@@ -96,75 +209,24 @@ async fn answer_search(
     Ok(json(StatusCode::OK, &found))
 }
 
-/// Limits, counts and logs a request.
-async fn observe(
-    State(server): State<Arc<Server>>,
-    Extension(peer): Extension<Peer>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let begin = Instant::now();
-    peer.asks();
-    let client = Client::of(peer.address, request.headers(), &server.serving.trusted_proxies);
-    request.extensions_mut().insert(client);
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let agent = request.headers().get(header::USER_AGENT).cloned();
-    let person = page::PageRequest::of_person(&server.data, &request);
-    server.metrics.open.fetch_add(1, Ordering::Relaxed);
-    let needs = readers::Needs::of(&server, &request);
-    let refused = check_host(&request).err().or_else(|| limited(&server, client));
-    let mut response = match refused {
-        Some(problem) => problem.into_response(),
-        None => match readers::check(&server, needs).await {
-            Ok((reader, scope)) => {
-                request.extensions_mut().insert(scope);
-                let response = next.run(request).await;
-                match reader {
-                    None => response,
-                    Some(reader) => readers::kept_apart(reader, response),
-                }
-            }
-            Err(problem) => {
-                count(&server.metrics.unauthorized);
-                problem.into_response()
-            }
-        },
-    };
-    if let Some(asked) = person {
-        response = readers::ask_people(&server, page::for_people(&asked, response));
-    }
-    server.metrics.open.fetch_sub(1, Ordering::Relaxed);
-    let took = begin.elapsed();
-    server.metrics.count_answer(response.status().as_u16(), took);
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-
-    let mut line = Map::new();
-    let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
-    put("time", jiff::Timestamp::now().to_string().into());
-    put("client", client.0.to_string().into());
-    let peer = peer.address.to_canonical();
-    if peer != client.0 {
-        put("proxy", peer.to_string().into());
-    }
-    put("method", method.as_str().into());
-    put("path", shortened(&path).into());
-    put("status", response.status().as_u16().into());
-    let length = response.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    put("bytes", length.into());
-    put("milliseconds", (took.as_micros() as f64 / 1_000.0).into());
-    if let Some(agent) = agent.as_ref().and_then(|agent| agent.to_str().ok()) {
-        put("agent", shortened(agent).into());
-    }
-    if let Some(Asker(name)) = response.extensions().get() {
-        put("token", name.as_str().into());
-    }
-    if let Some(Problem { cause: Some(cause), .. }) = response.extensions().get() {
-        put("error", cause.chars().take(LOGGED_ERROR).collect::<String>().into());
-    }
-    write_log(&server.serving.log, &Value::Object(line));
-    response
+/// A line of the access log.
+#[derive(Serialize)]
+struct AccessLine<'request> {
+    time: jiff::Timestamp,
+    client: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<IpAddr>,
+    method: &'request str,
+    path: &'request str,
+    status: u16,
+    bytes: Option<u64>,
+    milliseconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'request str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'request str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'request str>,
 }
 
 fn limited(server: &Server, client: Client) -> Option<Problem> {
@@ -173,8 +235,9 @@ fn limited(server: &Server, client: Client) -> Option<Problem> {
     Some(too_many(wait))
 }
 
-fn shortened(text: &str) -> String {
-    text.chars().take(LOGGED).collect()
+/// At most so many characters of a text.
+fn shortened(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Checks that a request names one host. If it does not, a proxy in front may have read it differently.

@@ -15,7 +15,8 @@ use mu_hub::root::Root;
 use mu_hub::{HubError, Place, Serving, WriteLog};
 use mu_provider::fs::DiskRoom;
 use mu_provider::with_causes;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::limits::ClientBuckets;
 use super::own_catalog::OwnCatalog;
@@ -107,14 +108,18 @@ impl FromRef<Shared> for Arc<Pages> {
 }
 
 /// Adds a line to the log.
-pub(super) fn write_log(log: &WriteLog, line: &Value) {
+pub(super) fn write_log(log: &WriteLog, line: &impl Serialize) {
     log(&printed(line));
 }
 
 /// A JSON document without control characters: JSON allows some in strings, and terminals interpret them.
-fn printed(value: &Value) -> String {
+fn printed(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value).expect("texts and numbers can be printed");
+    if !text.contains(char::is_control) {
+        return text;
+    }
     let mut printed = String::new();
-    for character in value.to_string().chars() {
+    for character in text.chars() {
         if character.is_control() {
             printed.push_str(&format!("\\u{:04x}", u32::from(character)));
         } else {
@@ -222,6 +227,8 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use serde_json::Value;
 
     #[test]
     fn logs_hold_no_control_characters() {

@@ -6,15 +6,13 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use axum::Extension;
 use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;
 
-use super::connection::Peer;
+use super::connection::{self, Peer};
+use super::routes::Dispatcher;
 use super::server::Server;
-use super::{connection, routes};
 use mu_hub::{HubError, Place, Serving};
 
 /// How many bytes can be in transit at once.
@@ -23,7 +21,7 @@ const ON_THE_WAY: usize = 64 << 10;
 /// A server without a socket.
 pub struct Unbound {
     runtime: Runtime,
-    server: Arc<Server>,
+    dispatcher: Arc<Dispatcher>,
 }
 
 mu_provider::debug_fields!(Unbound {});
@@ -39,8 +37,8 @@ impl Unbound {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
-        let server = Arc::new(runtime.block_on(Server::open(place, serving))?);
-        Ok(Self { runtime, server })
+        let server = runtime.block_on(Server::open(place, serving))?;
+        Ok(Self { runtime, dispatcher: Arc::new(Dispatcher::new(Arc::new(server))) })
     }
 
     /// The answer to a client that sends this on one connection, and nothing else.
@@ -48,12 +46,11 @@ impl Unbound {
         self.runtime.block_on(async {
             let (near, far) = tokio::io::duplex(ON_THE_WAY);
             let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
-            let router = routes::router(Arc::clone(&self.server)).layer(Extension(peer));
+            let service = Arc::clone(&self.dispatcher).connection_service(peer);
             let mut protocols = connection::protocols();
             // A client that has sent everything still waits for the answer.
             protocols.http1().half_close(true);
             let speaking = tokio::spawn(async move {
-                let service = TowerToHyperService::new(router);
                 let _ = protocols.serve_connection(TokioIo::new(far), service).await;
             });
             let (mut answers, mut questions) = tokio::io::split(near);
@@ -84,6 +81,7 @@ mod tests {
 
     use super::*;
     use crate::reading::Shows;
+    use crate::routes;
 
     /// How the tests serve a hub, and what is logged.
     fn serving() -> (Serving, Arc<Mutex<Vec<String>>>) {

@@ -46,7 +46,8 @@ pub fn digest(bytes: &[u8]) -> ArchiveDigest {
 
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Unpacks an archive into a folder. This takes a while, so run it on a separate thread.

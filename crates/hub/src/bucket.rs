@@ -15,7 +15,7 @@ use object_store::{
 
 use crate::HubError;
 use crate::error::StoreError;
-use crate::file::{FileAnswer, FileContent, FileMark, FileMeta, FileRequest, Seen};
+use crate::file::{FileAnswer, FileBytes, FileContent, FileMark, FileMeta, FileRequest, Seen};
 use crate::place::Opening;
 
 /// A bucket that holds a hub.
@@ -48,7 +48,8 @@ impl BucketFiles {
         match self.0.get_opts(&parsed(path)?, options).await {
             Ok(found) => {
                 let (meta, range) = (meta(found.meta.clone()), found.range.clone());
-                let content = found.into_stream().map_err(StoreError::new).boxed();
+                let content =
+                    FileBytes::Pieces(found.into_stream().map_err(StoreError::new).boxed());
                 Ok(FileAnswer::Found(Box::new(FileContent { meta, range, content })))
             }
             Err(Error::NotFound { .. }) => Ok(FileAnswer::Absent),

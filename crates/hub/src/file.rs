@@ -74,8 +74,16 @@ pub struct FileContent {
     pub meta: FileMeta,
     /// Which bytes of it these are.
     pub range: Range<u64>,
-    /// These bytes, in pieces.
-    pub content: BoxStream<'static, Result<Bytes, StoreError>>,
+    /// These bytes.
+    pub content: FileBytes,
+}
+
+/// Bytes of a file.
+pub enum FileBytes {
+    /// All of them, which are in memory.
+    Whole(Bytes),
+    /// In pieces, which are read as they are taken.
+    Pieces(BoxStream<'static, Result<Bytes, StoreError>>),
 }
 
 mu_provider::debug_fields!(FileContent { meta, range });
@@ -99,7 +107,10 @@ impl FileContent {
     ///
     /// When they cannot be read.
     pub async fn bytes(self) -> Result<Bytes, StoreError> {
-        let pieces: Vec<Bytes> = self.content.try_collect().await?;
+        let pieces: Vec<Bytes> = match self.content {
+            FileBytes::Whole(bytes) => return Ok(bytes),
+            FileBytes::Pieces(pieces) => pieces.try_collect().await?,
+        };
         Ok(match &pieces[..] {
             [whole] => whole.clone(),
             pieces => pieces.concat().into(),

@@ -171,9 +171,7 @@ impl Files {
     pub async fn get(&self, path: &str, wanted: FileRequest) -> Result<FileAnswer, HubError> {
         match &self.held {
             Held::Folder(folder) => {
-                let (hub, name) = (folder.clone(), path.to_owned());
-                let got = in_its_own_thread(move || folder::get(&hub, &name, &wanted)).await?;
-                got.or_else(|error| {
+                folder::get(folder, path, &wanted).await.or_else(|error| {
                     self.check(path)?;
                     match error.kind() {
                         // A part of it is no folder, and no link either.

@@ -1,5 +1,8 @@
 //! The files of a hub that is a folder: read in pieces, listed, and never through a symbolic link.
 //!
+//! What is read often is in the memory of the system, and handing a small file to another thread would take longer than reading it. So whoever
+//! asks reads it himself, and a thread of its own does what might wait for a disk: nobody else waits for that.
+//!
 //! Files are written by `mu_provider::fs`, in the turns that `files.rs` hands out.
 
 use std::fs::{File, Metadata};
@@ -13,11 +16,13 @@ use mu_provider::Folder;
 use mu_provider::fs::{self, AtPath as _, FileError};
 
 use crate::error::StoreError;
-use crate::file::{FileAnswer, FileContent, FileMark, FileMeta, FileRequest};
+use crate::file::{FileAnswer, FileBytes, FileContent, FileMark, FileMeta, FileRequest};
 
-/// Up to this size, in bytes, a file is read at once: handing a small one to another thread takes longer than
-/// reading it.
+/// Up to this size, in bytes, a file is read at once.
 pub const SMALL: u64 = 1 << 20;
+
+/// Up to this size, in bytes, whoever asks for a file reads it himself. To read a larger one takes longer than handing it over.
+const IN_PASSING: u64 = 128 << 10;
 
 /// The bytes of a larger file that are read at once.
 const PIECE: u64 = 256 << 10;
@@ -31,8 +36,14 @@ const PART: usize = 1_000;
 /// # Errors
 ///
 /// When it cannot be read, or when a part of `path` is a link.
-pub(crate) fn get(folder: &Path, path: &str, wanted: &FileRequest) -> io::Result<FileAnswer> {
-    let opened = Folder::open(folder).and_then(|folder| folder.open_file(path));
+pub(crate) async fn get(folder: &Path, path: &str, wanted: &FileRequest) -> io::Result<FileAnswer> {
+    let opened = match Folder::open_cached_file(folder, path) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            let (folder, path) = (folder.to_owned(), path.to_owned());
+            waiting(move || Folder::open(folder)?.open_file(&path)).await
+        }
+        opened => opened,
+    };
     let (mut file, metadata) = match opened {
         Ok(opened) => opened,
         // A name that is too long for a file is the name of none.
@@ -47,15 +58,13 @@ pub(crate) fn get(folder: &Path, path: &str, wanted: &FileRequest) -> io::Result
     }
     let range = wanted.range.clone().unwrap_or(0..meta.size);
     let length = range.end - range.start;
-    if range.start > 0 {
-        file.seek(SeekFrom::Start(range.start))?;
-    }
     let content = if wanted.is_head {
-        stream::empty().boxed()
+        FileBytes::Whole(Bytes::new())
     } else if length <= SMALL {
-        stream::iter([Ok(piece(&mut file, length)?)]).boxed()
+        FileBytes::Whole(read(file, range.start, length).await?)
     } else {
-        pieces(file, length).boxed()
+        file.seek(SeekFrom::Start(range.start))?;
+        FileBytes::Pieces(pieces(file, length).boxed())
     };
     Ok(FileAnswer::Found(Box::new(FileContent { meta, range, content })))
 }
@@ -135,6 +144,22 @@ pub(crate) fn is_staged_hub_file(path: &str) -> bool {
         || path.rsplit_once('#').is_some_and(|(_, number)| is_number(number))
 }
 
+/// The bytes of a file from `start`, exactly as many as `length`.
+async fn read(mut file: File, start: u64, length: u64) -> io::Result<Bytes> {
+    if length <= IN_PASSING {
+        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        match fs::read_cached_at(&file, start, &mut bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            read => return read.map(|()| bytes.into()),
+        }
+    }
+    waiting(move || {
+        file.seek(SeekFrom::Start(start))?;
+        piece(&mut file, length)
+    })
+    .await
+}
+
 /// The next bytes of a file, exactly as many as `length`.
 fn piece(file: &mut File, length: u64) -> io::Result<Bytes> {
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
@@ -146,20 +171,27 @@ fn piece(file: &mut File, length: u64) -> io::Result<Bytes> {
     }
 }
 
-/// The next bytes of a file in pieces. Each is read when the one before it was taken.
+/// The next bytes of a file in pieces. Each is read when the one before it was taken, and by another thread even if it is in memory:
+/// meanwhile the one before it is sent.
 fn pieces(file: File, length: u64) -> impl Stream<Item = Result<Bytes, StoreError>> {
     let next = |(mut file, left): (File, u64)| async move {
         if left == 0 {
             return Ok(None);
         }
-        let reading = tokio::task::spawn_blocking(move || {
+        let read = waiting(move || {
             let length = left.min(PIECE);
             Ok((piece(&mut file, length)?, (file, left - length)))
         });
-        let read = reading.await.map_err(io::Error::other).flatten();
-        read.map(Some).map_err(StoreError::new)
+        read.await.map(Some).map_err(StoreError::new)
     };
     stream::try_unfold((file, length), next)
+}
+
+/// Does in a thread of its own what may wait for a disk.
+async fn waiting<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other).flatten()
 }
 
 /// What is known of a file.
@@ -191,17 +223,11 @@ fn number(_: &Metadata) -> u64 {
 mod tests {
     use super::*;
 
-    fn got(hub: &Path, path: &str, wanted: &FileRequest) -> io::Result<FileAnswer> {
-        get(hub, path, wanted)
-    }
-
-    async fn found(hub: &Path, path: &str, wanted: &FileRequest) -> (FileMeta, Vec<u8>) {
-        let FileAnswer::Found(found) = got(hub, path, wanted).expect("can be read") else {
+    async fn found(hub: &Path, path: &str, wanted: &FileRequest) -> (FileMeta, Bytes) {
+        let FileAnswer::Found(found) = get(hub, path, wanted).await.expect("can be read") else {
             panic!("{path} is there")
         };
-        let pieces: Vec<_> = found.content.collect().await;
-        let pieces = pieces.into_iter().map(|piece| piece.expect("can be read"));
-        (found.meta, pieces.collect::<Vec<_>>().concat())
+        (found.meta.clone(), found.bytes().await.expect("can be read"))
     }
 
     fn listed(hub: &Path, below: &str) -> Vec<FileMeta> {
@@ -237,7 +263,7 @@ mod tests {
                 known: put.e_tag.clone().into_iter().collect(),
                 ..FileRequest::default()
             };
-            assert!(matches!(got(hub.path(), path, &wanted), Ok(FileAnswer::Unchanged)));
+            assert!(matches!(get(hub.path(), path, &wanted).await, Ok(FileAnswer::Unchanged)));
             assert!(!marks.contains(&put), "each content has another mark");
             marks.push(put);
         }
@@ -282,15 +308,15 @@ mod tests {
         assert_eq!(listed.collect::<Vec<_>>(), expected);
     }
 
-    #[test]
-    fn only_files_are_found_and_no_link_is_followed() {
+    #[tokio::test]
+    async fn only_files_are_found_and_no_link_is_followed() {
         let around = tempfile::tempdir().expect("there is room");
         let hub = around.path().join("hub");
         std::fs::create_dir_all(hub.join("index/a")).expect("is ours");
         std::fs::write(around.path().join("secret"), b"x").expect("is ours");
         let long = format!("index/{}", "x".repeat(300));
         for path in ["index", "index/a", "index/a/b", "b/c", &long] {
-            let got = got(&hub, path, &FileRequest::default());
+            let got = get(&hub, path, &FileRequest::default()).await;
             assert!(matches!(got, Ok(FileAnswer::Absent)), "{path}: {got:?}");
         }
         #[cfg(unix)]
@@ -300,10 +326,11 @@ mod tests {
             symlink(around.path(), hub.join("index/all")).expect("is ours");
             symlink(&hub, around.path().join("link")).expect("is ours");
             for path in ["index/b", "index/all/secret", "index/all/hub/index/a"] {
-                assert!(got(&hub, path, &FileRequest::default()).is_err(), "{path}");
+                assert!(get(&hub, path, &FileRequest::default()).await.is_err(), "{path}");
             }
             let link = around.path().join("link");
-            assert!(matches!(got(&link, "none", &FileRequest::default()), Ok(FileAnswer::Absent)));
+            let got = get(&link, "none", &FileRequest::default()).await;
+            assert!(matches!(got, Ok(FileAnswer::Absent)), "{got:?}");
         }
     }
 }

@@ -366,6 +366,47 @@ pub fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
     }
 }
 
+/// Fills `buffer` from an open file, starting at `offset`, if that waits for no disk: the system has these bytes in memory.
+///
+/// # Errors
+///
+/// Where it might wait, or the system cannot tell, [`io::ErrorKind::WouldBlock`]. Also when the file cannot be read, or ends before.
+pub fn read_cached_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let at = offset + filled as u64;
+            let mut part = [io::IoSliceMut::new(&mut buffer[filled..])];
+            match retry_on_intr(|| preadv2(file, &mut part, at, ReadWriteFlags::NOWAIT)) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => filled += count,
+                Err(Errno::OPNOTSUPP) if has_no_disk(file) => {
+                    return read_at(file, at, &mut buffer[filled..]);
+                }
+                // The file system cannot tell, or the system does not have the call (Linux 4.14).
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (file, offset, buffer);
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// Whether a file is in a file system that is nothing but memory (`tmpfs`), as Linux numbers it.
+#[cfg(target_os = "linux")]
+fn has_no_disk(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == 0x0102_1994)
+}
+
 /// Writes all of `bytes` into an open file, starting at `offset`, even if other threads read it.
 ///
 /// # Errors

@@ -206,9 +206,24 @@ impl Folder {
     /// When it does not exist or is not a regular file ([`io::ErrorKind::NotFound`]), or a part of `path` is a
     /// symbolic link.
     pub fn open_file(&self, path: &str) -> io::Result<(File, Metadata)> {
-        let file = self.held.open_file(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_file() { Ok((file, metadata)) } else { Err(not_a_file()) }
+        regular(self.held.open_file(path)?)
+    }
+
+    /// Opens the regular file at `path` below `folder`, like [`Folder::open_file`], but only if that waits for no disk: the system has
+    /// looked at all parts of the path not long ago.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Folder::open_file`]; and where it might wait, or the system cannot tell, [`io::ErrorKind::WouldBlock`].
+    pub fn open_cached_file(folder: &Path, path: &str) -> io::Result<(File, Metadata)> {
+        #[cfg(target_os = "linux")]
+        return regular(by_descriptor::open_cached(folder, path)?);
+        // Other systems do not tell what they have in memory.
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (folder, path);
+            Err(io::ErrorKind::WouldBlock.into())
+        }
     }
 
     /// The size of the regular file at `path`, in bytes, and when its content, its permissions or its names changed last; `None` if it
@@ -216,6 +231,12 @@ impl Folder {
     pub fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
         self.held.size_and_time(path)
     }
+}
+
+/// A file with what is known of it, if it is a regular one.
+fn regular(file: File) -> io::Result<(File, Metadata)> {
+    let metadata = file.metadata()?;
+    if metadata.is_file() { Ok((file, metadata)) } else { Err(not_a_file()) }
 }
 
 /// What something in a folder is.
@@ -343,12 +364,34 @@ mod tests {
             assert!(folder.open_folder(path).is_err(), "{path}");
             assert!(folder.open_or_make(&format!("{path}/new")).is_err(), "{path}");
             assert!(folder.open_file(&format!("{path}/file")).is_err(), "{path}");
+            assert!(
+                Folder::open_cached_file(folder.path(), &format!("{path}/file")).is_err(),
+                "{path}"
+            );
         }
         assert_eq!(std::fs::read_dir(&outside).expect("reads").count(), 1);
         assert_eq!(folder.kind("link"), Some(Kind::Symlink));
         assert_eq!(folder.kind("real"), Some(Kind::Folder));
         assert_eq!(folder.kind("none"), None);
         assert_eq!(folder.folders().expect("reads"), ["real"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_was_just_written_is_read_without_waiting() {
+        let around = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(around.path().join("a")).expect("makes");
+        std::fs::write(around.path().join("a/file"), "content").expect("writes");
+        let (file, metadata) =
+            Folder::open_cached_file(around.path(), "a/file").expect("is in memory");
+        assert_eq!(metadata.len(), 7);
+        let mut part = [0; 4];
+        crate::fs::read_cached_at(&file, 3, &mut part).expect("is in memory");
+        assert_eq!(&part, b"tent");
+        let behind = crate::fs::read_cached_at(&file, 4, &mut part).expect_err("ends before");
+        assert_eq!(behind.kind(), io::ErrorKind::UnexpectedEof);
+        let none = Folder::open_cached_file(around.path(), "a").expect_err("is a folder");
+        assert_eq!(none.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
