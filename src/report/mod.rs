@@ -159,11 +159,17 @@ impl Shell {
         self.progress.done();
         let mut out = threads::lock(&self.out);
         if out.current_choice() == ColorChoice::Never && table::is_plain(text) {
-            // No style must be removed, so it can be written as a whole.
-            let mut out = out.as_inner().lock();
-            out.write_all(text.as_bytes())?;
-            return out.flush();
+            drop(out);
+            return self.print_unchanged(text);
         }
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Prints text from which no style must be removed, as a whole.
+    fn print_unchanged(&self, text: &str) -> io::Result<()> {
+        let out = threads::lock(&self.out);
+        let mut out = out.as_inner().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -206,7 +212,12 @@ impl Shell {
         let document = Document { answer, warnings: &threads::lock(&self.warned) };
         let mut text = indented_json(&document)?;
         text.push('\n');
-        self.print(&text)
+        // JSON has no other control characters than line feeds and this one, so there is no style in it.
+        if text.as_bytes().contains(&0x7f) {
+            return self.print(&text);
+        }
+        self.progress.done();
+        self.print_unchanged(&text)
     }
 
     /// Prints a report of what was done on stderr.

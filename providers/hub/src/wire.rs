@@ -125,8 +125,8 @@ pub fn archive_path(name: &str, release: &Release) -> String {
     let is_composite = release.versioning.as_deref() == Some("composite");
     let app = release.app_version.as_deref();
     match app.filter(|app| is_composite || is_in_archive_name(app)) {
-        Some(app) => format!("{name}/{leaf}-{app}-{}.tgz", release.version),
-        None => format!("{name}/{leaf}-{}.tgz", release.version),
+        Some(app) => [name, "/", leaf, "-", app, "-", &release.version, ".tgz"].concat(),
+        None => [name, "/", leaf, "-", &release.version, ".tgz"].concat(),
     }
 }
 

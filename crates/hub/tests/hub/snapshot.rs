@@ -118,7 +118,7 @@ fn a_reader_that_wants_much_reads_all_at_once() {
         assert_eq!((&release.channels, &release.description), (&vec!["stable".to_owned()], &None));
         assert_eq!((release.short, &release.digest, &release.archive), (true, &None, &None));
     }
-    // All of them are chosen, so all digests are less than the files of each.
+    // All of them are chosen, so all digests are less work than the files of each.
     let chosen = reader.in_full(&server, FIRST - 1);
     assert_eq!(server.requests()[2..], ["GET /snapshot.digests"]);
     for (name, release) in &chosen {
