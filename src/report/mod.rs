@@ -11,7 +11,7 @@ pub mod warnings;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
@@ -23,7 +23,6 @@ use mu_provider::{brief, causes, threads};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{Formatter, Serializer};
 
 use crate::manifest::source::SourceError;
 use crate::ops::session::error::in_one_line;
@@ -159,17 +158,11 @@ impl Shell {
         self.progress.done();
         let mut out = threads::lock(&self.out);
         if out.current_choice() == ColorChoice::Never && table::is_plain(text) {
-            drop(out);
-            return self.print_unchanged(text);
+            // No style must be removed, so it can be written as a whole.
+            let mut out = out.as_inner().lock();
+            out.write_all(text.as_bytes())?;
+            return out.flush();
         }
-        out.write_all(text.as_bytes())?;
-        out.flush()
-    }
-
-    /// Prints text from which no style must be removed, as a whole.
-    fn print_unchanged(&self, text: &str) -> io::Result<()> {
-        let out = threads::lock(&self.out);
-        let mut out = out.as_inner().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -210,14 +203,10 @@ impl Shell {
     /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
         let document = Document { answer, warnings: &threads::lock(&self.warned) };
-        let mut text = indented_json(&document)?;
+        // It may have megabytes, which are not copied to put a line end behind them.
+        let mut text = serde_json::to_string_pretty(&document)?;
         text.push('\n');
-        // JSON has no other control characters than line feeds and this one, so there is no style in it.
-        if text.as_bytes().contains(&0x7f) {
-            return self.print(&text);
-        }
-        self.progress.done();
-        self.print_unchanged(&text)
+        self.print(&text)
     }
 
     /// Prints a report of what was done on stderr.
@@ -474,100 +463,8 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// A value as JSON on several lines, two spaces a level: as [`serde_json::ser::PrettyFormatter`] writes it, but the start of a line at
-/// once instead of level by level. An answer has up to a hundred thousand lines.
-fn indented_json<T: Serialize>(value: &T) -> io::Result<String> {
-    let mut text = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut text, Indented::default()))?;
-    String::from_utf8(text).map_err(io::Error::other)
-}
-
-/// What separates two values, and the spaces of the deepest level that is written at once.
-const LINE: &[u8] = b",\n                                ";
-
-#[derive(Default)]
-struct Indented {
-    depth: usize,
-    /// Whether the innermost list or object has a value.
-    has_value: bool,
-}
-
-impl Indented {
-    /// Starts a line for a value.
-    fn line<W: Write + ?Sized>(&self, writer: &mut W, is_first: bool) -> io::Result<()> {
-        let end = 2 + 2 * self.depth;
-        let at_once = end.min(LINE.len());
-        writer.write_all(&LINE[usize::from(is_first)..at_once])?;
-        (at_once..end).try_for_each(|_| writer.write_all(b" "))
-    }
-
-    fn open<W: Write + ?Sized>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
-        self.depth += 1;
-        self.has_value = false;
-        writer.write_all(bracket)
-    }
-
-    fn close<W: Write + ?Sized>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
-        self.depth -= 1;
-        if self.has_value {
-            self.line(writer, true)?;
-        }
-        writer.write_all(bracket)
-    }
-}
-
-impl Formatter for Indented {
-    fn begin_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer, b"[")
-    }
-
-    fn end_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.close(writer, b"]")
-    }
-
-    fn begin_array_value<W: Write + ?Sized>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        self.line(writer, first)
-    }
-
-    fn end_array_value<W: Write + ?Sized>(&mut self, _writer: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
-    }
-
-    fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer, b"{")
-    }
-
-    fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.close(writer, b"}")
-    }
-
-    fn begin_object_key<W: Write + ?Sized>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        self.line(writer, first)
-    }
-
-    fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
-    }
-
-    fn end_object_value<W: Write + ?Sized>(&mut self, _writer: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -577,40 +474,5 @@ mod tests {
         let base = Base::parse("acme.co").expect("is a base");
         shell.names(&PackageNaming::new(&base, Path::new("/")));
         assert_eq!(shell.short("acme.co/a/b"), "a/b");
-    }
-
-    fn value() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<u64>().prop_map(Value::from),
-            ".*".prop_map(Value::from),
-        ];
-        // Deeper than one piece of spaces.
-        leaf.prop_recursive(24, 128, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::hash_map(".*", inner, 0..4)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn it_is_what_serde_json_writes(value in value()) {
-            let theirs = serde_json::to_string_pretty(&value).expect("is JSON");
-            prop_assert_eq!(indented_json(&value).expect("is JSON"), theirs);
-        }
-    }
-
-    #[test]
-    fn a_level_may_be_deeper_than_the_spaces_that_are_written_at_once() {
-        let mut value = Value::from(1);
-        for _ in 0..40 {
-            value = Value::from(vec![value, Value::Array(Vec::new())]);
-        }
-        let theirs = serde_json::to_string_pretty(&value).expect("is JSON");
-        assert_eq!(indented_json(&value).expect("is JSON"), theirs);
     }
 }

@@ -81,10 +81,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 43];
-        let length = URL_SAFE_NO_PAD.encode_slice(self.0, &mut text).map_err(|_| fmt::Error)?;
-        formatter.write_str("h1:")?;
-        formatter.write_str(std::str::from_utf8(&text[..length]).expect("Base64 is ASCII"))
+        write!(formatter, "h1:{}", URL_SAFE_NO_PAD.encode(self.0))
     }
 }
 

@@ -36,8 +36,6 @@ pub(crate) struct Root {
     pub(crate) file: HubFile,
     /// The folder of its archives, once it was needed.
     packs: OnceLock<SafeUrl>,
-    /// The same as it is shown.
-    packs_text: OnceLock<String>,
     /// Whether there is one.
     pub(crate) has_file: bool,
     /// For how long it stays fresh.
@@ -51,7 +49,6 @@ impl Root {
             url,
             file: HubFile::default(),
             packs: OnceLock::new(),
-            packs_text: OnceLock::new(),
             has_file: false,
             max_age: None,
         }
@@ -125,14 +122,7 @@ impl Root {
                 .because(error)
         })?;
         let max_age = document.max_age;
-        Ok(Self {
-            url,
-            file,
-            packs: OnceLock::new(),
-            packs_text: OnceLock::new(),
-            has_file: true,
-            max_age,
-        })
+        Ok(Self { url, file, packs: OnceLock::new(), has_file: true, max_age })
     }
 
     /// Warns that the hub lists its own packages alone, if its server brings others from another hub; `does` is the verb of the sentence.
@@ -234,14 +224,16 @@ impl Root {
     pub(crate) fn usual_archive(&self, name: &str, release: &Release) -> Option<String> {
         let folder = self.packs_folder().ok().filter(|_| release.urls.is_empty())?;
         let path = wire::archive_path(name, release);
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
+        let is_folder =
+            |segment: &str| segment.is_empty() || segment.bytes().all(|byte| byte == b'.');
         let is_fine = folder.as_url().path().ends_with('/')
             && folder.as_url().query().or(folder.as_url().fragment()).is_none()
             && path.len() < LONGEST_USUAL
-            && is_kept_by_urls(&path);
-        is_fine.then(|| {
-            let text = self.packs_text.get_or_init(|| folder.to_string());
-            [text.as_str(), &path].concat()
-        })
+            && path.bytes().all(is_plain)
+            && !path.split('/').any(is_folder);
+        is_fine.then(|| format!("{folder}{path}"))
     }
 
     /// The folder of the hub's archives.
@@ -252,22 +244,6 @@ impl Root {
         let folder = below(&self.url, &self.file.packs)?.as_folder();
         Ok(self.packs.get_or_init(|| folder))
     }
-}
-
-/// Whether a URL has this path as it is: each part has plain characters, and not dots alone.
-fn is_kept_by_urls(path: &str) -> bool {
-    // So far, the part has nothing but dots.
-    let mut is_dots = true;
-    for byte in path.bytes() {
-        match byte {
-            b'/' if is_dots => return false,
-            b'/' => is_dots = true,
-            b'.' => {}
-            b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => is_dots = false,
-            _ => return false,
-        }
-    }
-    !is_dots
 }
 
 /// The version that a `hub.json` claims to have; `None` for every other file.
