@@ -66,17 +66,17 @@ fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
 
 /// The same, with all that is said of each.
 fn resolve_whole(sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
-    resolve_by(JOBS, sandbox, url)
+    resolve_by(Some(JOBS), sandbox, url)
 }
 
 /// The same, with so many requests at the same time, or as many as usual.
-fn resolve_by(jobs: &str, sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
+fn resolve_by(jobs: Option<&str>, sandbox: &mut Sandbox, url: &str) -> Vec<Value> {
     sandbox.hub_is_at(url);
     for part in ["cache", "work/Mu.lock"] {
         let path = sandbox.path(part);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
-    let jobs = if jobs.is_empty() { vec![] } else { vec!["--jobs", jobs] };
+    let jobs = jobs.map_or_else(Vec::new, |jobs| vec!["--jobs", jobs]);
     let answer = sandbox.mu(&[&["resolve", "--json"], &jobs[..]].concat()).ok().json();
     answer["packages"].as_array().expect("is a list").clone()
 }
@@ -366,7 +366,7 @@ fn of_a_large_snapshot_only_the_files_of_what_was_chosen_are_read_for_their_dige
     let one = |path: &str| BTreeSet::from([path.to_owned()]);
     let all = roots.iter().map(|root| format!("/index/{root}.jsonl")).collect();
     let server = gated(&sandbox, vec![one("/hub.json"), one("/snapshot.jsonl.gz"), all]);
-    assert_eq!(resolve_by("", &mut sandbox, &server.url("")).len(), 40);
+    assert_eq!(resolve_by(None, &mut sandbox, &server.url("")).len(), 40);
     assert_eq!(server.requests().len(), 42);
     // The file of a package is newer than the snapshot, without a word of the log: what it says counts.
     let index = sandbox.path("hub/index/wide/n7.jsonl");
@@ -459,7 +459,7 @@ fn waits(roots: usize, beside: Beside) -> usize {
     };
     let groups: Vec<BTreeSet<String>> = std::iter::once(one("/hub.json")).chain(groups).collect();
     let server = gated(&sandbox, groups.clone());
-    let packages = resolve_by("256", &mut sandbox, &server.url(""));
+    let packages = resolve_by(Some("256"), &mut sandbox, &server.url(""));
     assert_eq!(packages.len(), levels.concat().len());
     assert_eq!(without_digests(&packages), 0);
     let asked: Vec<String> =

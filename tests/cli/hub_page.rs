@@ -481,7 +481,7 @@ fn what_the_disk_does_not_give_is_no_page_without_it() {
         let failed = served.ask("GET", path, &[BROWSER], &[]).is(500);
         has(&seen(&failed.text()), "The server could not read or write the hub");
     };
-    // Where archives are unpacked is no folder.
+    // The place where archives are unpacked is not a folder.
     write(&sandbox.path("cache"), "hub-staging", "");
     fails("/packages/web/tls");
     fails("/packages/web/tls@1.0.0/README.md");

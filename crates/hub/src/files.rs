@@ -174,7 +174,7 @@ impl Files {
                 folder::get(folder, path, &wanted).await.or_else(|error| {
                     self.check(path)?;
                     match error.kind() {
-                        // A part of it is no folder, and no link either.
+                        // A part of it is neither a folder nor a link.
                         ErrorKind::NotADirectory => Ok(FileAnswer::Absent),
                         _ => Err(FileError::new("read", folder.join(path), error).into()),
                     }
