@@ -317,7 +317,7 @@ fn names_are_completed_without_the_network() {
             .get_envs()
             .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
             .collect();
-        command = std::process::Command::new(shell);
+        command = std::process::Command::new(mu_testing::program(shell));
         if shell != "fish" {
             command.arg(if shell == "zsh" { "-f" } else { "--norc" });
         }

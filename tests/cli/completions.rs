@@ -76,7 +76,7 @@ impl Shell {
         };
         std::fs::write(home.join(rc), text).expect("can be written");
         let like = sandbox.command(&[]);
-        let mut command = Command::new("script");
+        let mut command = Command::new(mu_testing::program("script"));
         command.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let program = Path::new(env!("CARGO_BIN_EXE_mu"));
         let folder = program.parent().expect("is in a folder").display();

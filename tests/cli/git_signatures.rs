@@ -70,7 +70,7 @@ impl Author {
     /// Whether Git says that a tag or a commit is signed by this one.
     fn verifies(&self, origin: &Origin, what: &str, name: &str) -> bool {
         let options = self.verifying.iter().flat_map(|option| ["-c", option]);
-        let run = Command::new("git")
+        let run = Command::new(mu_testing::program("git"))
             .args(options)
             .args([what, name])
             .current_dir(origin.folder())

@@ -366,7 +366,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 /// Runs mu, but waits no longer than any of these commands could need.
 pub(crate) fn run(sandbox: &Sandbox, arguments: &[&str]) -> Run {
     let mu = sandbox.command(arguments);
-    let mut command = Command::new("timeout");
+    let mut command = Command::new(mu_testing::program("timeout"));
     command.arg("60").arg(mu.get_program()).args(mu.get_args());
     command.env_clear().current_dir(sandbox.path("work")).stdin(std::process::Stdio::null());
     command.envs(mu.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -566,7 +566,7 @@ fn locks_and_the_cache_are_closed_to_other_users() {
     let sandbox = checkout();
     let umask = "umask 022 && exec \"$0\" \"$@\"";
     let mu = sandbox.command(&["get"]);
-    let mut command = Command::new("sh");
+    let mut command = Command::new(mu_testing::program("sh"));
     command.args(["-c", umask]).arg(mu.get_program()).args(mu.get_args());
     command.env_clear().current_dir(sandbox.path("work"));
     command.envs(mu.get_envs().filter_map(|(name, value)| Some((name, value?))));

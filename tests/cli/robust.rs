@@ -179,7 +179,7 @@ fn a_package_that_does_not_come_leaves_no_pack_of_the_others() {
 /// A `mu` that may write files of no more than `blocks` of 512 bytes, as if the disk were full.
 #[cfg(unix)]
 fn with_small_disk(sandbox: &Sandbox, blocks: u32) -> crate::support::Run {
-    let mut command = std::process::Command::new("sh");
+    let mut command = std::process::Command::new(mu_testing::program("sh"));
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" get");
     let prepared = sandbox.command(&[]);
     command.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_mu"));

@@ -11,7 +11,7 @@ use super::support::Sandbox;
 
 /// Runs skopeo, which has to succeed; what it printed.
 fn skopeo(sandbox: &Sandbox, arguments: &[&str]) -> Vec<u8> {
-    let mut command = Command::new("skopeo");
+    let mut command = Command::new(mu_testing::program("skopeo"));
     command.arg("--insecure-policy").args(arguments);
     command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", sandbox.path("home"));
     let output = command.output().expect("`.ci/setup` installs skopeo");

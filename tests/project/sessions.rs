@@ -56,7 +56,7 @@ impl Session {
         }
         let path = std::env::var("PATH").expect("there is a path");
         let programs = self.demo.root().join("bin");
-        let mut command = Command::new("sh");
+        let mut command = Command::new(mu_testing::program("sh"));
         let host = self.registry.as_ref().map_or(team::REGISTRY.to_owned(), OciServer::host);
         command
             .args(["-c", &line.replace(team::REGISTRY, &host)])

@@ -71,7 +71,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
 
 /// Runs `git` in a folder with something on its standard input.
 pub fn git_with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> String {
-    let mut command = Command::new("git");
+    let mut command = Command::new(crate::program("git"));
     command.args(arguments).current_dir(folder).env_clear().envs(variables(folder));
     for role in ["AUTHOR", "COMMITTER"] {
         command
@@ -258,7 +258,7 @@ fn backend(root: &Path, request: &Seen) -> Reply {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let path = path.replace("%20", " ");
     let header = |name| request.header(name).unwrap_or_default();
-    let mut child = Command::new("git")
+    let mut child = Command::new(crate::program("git"))
         .arg("http-backend")
         .env_clear()
         .envs(variables(root))
@@ -303,7 +303,7 @@ impl Daemon {
     pub fn start(root: &Path) -> Self {
         let root = root.to_owned();
         let listener = Listener::inetd(move || {
-            let mut command = Command::new("git");
+            let mut command = Command::new(crate::program("git"));
             command
                 .args(["daemon", "--inetd", "--export-all", "--informative-errors"])
                 .arg(format!("--base-path={}", root.display()))

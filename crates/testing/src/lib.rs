@@ -66,6 +66,22 @@ pub fn file(path: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// Where a program is: on the path of the tests, or in `/usr/sbin`.
+///
+/// A command that is given an environment of its own names its program so. To look a bare name up in the new `PATH`, the standard
+/// library forks, which copies the tables of all memory of the tests for each program.
+///
+/// # Panics
+///
+/// When it is not installed.
+#[must_use]
+pub fn program(name: &str) -> std::path::PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
+    found.unwrap_or_else(|| panic!("these tests need `{name}`: `.ci/setup` installs it"))
+}
+
 /// How many bytes the path of a temporary folder has: one length, so that tables and sizes are the same wherever temporary
 /// files are.
 const LENGTH: usize = 64;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -91,7 +91,7 @@ impl Nginx {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let port = ReservedPort::take();
         configure(folder.path(), &port, root, more, identity);
-        let mut process = Command::new(find_nginx())
+        let mut process = Command::new(crate::program("nginx"))
             .arg("-p")
             .arg(folder.path())
             .args(["-c", "nginx.conf", "-e", "stderr"])
@@ -121,15 +121,6 @@ impl Drop for Nginx {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn find_nginx() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    folders
-        .map(|folder| folder.join("nginx"))
-        .find(|file| file.is_file())
-        .expect("these tests need nginx: install it, on Debian with `apt-get install nginx-light`")
 }
 
 fn configure(

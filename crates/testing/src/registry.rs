@@ -54,7 +54,7 @@ impl DockerRegistry {
         let more = more.replace("FOLDER", &folder.path().display().to_string());
         fs::write(&file, configuration + &more).expect("can be written");
         fs::write(folder.path().join("users"), USERS).expect("can be written");
-        let mut process = Command::new(find())
+        let mut process = Command::new(crate::program("docker-registry"))
             .arg("serve")
             .arg(&file)
             .stdin(Stdio::null())
@@ -114,14 +114,6 @@ impl Drop for DockerRegistry {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn find() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join("docker-registry"))
-        .find(|file| file.is_file())
-        .expect("these tests need docker-registry: install it, on Debian with `apt-get install docker-registry`")
 }
 
 /// An artifact to push.

@@ -230,7 +230,7 @@ impl Sandbox {
         let mut path = programs.as_os_str().to_owned();
         path.push(":");
         path.push(&self.variables["PATH"]);
-        let mut command = Command::new(shell);
+        let mut command = Command::new(mu_testing::program(shell));
         if shell == "zsh" {
             command.args(["--no-rcs", "-o", "extendedglob"]);
         }

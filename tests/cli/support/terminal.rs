@@ -30,7 +30,7 @@ impl Terminal {
     pub(crate) fn run(sandbox: &Sandbox, columns: usize, arguments: &str) -> Self {
         let mu = env!("CARGO_BIN_EXE_mu");
         let line = format!("stty cols {columns} rows 50; exec {mu} {arguments}");
-        let mut command = Command::new("script");
+        let mut command = Command::new(mu_testing::program("script"));
         let like = sandbox.command(&[]);
         command
             .env_clear()
