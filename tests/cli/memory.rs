@@ -8,10 +8,10 @@ use mu_testing::{gzip, write};
 use crate::support::{Run, Sandbox};
 
 /// How many bytes of text each reader gets.
-const TEXT: usize = 3 << 19;
+const TEXT: usize = 1 << 20;
 
 /// What mu takes without any text, in KiB: about 45 MiB in a build for tests, and a margin.
-const ITSELF: u64 = 60 << 10;
+const ITSELF: u64 = 56 << 10;
 
 /// A piece, over and over.
 fn many(piece: &str) -> String {
