@@ -389,8 +389,7 @@ impl Routes {
         match protocol {
             Protocol::File | Protocol::GitFile => false,
             protocol => {
-                registry.url.is_some()
-                    || protocol.provider().is_some() && registry.provider.is_some()
+                registry.url.is_some() || protocol.is_of_index() && registry.provider.is_some()
             }
         }
     }
@@ -425,16 +424,18 @@ impl Routes {
             None => self.web_root(registry.prefix.split('/').next().unwrap_or_default())?,
         };
         let text = root.as_url().as_str();
-        let artifacts = ["oci://", "helm+oci://", "kudo+oci://"];
-        if let Some(rest) = artifacts.iter().find_map(|scheme| text.strip_prefix(scheme)) {
+        let protocol = Protocol::from_scheme(root.scheme());
+        if protocol.transport() == "oci"
+            && let Some((_, rest)) = text.split_once("://")
+        {
             let root = parse(&format!("https://{rest}"))?;
             return Ok((registry.provider.as_deref().unwrap_or("oci"), root));
         }
-        let (word, inner) = text.split_once('+').unwrap_or_default();
-        let said = ["git", "helm", "kudo", "olm"].into_iter().find(|known| *known == word);
-        let (said, root) = match said {
-            Some(_) => (said, parse(inner)?),
-            None => (matches!(root.scheme(), "git" | "ssh").then_some("git"), root),
+        let (tool, inner) = text.split_once('+').unwrap_or_default();
+        let (said, root) = match Protocol::provider_of_tool(tool) {
+            // Also where no reference leads: `olm+oci://`.
+            Some(provider) => (Some(provider), parse(inner)?),
+            None => (protocol.provider(), root),
         };
         let by_scheme = || match registry.url.as_ref().map(SafeUrl::scheme) {
             None | Some("http" | "https" | "file") => "hub",

@@ -171,8 +171,8 @@ impl Routes {
     /// relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         self.let_in_base(id.base_str());
-        let plain = [Protocol::Http, Protocol::HelmHttp, Protocol::KudoHttp, Protocol::OlmHttp];
-        if reference.protocol().is_some_and(|protocol| plain.contains(protocol)) {
+        let is_plain = |protocol: &Protocol| protocol.transport() == "http" && !protocol.is_git();
+        if reference.protocol().is_some_and(is_plain) {
             lock(&self.plain).insert(id.base().as_str().to_owned());
         }
         self.hints.note(id, reference, from);
@@ -288,31 +288,20 @@ impl Routes {
             Some(user) => format!("{user}@{}", base.host_port()),
             None => base.host_port().to_owned(),
         };
-        let root = match protocol {
-            Protocol::Https | Protocol::Http | Protocol::File => return Ok(None),
-            Protocol::GitHttps | Protocol::HelmHttps | Protocol::KudoHttps | Protocol::OlmHttps => {
-                format!("https://{host}/")
-            }
-            Protocol::GitHttp | Protocol::HelmHttp | Protocol::KudoHttp | Protocol::OlmHttp => {
-                format!("http://{host}/")
-            }
-            Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
-            Protocol::Git => format!("git://{host}/"),
-            Protocol::GitFile | Protocol::HelmFile | Protocol::KudoFile | Protocol::OlmFile => {
-                "file:///".to_owned()
-            }
-            Protocol::Oci => {
-                let root = Lead::of_workspace(parse(&format!("https://{host}/"))?);
-                return self.as_allowed(id, "oci", root, path).map(Some);
-            }
+        if let Protocol::Plugin(scheme) = protocol {
             // The hub in a bucket has to be found first.
-            Protocol::Plugin(scheme) if is_bucket_scheme(scheme) => return Ok(None),
-            Protocol::Plugin(scheme) => {
-                let root = Lead::of_workspace(parse(&format!("{scheme}://{host}/"))?);
-                return self.route(scheme, root, path.to_owned()).map(Some);
+            if is_bucket_scheme(scheme) {
+                return Ok(None);
             }
+            let root = Lead::of_workspace(parse(&format!("{scheme}://{host}/"))?);
+            return self.route(scheme, root, path.to_owned()).map(Some);
+        }
+        let Some(provider) = protocol.provider() else { return Ok(None) };
+        let root = match protocol.transport() {
+            "file" => "file:///".to_owned(),
+            "oci" => format!("https://{host}/"),
+            transport => format!("{transport}://{host}/"),
         };
-        let provider = protocol.provider().unwrap_or("git");
         self.as_allowed(id, provider, Lead::of_workspace(parse(&root)?), path).map(Some)
     }
 

@@ -62,7 +62,7 @@ pub(crate) fn find_element_package(
     }
     let reference = candidates.last().unwrap_or(reference);
     // What is before the name of a chart or an operator is its place, not another package.
-    if reference.protocol().is_some_and(|protocol| protocol.provider().is_some()) {
+    if reference.protocol().is_some_and(|protocol| protocol.is_of_index()) {
         return Ok(reference.clone());
     }
     // The longest prefix that is a package wins; the rest names one of its elements.

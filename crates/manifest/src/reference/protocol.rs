@@ -56,41 +56,47 @@ pub enum Protocol {
     Plugin(Box<str>),
 }
 
-/// The schemes, in lower case. What an artifact in a registry is, its media types tell.
-static SCHEMES: [(&str, Protocol); 21] = [
-    ("https", Protocol::Https),
-    ("http", Protocol::Http),
-    ("ssh", Protocol::Ssh),
-    ("git", Protocol::Git),
-    ("git+https", Protocol::GitHttps),
-    ("git+http", Protocol::GitHttp),
-    ("git+ssh", Protocol::GitSsh),
-    ("git+file", Protocol::GitFile),
-    ("helm+https", Protocol::HelmHttps),
-    ("helm+http", Protocol::HelmHttp),
-    ("helm+file", Protocol::HelmFile),
-    ("kudo+https", Protocol::KudoHttps),
-    ("kudo+http", Protocol::KudoHttp),
-    ("kudo+file", Protocol::KudoFile),
-    ("olm+https", Protocol::OlmHttps),
-    ("olm+http", Protocol::OlmHttp),
-    ("olm+file", Protocol::OlmFile),
-    ("oci", Protocol::Oci),
-    ("helm+oci", Protocol::Oci),
-    ("kudo+oci", Protocol::Oci),
-    ("file", Protocol::File),
+/// The schemes, in lower case, and the provider that each leads to; none, if the place tells. What an artifact in a registry is, its media
+/// types tell.
+static SCHEMES: [(&str, Option<&str>, Protocol); 21] = [
+    ("https", None, Protocol::Https),
+    ("http", None, Protocol::Http),
+    ("ssh", Some("git"), Protocol::Ssh),
+    ("git", Some("git"), Protocol::Git),
+    ("git+https", Some("git"), Protocol::GitHttps),
+    ("git+http", Some("git"), Protocol::GitHttp),
+    ("git+ssh", Some("git"), Protocol::GitSsh),
+    ("git+file", Some("git"), Protocol::GitFile),
+    ("helm+https", Some("helm"), Protocol::HelmHttps),
+    ("helm+http", Some("helm"), Protocol::HelmHttp),
+    ("helm+file", Some("helm"), Protocol::HelmFile),
+    ("kudo+https", Some("kudo"), Protocol::KudoHttps),
+    ("kudo+http", Some("kudo"), Protocol::KudoHttp),
+    ("kudo+file", Some("kudo"), Protocol::KudoFile),
+    ("olm+https", Some("olm"), Protocol::OlmHttps),
+    ("olm+http", Some("olm"), Protocol::OlmHttp),
+    ("olm+file", Some("olm"), Protocol::OlmFile),
+    ("oci", Some("oci"), Protocol::Oci),
+    ("helm+oci", Some("oci"), Protocol::Oci),
+    ("kudo+oci", Some("oci"), Protocol::Oci),
+    ("file", None, Protocol::File),
 ];
 
 impl Protocol {
     /// All schemes but those of plugins.
     pub fn built_in_schemes() -> impl Iterator<Item = &'static str> {
-        SCHEMES.iter().map(|(scheme, _)| *scheme)
+        SCHEMES.iter().map(|(scheme, ..)| *scheme)
     }
 
     /// The protocol of a scheme in lower case, which must consist of valid letters.
-    pub(super) fn from_scheme(scheme: &str) -> Self {
-        let known = SCHEMES.iter().find(|(known, _)| *known == scheme);
-        known.map_or_else(|| Self::Plugin(scheme.into()), |(_, protocol)| protocol.clone())
+    pub fn from_scheme(scheme: &str) -> Self {
+        let known = SCHEMES.iter().find(|(known, ..)| *known == scheme);
+        known.map_or_else(|| Self::Plugin(scheme.into()), |(.., protocol)| protocol.clone())
+    }
+
+    /// What the table knows of it; nothing of a plugin's.
+    fn known(&self) -> Option<&'static (&'static str, Option<&'static str>, Self)> {
+        SCHEMES.iter().find(|(.., protocol)| protocol == self)
     }
 
     /// The scheme, such as `git+https`.
@@ -98,42 +104,49 @@ impl Protocol {
         if let Self::Plugin(scheme) = self {
             return scheme;
         }
-        let known = SCHEMES.iter().find(|(_, protocol)| protocol == self);
-        known.expect("each has its scheme in the table").0
+        self.known().expect("each has its scheme in the table").0
     }
 
-    /// What is before the `+` of its scheme, if anything is, and what is after it; nothing of a plugin's.
-    fn parts(&self) -> (&str, &str) {
-        let scheme = if let Self::Plugin(_) = self { "" } else { self.as_str() };
-        scheme.split_once('+').unwrap_or(("", scheme))
+    /// The provider that it leads to; none, if the place tells, or a plugin serves it.
+    pub fn provider(&self) -> Option<&'static str> {
+        self.known()?.1
+    }
+
+    /// The provider that a word before the `+` of a scheme leads to.
+    pub fn provider_of_tool(tool: &str) -> Option<&'static str> {
+        let has = |scheme: &str| scheme.split_once('+').is_some_and(|(known, _)| known == tool);
+        SCHEMES.iter().find(|(scheme, ..)| has(scheme))?.1
+    }
+
+    /// How its provider is reached: what is after the `+` of its scheme; nothing of a plugin's.
+    pub fn transport(&self) -> &'static str {
+        let scheme = self.known().map_or("", |(scheme, ..)| scheme);
+        scheme.split_once('+').map_or(scheme, |(_, transport)| transport)
     }
 
     /// Whether only Git uses it.
     pub fn is_git(&self) -> bool {
-        let (tool, way) = self.parts();
-        tool == "git" || matches!(way, "git" | "ssh")
+        self.provider() == Some("git")
     }
 
-    /// The provider that it names before its `+`, of those that hold packages of another format.
-    pub fn provider(&self) -> Option<&'static str> {
-        let (tool, _) = self.parts();
-        ["helm", "kudo", "olm"].into_iter().find(|provider| *provider == tool)
+    /// Whether it leads to an index of all packages of a place, such as a chart repository, and not to one package.
+    pub fn is_of_index(&self) -> bool {
+        self.provider().is_some_and(|provider| !matches!(provider, "git" | "oci"))
     }
 
     /// Whether it names something on this machine, so that its path is all there is.
     pub fn is_file(&self) -> bool {
-        let (tool, way) = self.parts();
-        !tool.is_empty() && way == "file"
+        *self != Self::File && self.transport() == "file"
     }
 
     /// Whether it uses http, where many hosts accept a token as the user.
     pub(super) fn is_http(&self) -> bool {
-        matches!(self.parts().1, "https" | "http")
+        matches!(self.transport(), "https" | "http")
     }
 
     /// The port that need not be written.
     fn default_port(&self) -> Option<u16> {
-        match self.parts().1 {
+        match self.transport() {
             "https" | "oci" => Some(443),
             "http" => Some(80),
             "ssh" => Some(22),

@@ -81,6 +81,36 @@ fn reads_every_protocol() {
 }
 
 #[test]
+fn a_scheme_leads_to_a_provider_and_says_how_it_is_reached() {
+    for scheme in Protocol::built_in_schemes() {
+        let protocol = Protocol::from_scheme(scheme);
+        let (tool, transport) = scheme.split_once('+').unwrap_or(("", scheme));
+        if !tool.is_empty() {
+            assert_eq!(Protocol::provider_of_tool(tool), Some(tool), "{scheme}");
+        }
+        // Charts and operators in a registry are known by their media types.
+        if transport != "oci" && !tool.is_empty() {
+            assert_eq!(protocol.provider(), Some(tool), "{scheme}");
+        }
+        assert_eq!(protocol.transport(), transport, "{scheme}");
+    }
+    for (scheme, provider, is_of_index) in [
+        ("https", None, false),
+        ("file", None, false),
+        ("x-1", None, false),
+        ("ssh", Some("git"), false),
+        ("git", Some("git"), false),
+        ("git+file", Some("git"), false),
+        ("kudo+oci", Some("oci"), false),
+        ("olm+https", Some("olm"), true),
+    ] {
+        let protocol = Protocol::from_scheme(scheme);
+        assert_eq!(protocol.provider(), provider, "{scheme}");
+        assert_eq!(protocol.is_of_index(), is_of_index, "{scheme}");
+    }
+}
+
+#[test]
 fn leaves_git_marks_out_of_identity() {
     check(
         "git+https://github.com/a/b.git",
