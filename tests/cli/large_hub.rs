@@ -276,9 +276,9 @@ fn many_packages_of_a_million_take_their_files_and_later_what_has_changed() {
     });
     println!("{} packages: {} requests, {bytes} bytes, {most} KiB", needed.len(), asked.len());
     assert_eq!(count(&asked, "index/"), needed.len());
-    // Closures are asked for as long as it is not known what the requirements lead to.
+    // Closures are asked for as long as it is not known what the requirements lead to: how many, depends on what arrives first.
     let closures = count(&asked, "closures/");
-    assert!((1..=roots().len()).contains(&closures), "{closures}");
+    assert!((1..=1_024).contains(&closures), "{closures}");
     assert_eq!(asked.len(), 1 + closures + needed.len());
     assert!(bytes < 6 << 20, "{bytes} bytes");
     // What the program itself takes differs between builds.
