@@ -146,9 +146,7 @@ fn without_git_a_repository_without_its_history_is_edited_too() {
 /// Wraps `git` so that it writes down its command lines.
 fn watch_git(sandbox: &mut Sandbox) {
     let path = std::env::var("PATH").expect("is set");
-    let real =
-        std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file());
-    let (real, log) = (real.expect("there is Git"), sandbox.path("git.log"));
+    let (real, log) = (mu_testing::program("git"), sandbox.path("git.log"));
     let script =
         format!("#!/bin/sh\necho \"$@\" >> {}\nexec {} \"$@\"\n", log.display(), real.display());
     fs::create_dir_all(sandbox.path("bin")).expect("can be made");
