@@ -149,9 +149,6 @@ impl Prefetcher {
                     drop(package.release(Candidate::Release(*position)));
                 }
             }
-            let places =
-                unread.iter().filter_map(|(package, position)| package.place_of_line(*position));
-            cache::forget_ahead(places.map(|(lines, _)| lines));
         });
     }
 

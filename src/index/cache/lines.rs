@@ -39,11 +39,11 @@ pub(super) enum Far {
     File(Arc<FarFile>, u64, u32),
 }
 
-/// A file with far lines: parts of it were read before they are needed.
+/// A file with far lines, some of which were read before they are needed.
 #[derive(Debug)]
 pub(super) struct FarFile {
     pub(super) file: File,
-    /// Where each part begins, ascending, and its bytes.
+    /// Where each of those begins, ascending, and its bytes until somebody needs them.
     ahead: Mutex<Vec<(u64, Vec<u8>)>>,
 }
 
@@ -68,7 +68,7 @@ impl FarFile {
     }
 
     fn read(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
-        if let Some(known) = self.known(start, length) {
+        if let Some(known) = self.take_known(start, length) {
             return Ok(known);
         }
         let mut bytes = vec![0; length];
@@ -76,37 +76,48 @@ impl FarFile {
         Ok(bytes)
     }
 
-    /// Bytes of a part that was read ahead.
-    fn known(&self, start: u64, length: usize) -> Option<Vec<u8>> {
-        let ahead = lock(&self.ahead);
-        let behind = ahead.partition_point(|(begin, _)| *begin <= start);
-        let (begin, bytes) = ahead.get(behind.checked_sub(1)?)?;
-        let from = usize::try_from(start - begin).ok()?;
-        Some(bytes.get(from..from.checked_add(length)?)?.to_vec())
+    /// A line that was read ahead. Whoever needs it again reads it again: what a line says is kept elsewhere.
+    fn take_known(&self, start: u64, length: usize) -> Option<Vec<u8>> {
+        let mut ahead = lock(&self.ahead);
+        let at = ahead.binary_search_by_key(&start, |(begin, _)| *begin).ok()?;
+        let (_, bytes) = ahead.get_mut(at)?;
+        (bytes.len() == length).then(|| std::mem::take(bytes))
     }
 
-    /// Keeps these ranges of the file instead of those before, and returns how many reads that took.
-    fn read_ahead(&self, mut ranges: Vec<Range<u64>>) -> usize {
-        ranges.sort_unstable_by_key(|range| range.start);
-        let mut parts: Vec<Range<u64>> = Vec::new();
-        for range in ranges {
-            let is_next = |last: &Range<u64>| {
-                range.start <= last.end + WIDEST_GAP && range.end <= last.start + LONGEST_PART
+    /// Keeps these lines of the file instead of those before, and returns how many reads that took.
+    fn read_ahead(&self, mut lines: Vec<Range<u64>>) -> usize {
+        lines.sort_unstable_by_key(|line| line.start);
+        let mut ahead = Vec::with_capacity(lines.len());
+        let (mut rest, mut reads) = (lines.as_slice(), 0);
+        while let Some(first) = rest.first() {
+            let is_close = |(before, line): &(&Range<u64>, &Range<u64>)| {
+                line.start <= before.end + WIDEST_GAP && line.end <= first.start + LONGEST_PART
             };
-            match parts.last_mut().filter(|last| is_next(last)) {
-                Some(last) => last.end = last.end.max(range.end),
-                None => parts.push(range),
+            let close = rest.iter().zip(rest.iter().skip(1)).take_while(is_close).count();
+            let (part, after) = rest.split_at(1 + close);
+            reads += 1;
+            // Whoever needs a line reports that it cannot be read.
+            if let Some(bytes) = self.read_part(part) {
+                // What lies between the lines is not kept.
+                let own = |line: &Range<u64>| {
+                    let at = |place: u64| usize::try_from(place - first.start).ok();
+                    Some((line.start, bytes.get(at(line.start)?..at(line.end)?)?.to_vec()))
+                };
+                ahead.extend(part.iter().filter_map(own));
             }
+            rest = after;
         }
-        let count = parts.len();
-        let read = |part: Range<u64>| {
-            let mut bytes = vec![0; usize::try_from(part.end - part.start).ok()?];
-            // Whoever needs it reports that it cannot be read.
-            fs::read_at(&self.file, part.start, &mut bytes).ok()?;
-            Some((part.start, bytes))
-        };
-        *lock(&self.ahead) = parts.into_iter().filter_map(read).collect();
-        count
+        *lock(&self.ahead) = ahead;
+        reads
+    }
+
+    /// The bytes of these lines, from the beginning of the first. In a file that is damaged, one line may lie within another.
+    fn read_part(&self, lines: &[Range<u64>]) -> Option<Vec<u8>> {
+        let start = lines.first()?.start;
+        let end = lines.iter().map(|line| line.end).max()?;
+        let mut bytes = vec![0; usize::try_from(end - start).ok()?];
+        fs::read_at(&self.file, start, &mut bytes).ok()?;
+        Some(bytes)
     }
 }
 
@@ -124,15 +135,6 @@ pub(in crate::index) fn read_ahead<'lines>(
         }
     }
     files.into_values().map(|(file, ranges)| file.read_ahead(ranges)).sum()
-}
-
-/// Frees what was read before it was needed, once it is not needed any more.
-pub(in crate::index) fn forget_ahead<'lines>(read: impl Iterator<Item = &'lines ListingLines>) {
-    for lines in read {
-        if let Far::File(file, ..) = &lines.far {
-            *lock(&file.ahead) = Vec::new();
-        }
-    }
 }
 
 impl LineSpan {

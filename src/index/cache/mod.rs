@@ -37,8 +37,7 @@ use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 
 pub(super) use self::layout::LineTable;
 pub(super) use self::lines::{
-    Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines, Record, forget_ahead,
-    read_ahead,
+    Fetched, Label, Learned, LineHead, LineSpan, Listing, ListingLines, Record, read_ahead,
 };
 
 /// The cache of one registry.

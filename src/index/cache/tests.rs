@@ -255,13 +255,12 @@ fn lines_that_are_close_to_each_other_are_read_at_once() {
     assert_eq!(places().count(), 999);
     // 200,000 bytes before the long one, and as many behind it.
     assert_eq!(read_ahead(places()), 2);
-    // They need the file no more, until that is forgotten.
+    // They need the file no more, each of them once.
     let file = File::options().write(true).open(&cache.path).expect("opens");
     file.set_len(0).expect("is cut");
     for (index, listing) in &chosen {
         assert_eq!(texts(listing), [line(*index)]);
     }
-    forget_ahead(places().map(|(lines, _)| lines));
     let (_, first) = chosen.first().expect("there are some");
     assert!(first.lines.read(first.heads().next().expect("has one").line).is_err());
     let other = listing(500).expect("is known");
