@@ -196,17 +196,18 @@ impl Prefetcher {
         cache.times(&route.location.path).is_none().then_some(route)
     }
 
-    /// Tells each provider how many packages without cached data will be requested.
+    /// Tells each provider which packages without cached data will be requested.
     fn announce(&self, ids: &[PackageId], leads_on: bool) {
-        let mut unknown: HashMap<Registry, (Route, usize)> = HashMap::new();
+        let mut unknown: HashMap<Registry, (Route, Vec<String>)> = HashMap::new();
         for id in ids {
             if let Some(route) = self.unknown_route(id) {
                 let place = (route.provider.name().to_owned(), route.location.root.clone());
-                unknown.entry(place).or_insert((route, 0)).1 += 1;
+                let path = route.location.path.clone();
+                unknown.entry(place).or_insert_with(|| (route, Vec::new())).1.push(path);
             }
         }
         for (Route { provider, location, .. }, packages) in unknown.into_values() {
-            provider.soon(&location, Soon::List { packages, leads_on });
+            provider.soon(&location, Soon::List { packages: &packages, leads_on });
         }
     }
 

@@ -483,8 +483,8 @@ pub trait Copier {
 pub enum Soon<'a> {
     /// To list more packages below the root of the location, of which nothing is known yet.
     List {
-        /// How many.
-        packages: usize,
+        /// Their paths.
+        packages: &'a [String],
         /// Whether the dependencies of these packages will be listed too.
         leads_on: bool,
     },

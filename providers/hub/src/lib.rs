@@ -53,16 +53,9 @@ pub struct HubProvider {
     /// A folder for the catalogs of hubs on the network; created when needed.
     catalogs: PathBuf,
     hubs: Hubs,
-    /// What will be listed of each hub.
-    expected: Mutex<HashMap<Lead, Expected>>,
-}
-
-/// Packages of a hub that will be listed, are not in the cache, and were not requested yet.
-#[derive(Debug, Clone, Copy, Default)]
-struct Expected {
-    packages: u64,
-    /// Whether the dependencies of these packages will be listed too.
-    leads_on: bool,
+    /// The packages of each hub that will be listed, are not in the cache, and were not requested yet; and whether their dependencies
+    /// will be listed, too.
+    expected: Mutex<HashMap<Lead, HashMap<String, bool>>>,
 }
 
 impl HubProvider {
@@ -90,7 +83,7 @@ impl HubProvider {
         let url = location.root.with_trailing_slash();
         let asking = self.asking(location, progress);
         let root = self.root(&url, &asking)?;
-        let packages = lock(&self.expected).get(&url).map_or(0, |expected| expected.packages);
+        let packages = lock(&self.expected).get(&url).map_or(0, HashMap::len) as u64;
         root.list_from_snapshot(location, packages, &asking)
     }
 
@@ -259,8 +252,7 @@ impl Provider for HubProvider {
             Soon::List { packages, leads_on } => {
                 let mut expected = lock(&self.expected);
                 let expected = expected.entry(location.root.with_trailing_slash()).or_default();
-                expected.packages = expected.packages.saturating_add(packages as u64);
-                expected.leads_on |= leads_on;
+                expected.extend(packages.iter().map(|path| (path.clone(), leads_on)));
             }
             Soon::ListInFull => {
                 if let Some(root) = self.hubs.known(&location.root.with_trailing_slash()) {
@@ -294,13 +286,12 @@ impl Provider for HubProvider {
             if let Some(listing) = self.list_at_once(location, progress)? {
                 return Ok(listing);
             }
-            // Packages that were requested alone are no reason to read the snapshot later.
-            let mut all = lock(&self.expected);
-            let expected = all.entry(location.root.with_trailing_slash()).or_default();
-            let leads_on = expected.leads_on && expected.packages > 0;
-            expected.packages = expected.packages.saturating_sub(1);
-            drop(all);
-            if leads_on {
+            // Packages that were requested alone are no reason to read the snapshot later, and those that a closure named need none.
+            let root = location.root.with_trailing_slash();
+            let leads_on = lock(&self.expected)
+                .get_mut(&root)
+                .and_then(|expected| expected.remove(&location.path));
+            if leads_on == Some(true) {
                 return self.list_with_closure(location, progress);
             }
         }

@@ -83,9 +83,10 @@ impl Reader {
         server: &TestServer,
         packages: usize,
     ) -> BTreeMap<String, (Release, Option<String>)> {
-        self.provider.soon(&at(server, ""), Soon::List { packages, leads_on: false });
-        let names = (0..packages).map(|number| format!("many/n{number}"));
+        let names: Vec<String> = (0..packages).map(|number| format!("many/n{number}")).collect();
+        self.provider.soon(&at(server, ""), Soon::List { packages: &names, leads_on: false });
         names
+            .into_iter()
             .map(|name| match self.list(server, &name, None) {
                 Listing::Found(found) => {
                     let release = serde_json::from_slice(&found.lines).expect("is one line");
@@ -129,7 +130,8 @@ fn a_reader_that_wants_much_reads_all_at_once() {
     }
     // A package that the snapshot does not name does not exist.
     let reader = Reader::new();
-    reader.provider.soon(&at(&server, ""), Soon::List { packages: 100, leads_on: false });
+    let names: Vec<String> = (0..100).map(|number| format!("absent/n{number}")).collect();
+    reader.provider.soon(&at(&server, ""), Soon::List { packages: &names, leads_on: false });
     assert!(matches!(reader.list(&server, "nothing", None), Listing::Absent { .. }));
 
     // The next run sends one request, and after a change one more for the changed package.

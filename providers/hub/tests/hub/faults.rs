@@ -1,14 +1,17 @@
 //! Servers that interrupt answers, lie, redirect, or have other bytes than they promised.
 
-use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent, Soon};
+use mu_provider::{ErrorKind, Listing, Location, Provider as _, Release, Silent, Soon};
 use mu_testing::gzip;
 use mu_testing::http::{Reply, Seen, TestServer};
 
 use crate::client::{Client, chain, impatient, options};
 use crate::place::{archive, at, locked, noise, sha256};
 
-/// The announcement to a hub that a hundred packages will be listed.
-const HUNDRED: Soon<'_> = Soon::List { packages: 100, leads_on: false };
+/// Announces to a hub that a hundred packages will be listed.
+fn announce_a_hundred(client: &Client, place: &Location) {
+    let names: Vec<String> = (0..100).map(|number| format!("n{number}")).collect();
+    client.provider.soon(place, Soon::List { packages: &names, leads_on: false });
+}
 
 fn package() -> Vec<u8> {
     archive(&[("Mu.yaml", b"name: a\n", false)])
@@ -281,7 +284,7 @@ fn a_snapshot_that_is_more_than_was_told_is_not_taken() {
         let server = with_snapshot(snapshot, Vec::new());
         let client = Client::new();
         let root = server.url("");
-        client.provider.soon(&at(&root, "a"), HUNDRED);
+        announce_a_hundred(&client, &at(&root, "a"));
         let listing = client.list(&at(&root, "a")).expect("its own file says it");
         assert!(matches!(listing, Listing::Found(_)), "{listing:?}");
         let said = client.said();
@@ -302,7 +305,7 @@ fn digests_that_do_not_belong_to_the_snapshot_are_not_taken() {
         let head = format!("{{\"generation\":1,\"digests\":\"{hash}\"}}\n{lines}");
         let server = with_snapshot(gzip(head.as_bytes()), rows(sent));
         let (client, place) = (Client::new(), at(&server.url(""), "a"));
-        client.provider.soon(&place, HUNDRED);
+        announce_a_hundred(&client, &place);
         let Listing::Found(found) = client.list(&place).expect("is there") else {
             panic!("is there")
         };
