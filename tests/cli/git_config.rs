@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use mu_testing::http::{Reply, TestServer};
 
@@ -98,4 +99,39 @@ fn the_users_own_configuration_counts() {
     sandbox.set("GIT_CONFIG_GLOBAL", &config.display().to_string());
     check(&sandbox, "work", &mark, &server);
     assert!(ssh.exists() && web.exists(), "the user's own programs run");
+}
+
+#[test]
+fn what_the_users_own_configuration_includes_for_a_checkout_counts_there() {
+    let (mut sandbox, server) = machine();
+    let (mark, config) = (sandbox.path("mark"), sandbox.path("home/gitconfig"));
+    let (ssh, web) = (sandbox.path("ssh"), sandbox.path("web"));
+    // The checkout's configuration counts no more than before.
+    repository(&sandbox.path("work/.git"), &mark);
+    let work = sandbox.path("work").canonicalize().expect("is there");
+    let text = format!(
+        "[includeIf \"gitdir:{}/\"]\n\tpath = of-work\n[includeIf \"gitdir:/elsewhere/\"]\n\tpath = missing\n",
+        work.display()
+    );
+    fs::write(&config, text).expect("can be written");
+    let text = format!(
+        "[core]\n\tsshCommand = \"touch '{}'; false\"\n[credential]\n\thelper = \"!touch '{}';\"\n",
+        ssh.display(),
+        web.display()
+    );
+    write(&sandbox.path("home"), "of-work", text);
+    sandbox.set("GIT_CONFIG_GLOBAL", &config.display().to_string());
+    check(&sandbox, "beside", &mark, &server);
+    assert!(!ssh.exists() && !web.exists(), "elsewhere, they do not count");
+    check(&sandbox, "work", &mark, &server);
+    assert!(ssh.exists() && web.exists(), "the user's own programs run");
+    // Git would wait for what somebody writes there.
+    for left in [&ssh, &web] {
+        fs::remove_file(left).expect("is there");
+    }
+    let odd = sandbox.path("work/.git/config");
+    fs::remove_file(&odd).expect("is there");
+    assert!(Command::new("mkfifo").arg(&odd).status().expect("runs").success());
+    sandbox.mu_in("work/ssh", &["get"]).fails();
+    assert!(!ssh.exists());
 }

@@ -4,11 +4,15 @@
 //! repository names or brings are never run: `git` runs in mu's own folder, where there is no repository whose
 //! configuration it would use, and nothing is found in a folder of the workspace.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
 
 use mu_provider::{Program, Programs, fs};
+
+use crate::stand_in::Place;
 
 /// Variables about one repository, which a hook has, for example; mu's programs run for other repositories.
 /// (`git rev-parse --local-env-vars` lists them. Settings in the environment are kept.)
@@ -34,12 +38,56 @@ pub(crate) struct GitPrograms {
     programs: Programs,
     /// Where `git` runs; created when it first runs.
     folder: PathBuf,
+    /// Where the user works.
+    current: Option<PathBuf>,
+    /// The files of the user's configuration that count only there, once Git was asked.
+    included: Arc<OnceLock<BTreeSet<String>>>,
 }
 
 impl GitPrograms {
     /// Creates commands of these programs. They run in `folder`, which is mu's own.
     pub(crate) fn new(programs: Programs, folder: &Path) -> Self {
-        Self { programs, folder: folder.to_owned() }
+        Self { programs, folder: folder.to_owned(), current: None, included: Arc::default() }
+    }
+
+    /// These programs for a user who works in `current`.
+    pub(crate) fn for_work_in(self, current: Option<PathBuf>) -> Self {
+        Self { current, ..self }
+    }
+
+    /// Has `git` use from now on what the configuration of the user and the system includes for the repository that the user works in,
+    /// as with `includeIf "gitdir:~/work/"`. Returns whether there is such a file.
+    pub(crate) fn include_by_conditions(&self) -> bool {
+        let included = self.included.get_or_init(|| {
+            let current = self.current.as_ref();
+            let place = current.and_then(|current| Place::around(current).ok().flatten());
+            let Some(place) = place.filter(Place::has_plain_configuration) else {
+                return BTreeSet::new();
+            };
+            let elsewhere = self.configuration_files(None);
+            let mut files = self.configuration_files(Some(&place));
+            files.retain(|file| !elsewhere.contains(file));
+            files
+        });
+        !included.is_empty()
+    }
+
+    /// The files that the configuration of the user and the system consists of, in the repository at `place` or in none. Nothing that its
+    /// own configuration says counts.
+    fn configuration_files(&self, place: Option<&Place>) -> BTreeSet<String> {
+        let files = ["--system", "--global"].map(|scope| {
+            let Ok(mut command) = self.git() else { return Vec::new() };
+            if let Some(place) = place {
+                command.current_dir(&place.root).env("GIT_DIR", &place.own);
+            }
+            command.args(["config", scope, "--includes", "--null", "--show-origin", "--name-only"]);
+            command.arg("--list").stdin(Stdio::null());
+            let output = command.output().map(|output| output.stdout).unwrap_or_default();
+            let text = String::from_utf8_lossy(&output);
+            let origins = text.split('\0').filter_map(|part| part.strip_prefix("file:"));
+            origins.map(str::to_owned).collect()
+        });
+        files.into_iter().flatten().collect()
     }
 
     /// A variable of the caller's environment.
@@ -62,6 +110,9 @@ impl GitPrograms {
         command.args(["-c", "safe.bareRepository=explicit", "-c", "protocol.ext.allow=never"]);
         // Git must not fetch missing objects from where a repository's configuration says.
         command.env("GIT_NO_LAZY_FETCH", "1");
+        for file in self.included.get().into_iter().flatten() {
+            command.args(["-c", &format!("include.path={file}")]);
+        }
         if let Some((_, above)) = self.own_folder() {
             // The cache may be inside a checkout, so Git must not look for repositories in the folders above.
             command.env("GIT_CEILING_DIRECTORIES", above);

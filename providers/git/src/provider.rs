@@ -67,6 +67,8 @@ pub struct GitOptions {
     /// The environment for `git` and `ssh`, including `PATH` and `HOME`. `GIT_SSH_COMMAND` and `GIT_SSH` are
     /// respected; mu asks Git, which runs in `cache`, for `core.sshCommand` and `url.….insteadOf`.
     pub programs: Programs,
+    /// Where the user works: what their configuration of Git includes for the repository there counts (`includeIf "gitdir:…"`).
+    pub current: Option<PathBuf>,
     /// The client that all providers share.
     pub http: Arc<Http>,
     /// Is asked about each repository on this machine that the user has not named.
@@ -84,6 +86,7 @@ impl GitOptions {
             cache: cache.into(),
             offline: http.options().offline,
             programs: Programs::default(),
+            current: None,
             http: Arc::clone(http),
             check_folder: CheckFolder::default(),
             largest_pack: 4 << 30,

@@ -58,7 +58,8 @@ pub(crate) struct Repositories {
 
 impl Repositories {
     pub(crate) fn new(options: GitOptions) -> Self {
-        let programs = GitPrograms::new(options.programs.clone(), &options.cache);
+        let programs = GitPrograms::new(options.programs.clone(), &options.cache)
+            .for_work_in(options.current.clone());
         Self {
             transports: Arc::new(Transports::new(&options.http, programs)),
             bounds: options.bounds(),

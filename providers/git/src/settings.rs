@@ -1,7 +1,7 @@
 //! The user's Git settings about reaching remotes.
 //!
 //! mu asks Git itself, which knows its files, their order and what they include, and which settings are for which URL. It runs in mu's
-//! own folder, so no checkout's configuration counts. Credential helpers and `core.askPass` are asked by another module.
+//! own folder, so no checkout's configuration counts; what the user's own includes for the checkout alone is asked for then. Credential helpers and `core.askPass` are asked by another module.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -48,11 +48,21 @@ pub(crate) enum Stated {
 impl Settings {
     /// Asks Git; without Git, nothing is set.
     pub(crate) fn read(programs: &GitPrograms) -> Self {
-        const KEYS: &str = r"^(core\.sshcommand|core\.askpass|http\..*|url\..*\.insteadof)$";
-        let Ok(mut command) = programs.git() else { return Self::default() };
+        let said = Self::ask(programs);
+        let has_conditions = pairs(&said).any(|(key, _)| key.starts_with("includeif."));
+        match has_conditions && programs.include_by_conditions() {
+            true => Self::parse(&Self::ask(programs)),
+            false => Self::parse(&said),
+        }
+    }
+
+    fn ask(programs: &GitPrograms) -> String {
+        const KEYS: &str =
+            r"^(core\.sshcommand|core\.askpass|http\..*|url\..*\.insteadof|includeif\..*\.path)$";
+        let Ok(mut command) = programs.git() else { return String::new() };
         command.args(["config", "--null", "--get-regexp", KEYS]).stdin(Stdio::null());
         let output = command.output().map(|output| output.stdout).unwrap_or_default();
-        Self::parse(&String::from_utf8_lossy(&output))
+        String::from_utf8_lossy(&output).into_owned()
     }
 
     /// Reads `KEY`, line feed, `VALUE`, zero byte, again and again.

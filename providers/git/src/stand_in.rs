@@ -100,6 +100,15 @@ impl Place {
         }))
     }
 
+    /// Whether Git can read its configuration without waiting: its files are files, or not there.
+    pub(crate) fn has_plain_configuration(&self) -> bool {
+        let files = [self.common.join("config"), self.own.join("config.worktree")];
+        files.iter().all(|file| match fs::metadata_if_there(file) {
+            Ok(found) => found.is_none_or(|found| found.is_file()),
+            Err(_) => false,
+        })
+    }
+
     /// Whether only a part of the files is checked out.
     pub(crate) fn is_sparse(&self) -> bool {
         let is_set = |file: PathBuf| {

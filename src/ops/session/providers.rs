@@ -37,6 +37,7 @@ pub(crate) fn git_options(
             folders.check_repository(folder)
         }),
         programs: programs(environment),
+        current: Some(environment.current.clone()),
         ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
     }
 }

@@ -81,7 +81,8 @@ fn remote(text: &str, insecure: bool) -> Result<RemoteUrl, ProviderError> {
 impl WorkingCopies {
     /// Makes clones with these options, as the provider uses them.
     pub fn new(options: &GitOptions) -> Self {
-        let programs = GitPrograms::new(options.programs.clone(), &options.cache);
+        let programs = GitPrograms::new(options.programs.clone(), &options.cache)
+            .for_work_in(options.current.clone());
         Self {
             transports: Transports::new(&options.http, programs.clone()),
             programs,
