@@ -133,3 +133,32 @@ fn a_next_page_is_read_or_named() {
     }
     assert_eq!(sandbox.locked(), [format!("{host}/charts/web 1.1.0")]);
 }
+
+#[test]
+fn an_archive_may_be_packed_in_any_way_that_its_tools_read() {
+    let (sandbox, server) = charts(&[]);
+    let host = server.host();
+    let chart = Chart::new("web", "1.0.0").file("values.yaml", "a: 1\n");
+    let files = chart.files().into_iter().map(|(path, file)| (format!("web/{path}"), file));
+    let tar = mu_testing::tar(files);
+    let (first, second) = tar.split_at(700);
+    let archive = [mu_testing::gzip(first), mu_testing::gzip(second)].concat();
+    let said = br#"{"apiVersion":"v2","name":"web","version":"1.0.0"}"#;
+    let kind = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+    let artifact = Artifact::new("application/vnd.cncf.helm.config.v1+json", said);
+    artifact.layer(kind, &archive, &[]).push(&host, "charts/web", "1.0.0");
+    sandbox.mu(&["get"]).ok().says(&["charts/web 1.0.0"]);
+    let pack = sandbox.path(&format!("work/.mu/packs/{}/charts/web", host.replace(':', "+")));
+    assert_eq!(mu_testing::tree(&pack), chart.files());
+}
+
+#[test]
+fn what_is_compressed_with_zstd_is_said() {
+    let (sandbox, server) = modules(&[]);
+    let kind = "application/vnd.oci.image.layer.v1.tar+zstd";
+    let module = Artifact::new("application/vnd.oci.empty.v1+json", b"{}");
+    let module = module.layer(kind, b"x", &[]).says("org.kcllang.package.name", "k8s");
+    module.push(&server.host(), "kcl-lang/k8s", "1.28");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["its archive is compressed with zstd, and mu reads gzip"]);
+}

@@ -83,6 +83,10 @@ impl Foreign<'_> {
         let Some((format, artifact, layer)) = found else { return Ok(None) };
         let layer = layer.map(|at| manifest.layers.get(at));
         let layer = match layer {
+            Ok(Some(layer)) if is_zstd(layer) => return Ok(Some(Err(ZSTD.to_owned()))),
+            Err(_) if manifest.layers.iter().any(is_zstd) => {
+                return Ok(Some(Err(ZSTD.to_owned())));
+            }
             Ok(Some(layer)) if wire::is_digest(&layer.digest) => layer,
             Ok(_) => return Ok(Some(Err("the digest of its archive cannot be read".to_owned()))),
             Err(reason) => return Ok(Some(Err(reason))),
@@ -172,6 +176,9 @@ impl Foreign<'_> {
             if !wire::is_digest(&layer.digest) {
                 return Ok(None);
             }
+            if is_zstd(layer) {
+                return Ok(Some(Err(ZSTD.to_owned())));
+            }
             let Ok(texts) = self.texts(format, layer, &removed)? else {
                 return Ok(None);
             };
@@ -255,6 +262,13 @@ impl RegistryRepository<'_> {
         }
         Ok(None)
     }
+}
+
+/// Why a layer of this kind cannot be used.
+const ZSTD: &str = "its archive is compressed with zstd, and mu reads gzip";
+
+fn is_zstd(layer: &Descriptor) -> bool {
+    layer.media_type.ends_with("zstd")
 }
 
 fn as_texts(files: BTreeMap<String, Vec<u8>>) -> Texts {
