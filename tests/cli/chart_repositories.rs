@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use mu_testing::{AUTHORITY, LOCALHOST};
+
 use crate::support::{Chart, Charts, Nginx, Sandbox, write};
 
 /// Where Helm keeps the names, in the sandbox.
@@ -90,4 +92,32 @@ fn charts_below_a_folder_are_named_with_the_setting_that_makes_them_its_own() {
     alone.write("Chart.yaml", &chart(&[]));
     alone.mu(&["init", "--workspace"]).ok();
     assert!(!alone.read(".mu/workspace.yaml").contains("formats"));
+}
+
+#[test]
+fn certificates_that_the_user_has_named_to_helm_count_for_their_repository_alone() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+    Charts::new(&sandbox.path("www/stable")).add(&Chart::new("web", "1.0.0"));
+    let [nginx, other] = [(); 2].map(|()| Nginx::serve_tls(&sandbox.path("www"), &LOCALHOST));
+    let url = nginx.url("stable");
+    let names = |more: &str| {
+        let text = format!("repositories: [{{name: acme, url: '{url}', {more}}}]\n");
+        write(sandbox.root(), NAMES, text);
+        sandbox.mu(&["get"])
+    };
+    sandbox.asks_for(&[&format!("helm+{url}/web")]);
+    let refused = "cannot be verified";
+    names("username: ''").fails().says(&[refused]).does_not_say(&["insecure_skip_tls_verify"]);
+    names("insecure_skip_tls_verify: true").fails().says(&[
+        refused,
+        "mu does not follow `insecure_skip_tls_verify` in `",
+        "repositories.yaml`: name a file with the certificate there as `caFile`",
+    ]);
+    names("caFile: /there/is/no.pem").fails().says(&["/there/is/no.pem"]);
+    write(sandbox.root(), "authority.pem", AUTHORITY);
+    let trusted = format!("caFile: '{}'", sandbox.path("authority.pem").display());
+    names(&trusted).ok().says(&["web 1.0.0"]);
+    sandbox.asks_for(&[&format!("helm+{}/web", other.url("stable"))]);
+    names(&trusted).fails().says(&[refused]);
 }

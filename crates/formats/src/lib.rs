@@ -36,7 +36,9 @@ pub use self::images::{DeclaredImage, images_in_resources, images_of_chart, rend
 pub use self::index::Index;
 pub use self::node::FormatError;
 pub use self::range::{Rewritten, rewritten};
-pub use self::user_files::{Guarded, HelmRepositoryAliases, check_passwords, check_repositories};
+pub use self::user_files::{
+    Certified, Guarded, HelmRepositoryAliases, check_passwords, check_repositories,
+};
 pub use crate::index::catalog_line;
 
 /// The formats, in order of precedence of their manifests.

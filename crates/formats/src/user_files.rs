@@ -24,10 +24,10 @@ const REPOSITORY: Shape = Folded(&[
     ("url", Text),
     ("username", Text),
     ("password", Text),
-    ("caFile", Unused),
-    ("certFile", Unused),
-    ("keyFile", Unused),
-    ("insecure_skip_tls_verify", Unused),
+    ("caFile", Text),
+    ("certFile", Text),
+    ("keyFile", Text),
+    ("insecure_skip_tls_verify", Text),
     ("pass_credentials_all", Unused),
     // Of Helm 2.
     ("cache", Unused),
@@ -113,6 +113,36 @@ impl Guarded {
                 repository.text_for_people("password").filter(|password| !password.is_empty())?;
             let user = repository.text_for_people("username").unwrap_or_default();
             Some(Self { url: repository.text_for_people("url")?, user, password })
+        };
+        root.list("repositories").unwrap_or_default().iter().filter_map(one).collect()
+    }
+}
+
+/// A repository that is reached in a way of its own: `helm repo add NAME URL --ca-file FILE --cert-file FILE --key-file FILE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certified {
+    /// Where it is.
+    pub url: String,
+    /// The file with the certificates of its authority.
+    pub trusted: Option<String>,
+    /// The file with the user's own certificate, and the one with its key.
+    pub own: Option<(String, Option<String>)>,
+    /// Whether Helm takes any certificate of it.
+    pub takes_any: bool,
+}
+
+impl Certified {
+    /// Reads those in Helm's `repositories.yaml`. What cannot be read has none.
+    pub fn read(text: &str) -> Vec<Self> {
+        let Ok(root) = reader::read(text, &SHAPE) else { return Vec::new() };
+        let one = |repository: &Node<'_>| {
+            let text = |key: &str| Some(repository.text(key).ok()??.0.to_owned());
+            let (trusted, own) = (text("caFile"), text("certFile"));
+            let own = own.map(|own| (own, text("keyFile")));
+            let takes_any = text("insecure_skip_tls_verify").is_some_and(|said| said == "true");
+            let is_usual = trusted.is_none() && own.is_none() && !takes_any;
+            let url = text("url").filter(|_| !is_usual)?;
+            Some(Self { url, trusted, own, takes_any })
         };
         root.list("repositories").unwrap_or_default().iter().filter_map(one).collect()
     }

@@ -475,6 +475,7 @@ pub(super) fn client(session: &Session, credentials: Arc<dyn Credentials>) -> Ar
         token_hosts: session.workspace.settings.token_hosts.clone(),
         watch: Some(watch),
         proxies: providers::proxies(&session.environment),
+        ways: Arc::new(providers::ways(&session.environment)),
         buckets: providers::buckets(&session.environment),
         certificates: providers::certificates(&session.environment),
         ..HttpOptions::default()

@@ -3,13 +3,13 @@
 //! And what the HTTP client and the client of buckets are told of the environment: its proxies, and its certificates for messages. The
 //! clients find certificates themselves.
 
-#[cfg(feature = "path")]
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
+use mu_formats::Certified;
 #[cfg(feature = "path")]
 use mu_provider::TreeWriter;
-use mu_provider::http::{Http, NamedProxy, Proxies, Secret, Signer};
+use mu_provider::http::{Connection, Http, NamedProxy, Proxies, Secret, Signer, Way};
 use mu_provider::{Provider, SafeUrl};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
@@ -18,6 +18,7 @@ use super::folders::AllowedFolders;
 use crate::contents;
 use crate::env::Environment;
 use crate::formats;
+use crate::fs;
 use crate::index::Providers;
 #[cfg(any(feature = "git", feature = "oci"))]
 use crate::workspace::root::programs;
@@ -162,6 +163,35 @@ pub(super) fn certificates(environment: &Environment) -> Option<String> {
         .map(|name| environment.variable(name).map(|value| format!("{name} is `{value}`")));
     let named: Vec<String> = named.into_iter().flatten().collect();
     (!named.is_empty()).then(|| named.join(", "))
+}
+
+/// The ways to chart repositories that the user has set up for Helm (`helm repo add NAME URL --ca-file FILE`), which count there alone.
+pub(super) fn ways(environment: &Environment) -> impl Fn(&SafeUrl) -> Way + Send + Sync + 'static {
+    let file = formats::helms_repositories(environment);
+    let known: OnceLock<Vec<(SafeUrl, Way)>> = OnceLock::new();
+    move |url| {
+        let known = known.get_or_init(|| ways_in(&file));
+        let there = known.iter().find(|(own, _)| own.is_same_server(url));
+        there.map(|(_, way)| way.clone()).unwrap_or_default()
+    }
+}
+
+/// The ways in Helm's `repositories.yaml`; none if it cannot be read.
+fn ways_in(file: &Path) -> Vec<(SafeUrl, Way)> {
+    let text = fs::read_text_if_there(file).ok().flatten().unwrap_or_default();
+    let ways = Certified::read(&text).into_iter().filter_map(|repository| {
+        let trusted = repository.trusted.into_iter().map(PathBuf::from).collect();
+        let own = repository.own.map(|(own, key)| (own.into(), key.map(PathBuf::from)));
+        let connection = Connection { trusted, own, ..Connection::default() };
+        let refused = repository.takes_any.then(|| {
+            format!(
+                "mu does not follow `insecure_skip_tls_verify` in `{}`: name a file with the certificate there as `caFile`",
+                file.display()
+            )
+        });
+        Some((SafeUrl::parse(&repository.url).ok()?, Way { connection, refused }))
+    });
+    ways.collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,15 @@ pub struct Connection {
     pub proxy: Option<String>,
 }
 
+/// How the user has set up the way to one server, and what messages say of that.
+#[derive(Debug, Clone, Default)]
+pub struct Way {
+    /// The certificates that it is trusted by, and the user's own.
+    pub connection: Connection,
+    /// The hint about what is set up there that mu does not do, if its certificate is not accepted.
+    pub refused: Option<String>,
+}
+
 impl Connection {
     /// Whether it is the usual one.
     pub fn is_usual(&self) -> bool {
@@ -72,7 +81,7 @@ impl Connection {
             builder = builder.identity(own);
         }
         match self.proxy.as_deref() {
-            None => {}
+            None => builder = proxies.set(builder),
             Some("") => builder = builder.no_proxy(),
             Some(proxy) => {
                 let text = match proxy.contains("://") {

@@ -31,7 +31,7 @@ use reqwest::Client;
 use url::Origin;
 
 pub use self::bucket::{Signed, Signer};
-pub use self::connection::{Connection, NamedProxy, Proxies};
+pub use self::connection::{Connection, NamedProxy, Proxies, Way};
 use self::credentials::AuthorizationScheme;
 pub use self::credentials::{
     AskedServer, Authorization, Credential, Credentials, Guard, Header, NoCredentials, Recipient,
@@ -91,6 +91,8 @@ pub struct HttpOptions {
     pub watch: Option<Watch>,
     /// The proxies that the environment names.
     pub proxies: Proxies,
+    /// How the user has set up the way to the server of a URL.
+    pub ways: Arc<dyn Fn(&SafeUrl) -> Way + Send + Sync>,
     /// The variables that name trusted certificates, with what they name, as messages call them.
     pub certificates: Option<String>,
 }
@@ -118,6 +120,7 @@ impl Default for HttpOptions {
             buckets: None,
             watch: None,
             proxies: Proxies::default(),
+            ways: Arc::new(|_| Way::default()),
             certificates: None,
         }
     }

@@ -345,7 +345,11 @@ impl<'http> Request<'http> {
         let sent = pending.sent;
         match pending.wait() {
             Ok(answer) => Ok(Response::new(url.clone(), answer, sent)),
-            Err(error) => Err(Failure::transport(error, &to, self.http.options.proxies.of(&to))),
+            Err(error) => {
+                let options = &self.http.options;
+                let refused = (options.ways)(&to).refused;
+                Err(Failure::transport(error, &to, options.proxies.of(&to), refused))
+            }
         }
     }
 
@@ -369,8 +373,10 @@ impl<'http> Request<'http> {
         let mut signed = signed.transpose()?;
         let to = signed.as_ref().map_or(url, |signed| &signed.url).clone();
         let (exchange, usual) = self.http.client(&to)?;
-        let way = self.connection.as_ref().filter(|_| url.is_same_server(&self.url));
-        let client = way.map_or_else(|| Ok(usual.clone()), |way| self.http.client_by(way))?;
+        let client = match self.way_to(url) {
+            Some(way) => self.http.client_by(&way)?,
+            None => usual.clone(),
+        };
         let mut wire = to.as_url().clone();
         // The userinfo is sent as a header, under the rules for tokens, or not sent.
         let _ = wire.set_username("");
@@ -436,6 +442,16 @@ impl<'http> Request<'http> {
         let mut pending = send(exchange, outgoing);
         pending.to = signed.map(|_| to);
         Ok(pending)
+    }
+
+    /// The way to the server of `url`, if it is not the usual one: as the request says, or as the user has set it up for that server.
+    fn way_to(&self, url: &SafeUrl) -> Option<Connection> {
+        let own = self.connection.as_ref().filter(|_| url.is_same_server(&self.url));
+        let set_up = || {
+            let is_secure = url.scheme() == "https";
+            is_secure.then(|| (self.http.options.ways)(url).connection)
+        };
+        own.cloned().or_else(set_up).filter(|connection| !connection.is_usual())
     }
 
     /// The server whose secrets it may send.

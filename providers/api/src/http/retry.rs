@@ -119,8 +119,13 @@ impl Failure {
         self.error
     }
 
-    /// What went wrong between here and `url`.
-    pub(super) fn transport(error: ExchangeError, url: &SafeUrl, proxy: Option<&str>) -> Self {
+    /// What went wrong between here and `url`; `refused` is a hint if its certificate is not accepted.
+    pub(super) fn transport(
+        error: ExchangeError,
+        url: &SafeUrl,
+        proxy: Option<&str>,
+        refused: Option<String>,
+    ) -> Self {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
         let unreachable = || network(format!("cannot reach `{url}`"));
         let unreachable_for = |why: Unreachable| Self {
@@ -132,13 +137,13 @@ impl Failure {
                 return unreachable_for(Unreachable::Silent(patience));
             }
             ExchangeError::Transport(error) if is_about_certificates(&error) => {
-                return network(format!(
+                let failed = network(format!(
                     "the identity of `{}` cannot be verified",
                     url.host_and_port()
                 ))
                 .because(in_words(&root_cause(&error)))
-                .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
-                .into();
+                .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE");
+                return refused.into_iter().fold(failed, ProviderError::hint).into();
             }
             ExchangeError::Transport(error) if is_without_tls(&error) => {
                 let host = url.host_and_port();
