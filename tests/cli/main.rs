@@ -183,6 +183,7 @@ mod settings;
 mod site;
 mod skopeo;
 mod stopped;
+mod submodules;
 mod support;
 mod tables;
 mod team;
