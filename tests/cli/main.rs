@@ -49,6 +49,7 @@ mod flags;
 mod fresh;
 mod get;
 mod git;
+mod git_committed;
 mod git_config;
 mod git_dates;
 mod git_formats;

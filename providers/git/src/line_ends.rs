@@ -86,7 +86,7 @@ fn has_windows_ends(content: &[u8]) -> bool {
 }
 
 /// The content with the line ends of Unix.
-fn turned(content: &[u8]) -> Vec<u8> {
+pub(crate) fn turned(content: &[u8]) -> Vec<u8> {
     let next = content.iter().skip(1).map(Some).chain([None]);
     let kept =
         content.iter().zip(next).filter(|(byte, next)| (**byte, next) != (b'\r', &Some(&b'\n')));
