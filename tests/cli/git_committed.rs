@@ -207,3 +207,23 @@ fn a_submodule_is_published_as_the_commit_has_it() {
     let commit = git(&work, &["rev-parse", "HEAD"]);
     assert!(index.expect("was published").contains(commit.trim()));
 }
+
+#[test]
+fn a_linked_git_folder_belongs_to_where_the_link_is() {
+    let sandbox = package(&[], &[]);
+    let work = sandbox.path("work");
+    let real = sandbox.path("elsewhere/real");
+    fs::create_dir_all(sandbox.path("elsewhere")).expect("can be made");
+    fs::rename(work.join(".git"), &real).expect("can be moved");
+    symlink(&real, work.join(".git")).expect("can be made");
+    assert_eq!(refused(&sandbox), None);
+    sandbox.write("a", "changed");
+    assert_eq!(refused(&sandbox).as_deref(), Some("`a`"));
+    sandbox.mu(&["affected", "--since", "HEAD"]).ok().says(&["acme/site"]);
+    // What Git would record is packed there, too.
+    git(&work, &["config", "core.autocrlf", "true"]);
+    sandbox.write("lines", "a\r\nb\r\n");
+    commit(&work);
+    let to = sandbox.path("published").display().to_string();
+    sandbox.mu(&["publish", "--dry-run", "--to", &to]).ok().says(&["lines    4 B"]);
+}

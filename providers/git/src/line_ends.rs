@@ -45,8 +45,12 @@ fn turning(repository: &Repository) -> Result<Option<LineEnds>, git2::Error> {
     let turns = cfg!(windows)
         || says("core.autocrlf", &["true", "yes", "on", "1", "input"])
         || says("core.eol", &["crlf"]);
-    let repository = turns.then(|| Repository::open(repository.path())).transpose()?;
-    Ok(repository.map(|repository| LineEnds { repository, root }))
+    if !turns {
+        return Ok(None);
+    }
+    let repository = Repository::open(repository.path())?;
+    repository.set_workdir(&root, false)?;
+    Ok(Some(LineEnds { repository, root }))
 }
 
 impl LineEnds {
