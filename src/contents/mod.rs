@@ -144,6 +144,38 @@ pub(crate) fn choose_contents(
     Ok(chosen)
 }
 
+/// Whether a file at this path in the package would be its content, if it were there; of a folder, whether something in it could be.
+#[cfg(all(feature = "git", feature = "publish"))]
+pub(crate) fn would_choose(
+    source: &Source<'_>,
+    path: &str,
+    is_folder: bool,
+) -> Result<bool, ProviderError> {
+    let Source { folder, kind, owned, others } = *source;
+    let warnings = &mut Vec::new();
+    let file = kind.manifest().unwrap_or_default();
+    let rules = Rules::for_content(OF_PACKAGES, folder, owned.top(), file, warnings)?;
+    let mut rules = rules.over_left_behind(folder);
+    let walk = Walk::new(folder, kind, owned, others);
+    if path == LOCK_FILE || walk.is_needed(path) {
+        return Ok(path != LOCK_FILE);
+    }
+    let around = path.match_indices('/').map(|(end, _)| (&path[..end], true));
+    for (inner, is_folder) in around.chain([(path, is_folder)]) {
+        let (name, place) = (inner.rsplit('/').next().unwrap_or(inner), folder.join(inner));
+        if walk.leaves_out(name, inner, &place, is_folder, Some(&rules)) {
+            return Ok(false);
+        }
+        if inner != path {
+            rules = rules.with_folder_inside(&place, warnings)?;
+        }
+    }
+    Ok(match kind {
+        Kind::Own { manifest, .. } if is_folder => manifest.files.may_match_below(path),
+        _ => walk.covers(path) && !walk.is_archive(path, &folder.join(path), true),
+    })
+}
+
 /// Takes the content that Git has recorded, where Git has turned line ends when it checked files out. Only such files are read here.
 #[cfg(feature = "git")]
 fn take_recorded_line_ends(

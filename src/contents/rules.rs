@@ -179,10 +179,22 @@ impl Rules {
         rules.with_folder_inside(top, &mut Vec::new())
     }
 
-    /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder `inner`.
-    pub(crate) fn leave_out_on_the_way(&self, top: &Path, inner: &Path) -> Result<bool, FileError> {
+    /// The rules for what is in the repository at `top` that everybody has.
+    #[cfg(all(feature = "git", feature = "publish"))]
+    pub(crate) fn of_everybody(top: &Path) -> Result<Self, FileError> {
+        let rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
+        rules.with_folder_inside(top, &mut Vec::new())
+    }
+
+    /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder or file `inner`.
+    pub(crate) fn leave_out_on_the_way(
+        &self,
+        top: &Path,
+        inner: &Path,
+        is_folder: bool,
+    ) -> Result<bool, FileError> {
         let on_the_way = inner.ancestors().take_while(|folder| *folder != top);
-        let mut on_the_way: Vec<&Path> = on_the_way.collect();
+        let mut on_the_way: Vec<&Path> = on_the_way.skip(1).collect();
         on_the_way.reverse();
         let mut rules = self.clone();
         for folder in on_the_way {
@@ -191,7 +203,7 @@ impl Rules {
             }
             rules = rules.with_folder_inside(folder, &mut Vec::new())?;
         }
-        Ok(false)
+        Ok(inner != top && rules.leave_out(inner, is_folder))
     }
 
     /// Whether the entry at `path` is left out.

@@ -210,6 +210,16 @@ fn doctor_looks_at_this_machine() {
 }
 
 #[test]
+fn doctor_tells_that_a_program_fails() {
+    let mut sandbox = Sandbox::new();
+    let config = sandbox.path("home/gitconfig").display().to_string();
+    std::fs::write(&config, "[no section").expect("is ours");
+    sandbox.set("GIT_CONFIG_GLOBAL", &config);
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&["✗ git: `git --version` failed: fatal: bad config", "run that command yourself"]);
+}
+
+#[test]
 fn doctor_names_misspelt_keys_beside_passwords() {
     let sandbox = Sandbox::new();
     let docker = sandbox.path("home/.docker/config.json");

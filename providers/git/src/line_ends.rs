@@ -59,6 +59,7 @@ fn turning(repository: &Repository) -> Result<Option<LineEnds>, git2::Error> {
         || says("core.autocrlf", &["true", "yes", "on", "1", "input"])
         || says("core.eol", &["crlf"]);
     let repository = Repository::open(repository.path())?;
+    repository.set_workdir(&root, false)?;
     Ok(Some(LineEnds { repository, root, turns_all }))
 }
 
@@ -122,7 +123,7 @@ fn has_windows_ends(content: &[u8]) -> bool {
 }
 
 /// The content with the line ends of Unix.
-fn turned(content: &[u8]) -> Vec<u8> {
+pub(crate) fn turned(content: &[u8]) -> Vec<u8> {
     let next = content.iter().skip(1).map(Some).chain([None]);
     let kept =
         content.iter().zip(next).filter(|(byte, next)| (**byte, next) != (b'\r', &Some(&b'\n')));
