@@ -316,7 +316,7 @@ fn modules_that_lie_are_refused() {
     );
     refused(&web(&[("kcl.mod", "[package")]), "no-solution", "`kcl.mod`: unclosed table");
     let text = module("web", "1.0.0", "a = { path = \"../a\" }\n");
-    refused(&web(&[("kcl.mod", &text)]), "manifest", "which is on its author's machine");
+    refused(&web(&[("kcl.mod", &text)]), "no-solution", "which is on its author's machine");
     let empty = Artifact::new("application/vnd.oci.empty.v1+json", b"{}")
         .says("org.kcllang.package.name", "web");
     refused(&empty, "no-solution", "a KCL module without files");

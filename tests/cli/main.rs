@@ -143,6 +143,7 @@ mod oci_charts;
 mod oci_hostile;
 #[cfg(feature = "oci")]
 mod oci_indexes;
+mod oci_others;
 #[cfg(feature = "oci")]
 mod oci_tags;
 #[cfg(feature = "olm")]

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mu_testing::OciServer;
 use mu_testing::http::{Reply, Seen, TestServer};
 use mu_testing::oci::Behaviour;
+use mu_testing::{Artifact, Chart, OciServer};
 
 use super::oci::{offer, sandbox};
 use super::support::Sandbox;
@@ -369,6 +369,42 @@ fn a_token_of_docker_login_is_exchanged_for_others() {
 }
 
 #[test]
+fn a_token_for_the_registry_itself_is_sent_there_and_nowhere_else() {
+    const SCOPE: &str = "repository:charts/web:pull";
+    for is_bearer in [true, false] {
+        let server = OciServer::start(Behaviour::default());
+        let host = server.host();
+        Artifact::chart(&Chart::new("web", "1.0.0")).push(&host, "charts/web", "1.0.0");
+        let thief = OciServer::start(Behaviour::default());
+        server.behave(|behaviour| {
+            behaviour.password = Some(("ada".to_owned(), PASSWORD.to_owned()));
+            behaviour.realm = is_bearer.then(|| format!("http://{}/token", thief.host()));
+        });
+        let sandbox = Sandbox::new();
+        let token = format!("token-for-{SCOPE}");
+        let auth = STANDARD.encode("ada:another");
+        let entry = format!("{{\"auth\": \"{auth}\", \"registrytoken\": \"{token}\"}}");
+        docker_config(&sandbox, &format!("{{\"auths\": {{\"{host}\": {entry}}}}}"));
+        sandbox.asks_for(&[&format!("oci://{host}/charts/web")]);
+        let run = sandbox.mu(&["get", "-vv"]).does_not_say(&[&token]);
+        // One that wants a password gets the token all the same, and says no.
+        if is_bearer {
+            run.ok()
+        } else {
+            run.fails()
+        };
+        let shown: Vec<_> = server
+            .seen()
+            .iter()
+            .filter_map(|seen| seen.header("authorization").map(str::to_owned))
+            .collect();
+        let expected = format!("Bearer {token}");
+        assert!(!shown.is_empty() && shown.iter().all(|shown| *shown == expected), "{shown:?}");
+        assert!(thief.seen().is_empty(), "{:?}", thief.requests());
+    }
+}
+
+#[test]
 fn a_password_is_found_wherever_a_tool_keeps_it() {
     let auth = STANDARD.encode(format!("ada:{PASSWORD}"));
     let registry = registry(true);
@@ -407,6 +443,14 @@ fn what_keeps_a_password_from_being_found_is_named() {
         (
             format!("{{\"auths\": {{\"{host}\": \"{PASSWORD}\"}}}}"),
             "config.json` cannot be read from line 1",
+        ),
+        (
+            format!("{{\"auths\": {{\"{host}\": {{\"auth\": \"%{PASSWORD}\"}}}}}}"),
+            "config.json` is not `USER:PASSWORD` in Base64",
+        ),
+        (
+            format!("{{\"auths\": {{\"{host}/acme\": {{\"auth\": \"YWRh\"}}}}}}"),
+            "config.json` is not `USER:PASSWORD` in Base64",
         ),
         (
             "{\"credsStore\": \"desktop.exe\"}".to_owned(),

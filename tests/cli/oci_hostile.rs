@@ -129,7 +129,7 @@ fn every_hostile_tree_in_a_layer_is_refused() {
 fn entries_that_only_a_tar_can_have_are_refused() {
     let odd = |kind: u8, target| Entry { kind, target, ..Entry::file(b"odd", b"") };
     let tricks = [
-        ("a hard link", odd(b'1', "kcl.mod")),
+        ("a hard link to what is not there", odd(b'1', "nothing")),
         ("a character device", odd(b'3', "")),
         ("a block device", odd(b'4', "")),
         ("a named pipe", odd(b'6', "")),

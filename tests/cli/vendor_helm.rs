@@ -271,6 +271,36 @@ fn an_archive_without_a_chart_that_it_names_is_refused() {
 }
 
 #[test]
+fn charts_of_one_name_and_version_fit_only_if_they_are_the_same() {
+    let around = Around::new();
+    for (folder, value) in [("a", "original"), ("b", "original"), ("c", "another")] {
+        let place = around.sandbox.path(&format!("www/{folder}"));
+        fs::create_dir_all(&place).expect("can be made");
+        let own = Chart::new("web", "1.0.0").file("values.yaml", &format!("value: {value}\n"));
+        Charts::new(&place).add(&own);
+    }
+    let needs = |folders: [&str; 2]| {
+        folders.map(|folder| {
+            let url = around.nginx.url(folder);
+            format!("- {{name: web, version: 1.0.0, repository: '{url}', alias: {folder}web}}\n")
+        })
+    };
+    around.write("work", chart("app", "1.0.0"), &needs(["a", "b"]));
+    around.vendor(&[]).ok();
+    assert_eq!(around.charts("work"), ["web-1.0.0.tgz"]);
+    around.vendor(&["--check"]).ok();
+    around.write("work", chart("app", "1.0.0"), &needs(["a", "c"]));
+    let before = around.sandbox.read("Chart.lock");
+    for arguments in [&[][..], &["--check"]] {
+        around.vendor(arguments).fails().says(&[
+            "two dependencies are called `web` 1.0.0: `[HOST]/a/web` and `[HOST]/c/web`",
+            "Helm keeps charts by name and version alone",
+        ]);
+    }
+    assert_eq!(around.sandbox.read("Chart.lock"), before);
+}
+
+#[test]
 fn charts_that_need_each_other_are_an_error_and_no_endless_work() {
     let around = Around::with_trust();
     around.write("one", chart("one", "1.0.0"), &[need("two", "1.x", "file://../two")]);

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufReader, Read};
 
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use mu_provider::{Limits, TreeError};
 
 use crate::tar::{self, Sink};
@@ -46,12 +46,16 @@ pub fn pick_from(
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
     let mut picked = Picked { wanted, files: BTreeMap::new(), most, left: most };
-    match is_gzip(archive) {
-        true => {
+    match (is_gzip(archive), layout) {
+        (false, _) => tar::unpack(archive, layout, &mut picked)?,
+        (true, ArchiveLayout::Files) => {
             let inflate = io::BufReader::with_capacity(128 << 10, GzDecoder::new(archive));
             tar::unpack(inflate, layout, &mut picked)?;
         }
-        false => tar::unpack(archive, layout, &mut picked)?,
+        (true, ArchiveLayout::Layer | ArchiveLayout::InFolder) => {
+            let inflate = io::BufReader::with_capacity(128 << 10, MultiGzDecoder::new(archive));
+            tar::unpack(inflate, layout, &mut picked)?;
+        }
     }
     Ok(picked.files)
 }
@@ -109,6 +113,23 @@ impl Sink for Picked<'_> {
             None => Ok(()),
             Some(_) => Err(TreeError::Kind { path: name.to_owned(), what: "there twice" }),
         }
+    }
+
+    fn copy(&mut self, path: &[u8], _: bool, target: &[u8]) -> Result<(), TreeError> {
+        let text = |path: &[u8]| {
+            let path = path.strip_prefix(b"/").unwrap_or(path);
+            std::str::from_utf8(path).ok().map(str::to_owned)
+        };
+        let Some(name) = text(path).filter(|path| (self.wanted)(path)) else { return Ok(()) };
+        let content = text(target).and_then(|target| self.files.get(&target)).cloned();
+        let what = match content {
+            None => "a hard link to what is no manifest",
+            Some(content) => match self.files.insert(name.clone(), content) {
+                None => return Ok(()),
+                Some(_) => "there twice",
+            },
+        };
+        Err(TreeError::Kind { path: name, what })
     }
 
     fn odd(&mut self, _path: &[u8], _what: &'static str) -> Result<(), TreeError> {
@@ -297,6 +318,7 @@ mod tests {
     fn takes_what_is_wanted_from_layers_of_both_kinds() {
         let plain = layer(&[("kcl.mod", b"a"), ("main.k", b"bb"), ("x/kcl.mod", b"c")]);
         let wanted = |path: &str| path == "kcl.mod";
+        let plain_layer = plain.clone();
         for layer in [mu_testing::gzip(&plain), plain] {
             let picked = pick(&layer, &wanted, 100).expect("is a layer");
             assert_eq!(picked, BTreeMap::from([("kcl.mod".to_owned(), b"a".to_vec())]));
@@ -309,6 +331,27 @@ mod tests {
             let twice = layer(&[("kcl.mod", b"a"), (other, b"b")]);
             assert_eq!(pick(&twice, &wanted, 100).is_err(), is_it, "{other}");
         }
+        // The package of an image may come in several members, and with hard links.
+        let (first, second) = plain_layer.split_at(512);
+        let members = [mu_testing::gzip(first), mu_testing::gzip(second)].concat();
+        assert_eq!(pick(&members, &wanted, 100).expect("is a layer").len(), 1);
+        let linked = |names: [&str; 3]| {
+            let [file, link, target] = names;
+            let mut builder = ::tar::Builder::new(Vec::new());
+            let mut header = ::tar::Header::new_gnu();
+            header.set_mode(0o644);
+            header.set_size(1);
+            builder.append_data(&mut header, file, &b"a"[..]).expect("goes to memory");
+            header.set_size(0);
+            header.set_entry_type(::tar::EntryType::Link);
+            builder.append_link(&mut header, link, target).expect("goes to memory");
+            builder.into_inner().expect("goes to memory")
+        };
+        let both = |path: &str| ["kcl.mod", "a"].contains(&path);
+        let picked = pick(&linked(["a", "kcl.mod", "a"]), &both, 100).expect("is a layer");
+        assert_eq!(picked.get("kcl.mod"), picked.get("a"));
+        assert!(pick(&linked(["a", "kcl.mod", "a"]), &wanted, 100).is_err());
+        assert!(pick(&linked(["a", "a", "a"]), &both, 100).is_err());
         assert!(pick(b"no tar", &wanted, 100).is_err());
         assert!(pick(&mu_testing::gzip(b"no tar"), &wanted, 100).is_err());
     }

@@ -1,7 +1,7 @@
 //! Reads the entries of a tar, one after the other, into a tree.
 //!
 //! The crate `tar`, which `write.rs` uses, does not read archives here. What makes sure that they have one
-//! meaning (two sizes of an entry, a folder that appears twice, data after the end, the limit for all that
+//! meaning (two sizes of an entry, hard links, data after the end, the limit for all that
 //! belongs to no file) would have to be wrapped around it, and it copies content that is in memory already.
 
 use std::borrow::Cow;
@@ -315,7 +315,6 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
                 Err(self.malformed("a file's path ends with a slash"))
             }
             b'0' | b'\0' => self.file(path, mode & 0o100 != 0, size),
-            b'5' if path.is_empty() => Ok(()),
             b'5' => self.folder(path),
             b'2' => {
                 let target = extension.target.as_deref().unwrap_or_else(|| header.target());
@@ -323,7 +322,14 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
             }
             b'1' => {
                 let target = extension.target.as_deref().unwrap_or_else(|| header.target());
-                Ok(self.tree.hard_link(path, mode & 0o100 != 0, without_dot(target))?)
+                let (target, executable) = (without_dot(target), mode & 0o100 != 0);
+                match self.layout {
+                    ArchiveLayout::Files => Ok(self.tree.hard_link(path, executable, target)?),
+                    // In images, it is the file that it leads to.
+                    ArchiveLayout::Layer => Ok(self.tree.copy(path, executable, target)?),
+                    // Helm finds nothing in it.
+                    ArchiveLayout::InFolder => Ok(self.tree.odd(path, EMPTY_LINK)?),
+                }
             }
             _ => Ok(self.tree.odd(path, special(kind))?),
         }
@@ -342,11 +348,14 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
     }
 
     fn folder(&mut self, path: &[u8]) -> Result<(), ArchiveError> {
-        self.tree.directory(path)?;
+        if !path.is_empty() {
+            self.tree.directory(path)?;
+        }
         if self.folders.insert(path.strip_suffix(b"/").unwrap_or(path).to_vec()) {
             return Ok(());
         }
-        Err(self.malformed("its folder appears twice"))
+        // Twice says the same as once, and is no reason to read more.
+        self.account(OVERHEAD_OF_ENTRY)
     }
 
     fn file(&mut self, path: &[u8], executable: bool, size: u64) -> Result<(), ArchiveError> {
@@ -445,6 +454,9 @@ impl<R: Read> Read for Content<'_, R> {
 
 /// What a hard link is called in messages.
 const HARD_LINK: &str = "a hard link";
+
+/// What a hard link is called in messages, where programs disagree about it.
+const EMPTY_LINK: &str = "a hard link, which some tools read as an empty file";
 
 /// The name of an entry's kind that packages cannot contain.
 fn special(kind: u8) -> &'static str {

@@ -2,8 +2,8 @@
 //! archives.
 //!
 //! Archives are hostile. The [`TreeWriter`] judges paths, sizes and links. This module makes sure that an archive has only one
-//! meaning: one gzip member with nothing after it, a valid checksum for each header, one name for each entry, and a marker at
-//! the end. The bytes were compared with their digest before; this module hashes nothing and uses no network.
+//! meaning: nothing after the gzip member, a valid checksum for each header, one name for each entry, and a marker at
+//! the end. mu's own archives are one gzip member; those of other tools may be several, which all readers read as one. The bytes were compared with their digest before; this module hashes nothing and uses no network.
 //!
 //! Large archives are decompressed piece by piece, others in memory as a whole. libdeflate is by far the fastest there, but does
 //! not say where a gzip member ended, and data after a member is refused. So its result counts only if the archive itself proves
@@ -183,7 +183,12 @@ pub fn unpack_with(
         Some(size) if size <= WHOLE => {
             check_gzip(archive)?;
             tree.set_archive_size(archive.len() as u64);
-            scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, layout, tree))
+            let whole = scratch.lend(|inflate| match inflate.whole(archive, size) {
+                // It may be several members.
+                Err(_) if layout != ArchiveLayout::Files => None,
+                inflated => Some(inflated.and_then(|tar| tar::unpack(tar, layout, tree))),
+            });
+            whole.unwrap_or_else(|| unpack_from(archive, archive.len() as u64, layout, tree))
         }
         _ => unpack_from(archive, archive.len() as u64, layout, tree),
     }
@@ -205,6 +210,10 @@ pub fn unpack_from(
         return tar::unpack(io::BufReader::with_capacity(128 << 10, archive), layout, tree);
     }
     check_gzip(archive.fill_buf()?)?;
+    if layout != ArchiveLayout::Files {
+        let inflate = MultiGzDecoder::new(archive);
+        return tar::unpack(io::BufReader::with_capacity(128 << 10, inflate), layout, tree);
+    }
     let mut inflate = GzDecoder::new(archive);
     tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), layout, tree)?;
     if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }

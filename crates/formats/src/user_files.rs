@@ -154,7 +154,7 @@ static ENTRY: Shape = Map(&[
     ("username", Text),
     ("password", Text),
     ("identitytoken", Text),
-    ("registrytoken", Unused),
+    ("registrytoken", Text),
     ("email", Unused),
     ("serveraddress", Unused),
 ]);

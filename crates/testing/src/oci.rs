@@ -23,6 +23,8 @@ pub struct Behaviour {
     pub referrers_status: u16,
     /// How many tags, or referrers, a page has; 0 for all.
     pub page: usize,
+    /// How it writes the link to the next page of tags, with `NEXT` in the place of its path and query, if not as usual.
+    pub link: Option<String>,
     /// Whether every page of tags has one more after it.
     pub endless: bool,
     /// The server that blobs are on.
@@ -142,6 +144,13 @@ impl OciServer {
         let digest = content.tags.get(&(repository.to_owned(), tag.to_owned()))?;
         let (_, bytes) = content.manifests.get(&(repository.to_owned(), digest.clone()))?;
         serde_json::from_slice(bytes).ok()
+    }
+
+    /// Loses the blob, or the manifest, with this digest; tags still lead to it.
+    pub fn lose(&self, digest: &str) {
+        let mut content = lock(&self.content);
+        content.blobs.remove(digest);
+        content.manifests.retain(|(_, own), _| own != digest);
     }
 
     /// Takes a tag away.
@@ -324,8 +333,9 @@ impl Content {
         }
         match page.last() {
             Some(last) if rest.len() > page.len() => {
-                let next = format!("</v2/{repository}/tags/list?last={last}>; rel=\"next\"");
-                reply.header("link", next)
+                let next = format!("/v2/{repository}/tags/list?last={last}");
+                let link = self.behaviour.link.as_deref().unwrap_or("<NEXT>; rel=\"next\"");
+                reply.header("link", link.replace("NEXT", &next))
             }
             _ => reply,
         }

@@ -16,8 +16,8 @@ use mu_trust::{Cosign, Evidence, MOST_BYTES, MOST_PIECES};
 use crate::OciProvider;
 use crate::foreign::provenance_layer;
 use crate::repository::RegistryRepository;
-use crate::said::{MOST_LOOKED_AT, short};
-use crate::wire::{self, Descriptor, ImageManifest, Index};
+use crate::said::MOST_LOOKED_AT;
+use crate::wire::{self, Descriptor, ImageManifest, Index, short};
 
 /// The artifact type and media type of a sigstore bundle.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";

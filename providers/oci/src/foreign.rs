@@ -17,14 +17,17 @@ use mu_provider::{ProviderError, Release, has_few_values};
 
 use crate::kept::Kept;
 use crate::repository::{LONGEST_MANIFEST, RegistryRepository};
-use crate::said::short;
-use crate::wire::{self, CREATED_KEY, Descriptor, ImageManifest, MOST_MANIFEST_VALUES};
+use crate::said::newest_first;
+use crate::wire::{self, CREATED_KEY, Descriptor, ImageManifest, MOST_MANIFEST_VALUES, short};
 
 /// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;
 
 /// How many layers of an image are searched for a package.
 const MOST_SEARCHED: usize = 127;
+
+/// How many tags are looked at to find out the format of a package: some lead to something else, such as an image.
+const MOST_ASKED_FOR_FORMAT: usize = 8;
 
 /// The most bytes of its files.
 const LARGEST_TREE: u64 = 512 << 20;
@@ -80,6 +83,10 @@ impl Foreign<'_> {
         let Some((format, artifact, layer)) = found else { return Ok(None) };
         let layer = layer.map(|at| manifest.layers.get(at));
         let layer = match layer {
+            Ok(Some(layer)) if is_zstd(layer) => return Ok(Some(Err(ZSTD.to_owned()))),
+            Err(_) if manifest.layers.iter().any(is_zstd) => {
+                return Ok(Some(Err(ZSTD.to_owned())));
+            }
             Ok(Some(layer)) if wire::is_digest(&layer.digest) => layer,
             Ok(_) => return Ok(Some(Err("the digest of its archive cannot be read".to_owned()))),
             Err(reason) => return Ok(Some(Err(reason))),
@@ -169,6 +176,9 @@ impl Foreign<'_> {
             if !wire::is_digest(&layer.digest) {
                 return Ok(None);
             }
+            if is_zstd(layer) {
+                return Ok(Some(Err(ZSTD.to_owned())));
+            }
             let Ok(texts) = self.texts(format, layer, &removed)? else {
                 return Ok(None);
             };
@@ -226,24 +236,39 @@ impl Foreign<'_> {
 
 impl RegistryRepository<'_> {
     /// The format of the packages with these tags, where the meaning of the tags depends on it: some leave numbers out, or all
-    /// are prereleases. Judged by the newest of them; `None` if that cannot be found out.
-    pub(crate) fn format_of(&self, tags: &[String]) -> Option<&'static Format> {
-        let has = |tag: &&String, is: fn(&str) -> bool| {
-            wire::version_of(tag).is_some_and(|version| is(&version))
-        };
+    /// are prereleases. Judged by the newest of these that has one; `None` if none has.
+    pub(crate) fn format_of(
+        &self,
+        tags: &[String],
+    ) -> Result<Option<&'static Format>, ProviderError> {
         let is_short = |version: &str| version.bytes().filter(|byte| *byte == b'.').count() == 1;
         let is_release = |version: &str| {
             let bare = version.split('+').next().unwrap_or(version);
             !bare.contains('-')
         };
-        let short = tags.iter().rfind(|tag| has(tag, is_short));
-        let has_release = tags.iter().any(|tag| has(&tag, is_release));
-        let newest = || tags.iter().rfind(|tag| has(tag, |_| true)).filter(|_| !has_release);
-        let tag = short.or_else(newest)?;
-        let bytes = self.manifest(tag).ok().flatten()?;
-        let manifests = self.candidates(&bytes).ok()?;
-        manifests.iter().find_map(|(_, manifest)| Some(marked(manifest)?.0))
+        let mut asked = newest_first(tags);
+        if asked.iter().any(|(version, _)| is_short(version)) {
+            asked.retain(|(version, _)| is_short(version));
+        } else if asked.iter().any(|(version, _)| is_release(version)) {
+            return Ok(None);
+        }
+        for (_, tag) in asked.into_iter().take(MOST_ASKED_FOR_FORMAT) {
+            let Some(bytes) = self.manifest(tag)? else { continue };
+            let manifests = self.candidates(&bytes)?;
+            let known = manifests.iter().find_map(|(_, manifest)| Some(marked(manifest)?.0));
+            if known.is_some() {
+                return Ok(known);
+            }
+        }
+        Ok(None)
     }
+}
+
+/// Why a layer of this kind cannot be used.
+const ZSTD: &str = "its archive is compressed with zstd, and mu reads gzip";
+
+fn is_zstd(layer: &Descriptor) -> bool {
+    layer.media_type.ends_with("zstd")
 }
 
 fn as_texts(files: BTreeMap<String, Vec<u8>>) -> Texts {

@@ -244,10 +244,13 @@ impl Provider for OciProvider {
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: None, validator: None });
         };
-        let format = entries.is_empty().then(|| repository.format_of(&tags));
+        let format = match entries.is_empty() {
+            true => repository.format_of(&tags)?,
+            false => None,
+        };
         let mut releases = entries.releases(&location.path, &tags);
         for release in &mut releases {
-            if let Some(Some(format)) = format {
+            if let Some(format) = format {
                 release.versions = format.lenient.then(|| "lenient".to_owned());
                 release.format = Some(format.name.to_owned());
             }
@@ -310,10 +313,17 @@ impl Provider for OciProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Release>, ProviderError> {
         let repository = self.existing(location, progress)?;
-        let (said, _) = self.manifest_content(&repository, release)?;
+        let named = match self.manifest_content(&repository, release) {
+            Ok((said, _)) => said.named(&location.path),
+            // What is gone of one version keeps no other one from being used.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(format!("it is listed, but {error}"))
+            }
+            Err(error) => return Err(error),
+        };
         // Later events are not part of it.
         let listed = || release.clone();
-        Ok(Some(match said.named(&location.path) {
+        Ok(Some(match named {
             Ok(own) => Release {
                 yanked: listed().yanked,
                 tags: listed().tags,

@@ -12,7 +12,7 @@ use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 use crate::auth::other_logins;
 use crate::kept::WithoutLists;
-use crate::wire;
+use crate::wire::{self, short};
 
 /// A registry.
 #[derive(Debug)]
@@ -61,7 +61,8 @@ pub(crate) struct RegistryAnswer {
     pub(crate) status: u16,
     pub(crate) etag: Option<String>,
     pub(crate) digest: Option<String>,
-    pub(crate) link: Option<String>,
+    /// All of its links.
+    pub(crate) link: String,
     pub(crate) location: Option<String>,
     /// Whether it maintains the list of referrers itself.
     pub(crate) keeps_subject: bool,
@@ -101,7 +102,7 @@ impl RegistryAnswer {
             status: response.status(),
             etag: header("etag"),
             digest: header("docker-content-digest"),
-            link: header("link"),
+            link: response.headers("link").collect::<Vec<_>>().join(", "),
             location: header("location"),
             keeps_subject: response.header("oci-subject").is_some(),
             api: header("docker-distribution-api-version"),
@@ -116,44 +117,69 @@ impl RegistryAnswer {
 
     /// The URL of the next page, if there is one: on this server, and in its API.
     pub(crate) fn next(&self) -> Result<Option<SafeUrl>, ProviderError> {
-        let Some(target) = next_link(self.link.as_deref().unwrap_or_default()) else {
-            return Ok(None);
-        };
-        let refused = |why: &str| {
-            let text = format!("`{}` names a next page that is not read: {why}", shown(&self.url));
+        let refused = |link: &str, why: &str| {
+            let (place, link) =
+                (shown(&self.url), without_query(&short(link).replace("\\\"", "\"")));
+            let text = format!("`{place}` names a next page that is not read, `{link}`: {why}");
             ProviderError::new(ErrorKind::Protocol, text)
         };
-        let next = self.url.join(target).map_err(|_| refused("it is not a URL"))?;
-        let is_here = next.is_same_server(&self.url) && next.as_url().path().starts_with("/v2/");
-        match is_here {
-            true => Ok(Some(next)),
-            false => Err(refused("it is on another server")),
+        let found = next_link(&self.link);
+        let unread = "a link there is `<URL>; rel=\"next\"`";
+        let Some(target) = found.map_err(|UnreadLink| refused(&self.link, unread))? else {
+            return Ok(None);
+        };
+        let named = self.url.join(target).map_err(|_| refused(target, "it is not a URL"))?;
+        if named.host_and_port() != self.url.host_and_port() {
+            return Err(refused(target, "it is on another server"));
         }
+        if !named.as_url().path().starts_with("/v2/") {
+            return Err(refused(target, "it is not below `/v2/`, where all of a registry is"));
+        }
+        // A registry behind a proxy may not know by which scheme it is asked.
+        let mut next = self.url.as_url().clone();
+        next.set_path(named.as_url().path());
+        next.set_query(named.as_url().query());
+        Ok(Some(next.into()))
     }
 }
 
+/// A link without the query of its URL, which no error shows.
+fn without_query(link: &str) -> String {
+    let Some((before, query)) = link.split_once('?') else { return link.to_owned() };
+    let rest = query.find(['>', ';', ',', ' ']).and_then(|end| query.get(end..));
+    format!("{before}?…{}", rest.unwrap_or_default())
+}
+
+/// A header that names a next page, and cannot be read.
+#[derive(Debug, PartialEq)]
+struct UnreadLink;
+
 /// Where the next page is, by a header `Link` (RFC 8288): commas also stand in URLs and in quotes.
-fn next_link(header: &str) -> Option<&str> {
-    let mut rest = header;
-    while let Some((_, link)) = rest.split_once('<') {
-        let (target, parameters) = link.split_once('>')?;
+fn next_link(header: &str) -> Result<Option<&str>, UnreadLink> {
+    let is_next = |one: &str| {
+        let one = one.trim().to_ascii_lowercase().replace('"', "");
+        one.strip_prefix("rel=").is_some_and(|kinds| kinds.split(' ').any(|kind| kind == "next"))
+    };
+    let mut rest = header.trim_start_matches([',', ' ', '\t']);
+    while !rest.is_empty() {
+        let link = rest.strip_prefix('<').and_then(|link| link.split_once('>'));
+        let Some((target, parameters)) = link else {
+            let names_next = rest.split([';', ',']).any(is_next);
+            return if names_next { Err(UnreadLink) } else { Ok(None) };
+        };
         let mut is_quoted = false;
         let end = parameters.find(|one: char| {
             is_quoted ^= one == '"';
             one == ',' && !is_quoted
         });
-        let (parameters, after) = parameters.split_at_checked(end.unwrap_or(parameters.len()))?;
-        let is_next = |one: &str| {
-            let one = one.trim().to_ascii_lowercase().replace('"', "");
-            one.strip_prefix("rel=")
-                .is_some_and(|kinds| kinds.split(' ').any(|kind| kind == "next"))
-        };
+        let end = end.unwrap_or(parameters.len());
+        let (parameters, after) = parameters.split_at_checked(end).unwrap_or((parameters, ""));
         if parameters.split(';').any(is_next) {
-            return Some(target);
+            return Ok(Some(target));
         }
-        rest = after;
+        rest = after.trim_start_matches([',', ' ', '\t']);
     }
-    None
+    Ok(None)
 }
 
 impl Registry {
@@ -344,10 +370,14 @@ mod tests {
             ("</x>; title=\"a, <b>\"; rel=\"next\"", Some("/x")),
             ("</first>; rel=\"first\", </x>; rel=\"prev next\"", Some("/x")),
             ("</x>; rel=\"prev\"", None),
-            ("</x; rel=\"next\"", None),
+            ("/x; rel=\"prev\"", None),
             ("", None),
         ] {
-            assert_eq!(next_link(header), expected, "{header}");
+            assert_eq!(next_link(header), Ok(expected), "{header}");
+        }
+        for header in ["</x; rel=\"next\"", "/x; rel=next", "</first>; rel=first, /x; REL=\"next\""]
+        {
+            assert_eq!(next_link(header), Err(UnreadLink), "{header}");
         }
     }
 }

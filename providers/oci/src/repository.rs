@@ -333,7 +333,10 @@ impl RegistryRepository<'_> {
                 None => all = Some(page),
             }
             let known = all.as_ref().map_or(0, |all| all.manifests.len());
-            next = answer.next().ok().flatten().filter(|_| is_new && known <= MOST_TAGS);
+            next = match answer.next() {
+                Ok(next) => next.filter(|_| is_new && known <= MOST_TAGS),
+                Err(error) => return (all, Some(error)),
+            };
             if next.is_none() {
                 return (all, None);
             }

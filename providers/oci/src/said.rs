@@ -5,7 +5,7 @@
 //! what has the name and the version that were asked for. `foreign.rs` reads a single manifest.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use mu_formats::version_of;
@@ -17,7 +17,7 @@ use crate::foreign::{Foreign, Found, marked};
 use crate::listing;
 use crate::repository::RegistryRepository;
 use crate::wire::Index;
-use crate::wire::{self, ARCHIVE, Descriptor, ImageManifest, PACKAGE};
+use crate::wire::{self, ARCHIVE, Descriptor, ImageManifest, PACKAGE, short};
 
 /// The manifest of a version.
 #[derive(Debug, Clone)]
@@ -125,11 +125,6 @@ pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
     Ok(Release { archive: Some(layer.digest.clone()), size: Some(layer.size), ..line })
 }
 
-/// A text of somebody else's, in one line that is not long.
-pub(crate) fn short(text: &str) -> String {
-    text.chars().take(200).flat_map(char::escape_debug).collect()
-}
-
 /// How many manifests of an index are looked at.
 pub(crate) const MOST_LOOKED_AT: usize = 16;
 
@@ -154,6 +149,18 @@ impl RegistryRepository<'_> {
     }
 }
 
+/// The tags that are versions, each behind its version, the newest first.
+pub(crate) fn newest_first(tags: &[String]) -> Vec<(String, &str)> {
+    let versions = tags.iter().filter_map(|tag| {
+        let version = wire::version_of(tag)?;
+        let rank = version_of(&Release { version: version.clone(), ..Release::default() })?;
+        Some((Reverse(rank), version, tag.as_str()))
+    });
+    let mut versions: Vec<_> = versions.collect();
+    versions.sort();
+    versions.into_iter().map(|(_, version, tag)| (version, tag)).collect()
+}
+
 /// How many versions are looked at to find the one that has a digest, and how many at once.
 const MOST_COMPARED: usize = 64;
 const AT_ONCE: usize = 8;
@@ -162,20 +169,14 @@ impl RegistryRepository<'_> {
     /// The version whose tag leads to the manifest with this digest; the newest ones are looked at.
     pub(crate) fn version_at(&self, digest: &str) -> Result<Option<String>, ProviderError> {
         let tags = self.tags()?.unwrap_or_default();
-        let versions = tags.iter().filter_map(|tag| Some((wire::version_of(tag)?, tag)));
-        let versions = versions.filter_map(|(version, tag)| {
-            let rank = version_of(&Release { version: version.clone(), ..Release::default() });
-            Some((Reverse(rank?), version, tag.as_str()))
-        });
-        let mut versions: Vec<_> = versions.collect();
-        versions.sort();
-        versions.truncate(MOST_COMPARED);
-        let found = Mutex::new(BTreeSet::new());
+        let versions: Vec<_> =
+            newest_first(&tags).into_iter().take(MOST_COMPARED).enumerate().collect();
+        let found = Mutex::new(BTreeMap::new());
         for some in versions.chunks(AT_ONCE) {
-            at_once(AT_ONCE, some, |(rank, version, tag)| {
+            at_once(AT_ONCE, some, |(place, (version, tag))| {
                 let bytes = self.manifest(tag)?;
                 if bytes.is_some_and(|bytes| wire::digest(&bytes) == digest) {
-                    lock(&found).insert((rank.clone(), version.clone()));
+                    lock(&found).insert(*place, version.clone());
                 }
                 Ok::<(), ProviderError>(())
             })?;

@@ -338,6 +338,11 @@ pub fn version_of(tag: &str) -> Option<String> {
     is_version.then(|| plain.replace('_', "+"))
 }
 
+/// A text of somebody else's, in one line that is not long.
+pub(crate) fn short(text: &str) -> String {
+    text.chars().take(200).flat_map(char::escape_debug).collect()
+}
+
 /// Whether a text can be a tag.
 pub fn is_tag(text: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';

@@ -343,6 +343,8 @@ impl Manifests<'_> {
         let Route { provider, location, .. } = self.route;
         let aliases = &self.around.run().options.defaults.aliases;
         let of_line = |details: Details, dependencies: Vec<Dependency>| {
+            // What a version that cannot be used depends on may lead nowhere, such as a folder of its author's.
+            let dependencies = if details.broken.is_none() { dependencies } else { Vec::new() };
             let details = Some(Arc::new(details.counted(aliases)));
             Ok(Some(ReleaseManifestData { version: None, details, dependencies }))
         };

@@ -90,6 +90,8 @@ enum Form {
     Password(String, Secret),
     /// A token that others are handed out for.
     Identity(Secret),
+    /// A token that a registry accepts as it is, and that no server hands out others for.
+    Final(Secret),
 }
 
 impl Credential {
@@ -110,6 +112,11 @@ impl Credential {
     /// A token that others are handed out for.
     pub fn identity(asked: &AskedServer, token: Secret) -> Self {
         Self::new(asked, Form::Identity(token))
+    }
+
+    /// A token that the server accepts as it is: no place that it names for its tokens or changes gets it.
+    pub fn last_token(asked: &AskedServer, token: Secret) -> Self {
+        Self::new(asked, Form::Final(token))
     }
 
     /// The stored one for a server, under any of its names.
@@ -168,6 +175,9 @@ impl Credential {
         token_hosts: &TokenHosts,
     ) -> Result<Released, Withheld> {
         may_receive(&self.owner, recipient, token_hosts)?;
+        if matches!((&self.form, recipient), (Form::Final(_), Recipient::Named(_))) {
+            return Err(Withheld::Foreign);
+        }
         let (to, form) = (recipient.url().clone(), self.form.clone());
         Ok(Released { to, form, origin: self.origin.clone() })
     }
@@ -261,7 +271,7 @@ impl Released {
     /// `Bearer TOKEN`; a password can only be `Basic`.
     pub fn bearer(&self) -> Authorization {
         match &self.form {
-            Form::Token(token) | Form::Identity(token) => {
+            Form::Token(token) | Form::Identity(token) | Form::Final(token) => {
                 self.header(format!("Bearer {}", token.expose()))
             }
             Form::Password(..) => self.basic(""),
@@ -295,7 +305,7 @@ impl Released {
                 _ => (user.to_owned(), token.clone()),
             }),
             Form::Password(user, password) => Some((user.clone(), password.clone())),
-            Form::Identity(_) => None,
+            Form::Identity(_) | Form::Final(_) => None,
         }
     }
 
@@ -303,8 +313,13 @@ impl Released {
     pub fn identity(&self) -> Option<&Secret> {
         match &self.form {
             Form::Identity(token) => Some(token),
-            Form::Token(_) | Form::Password(..) => None,
+            Form::Token(_) | Form::Password(..) | Form::Final(_) => None,
         }
+    }
+
+    /// Whether it is a token that the server accepts as it is.
+    pub fn is_final(&self) -> bool {
+        matches!(self.form, Form::Final(_))
     }
 
     fn header(&self, value: String) -> Authorization {

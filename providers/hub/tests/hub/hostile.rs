@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mu_archive::{ArchiveError, ArchiveLayout, unpack, unpack_from};
+use mu_archive::{ArchiveError, ArchiveLayout, Scratch, unpack_from, unpack_with};
 use mu_provider::conformance::{self, Item};
 use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
 use mu_testing::gzip;
@@ -76,16 +76,21 @@ fn pax_record(key: &str, value: &str) -> String {
     format!("{} {key}={value}\n", length.expect("there is one"))
 }
 
-/// The result of an archive, with both ways of reading it.
+/// The result of an archive of mu's, with both ways of reading it.
 fn unpacked(archive: &[u8]) -> Result<Vec<String>, ArchiveError> {
+    unpacked_as(archive, ArchiveLayout::Files)
+}
+
+/// The result of an archive that is laid out like this, with both ways of reading it.
+fn unpacked_as(archive: &[u8], layout: ArchiveLayout) -> Result<Vec<String>, ArchiveError> {
     let once = |whole: bool| {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let around = folder.path().join("a/b");
         fs::create_dir_all(&around).expect("can be made");
         let mut tree = TreeWriter::new(Folder::open(&around).expect("opens"), Limits::default());
         let result = match whole {
-            true => unpack(archive, &mut tree),
-            false => unpack_from(archive, archive.len() as u64, ArchiveLayout::Files, &mut tree),
+            true => unpack_with(&Scratch::default(), archive, layout, &mut tree),
+            false => unpack_from(archive, archive.len() as u64, layout, &mut tree),
         };
         assert!(
             is_alone(folder.path(), "a") && is_alone(&folder.path().join("a"), "b"),
@@ -143,6 +148,40 @@ fn hard_links() {
 }
 
 #[test]
+fn hard_links_of_others_count_where_all_programs_agree_on_them() {
+    let linked = |target: &[u8]| {
+        let tar = Tar::default().file(b"c/a", b"x").entry(b'1', b"c/b", target, 0o644, b"");
+        gzip(&tar.end())
+    };
+    let read = |target: &[u8], layout| {
+        unpacked_as(&linked(target), layout).map_err(|error| chain(&error.at("a.tgz")))
+    };
+    assert_eq!(read(b"c/a", ArchiveLayout::Layer).expect("is read"), ["c/a", "c/b"]);
+    for target in [&b"c/later"[..], b"../c/a", b"/etc/passwd"] {
+        read(target, ArchiveLayout::Layer).expect_err("leads to no file before it");
+    }
+    let error = read(b"c/a", ArchiveLayout::InFolder).expect_err("Helm reads an empty file");
+    assert!(error.contains("which some tools read as an empty file"), "{error}");
+}
+
+#[test]
+fn several_members_of_gzip_are_one_archive_of_others() {
+    let whole = Tar::default().file(b"c/a", b"x").file(b"c/b", b"y").end();
+    let (first, second) = whole.split_at(700);
+    let members = [gzip(first), gzip(second)].concat();
+    let layouts = [(ArchiveLayout::Layer, ["c/a", "c/b"]), (ArchiveLayout::InFolder, ["a", "b"])];
+    for (layout, paths) in layouts {
+        assert_eq!(unpacked_as(&members, layout).expect("is one archive"), paths);
+        // What some programs would not see is refused.
+        let hiding = [whole.clone(), Tar::default().file(b"c/d", b"z").end()].map(|tar| gzip(&tar));
+        unpacked_as(&hiding.concat(), layout).expect_err("has files after its end");
+        let followed = [&members[..], b"more"].concat();
+        unpacked_as(&followed, layout).expect_err("has data after its end");
+    }
+    unpacked(&members).expect_err("is not an archive of mu's");
+}
+
+#[test]
 fn devices_and_pipes() {
     for (kind, what) in [(b'3', "a device"), (b'4', "a device"), (b'6', "a named pipe")] {
         refused(Tar::default().entry(kind, b"a", b"", 0o644, b"").end(), what);
@@ -174,7 +213,10 @@ fn the_same_path_twice() {
     refused(Tar::default().file(b"a", b"1").file(b"a", b"2").end(), "differ only in case");
     refused(Tar::default().file(b"a", b"1").file(b"./a", b"2").end(), "differ only in case");
     let folder = |tar: Tar, path: &[u8]| tar.entry(b'5', path, b"", 0o755, b"");
-    refused(folder(folder(Tar::default(), b"a/"), b"./a").end(), "appears twice");
+    // A folder may be there twice, but not without end.
+    accepted(folder(folder(Tar::default(), b"a/"), b"./a").file(b"a/b", b"x").end(), &["a/b"]);
+    let endless = (0..40_000).fold(Tar::default(), |tar, _| folder(tar, b"a/"));
+    refused(endless.end(), "far more headers and padding than files");
 }
 
 #[test]

@@ -238,6 +238,10 @@ impl RegistryTokens {
                 {
                     return Ok(shown(known));
                 }
+                let released = self.credential(repository)?.and_then(own);
+                if let Some(released) = released.filter(Released::is_final) {
+                    return Ok(released.bearer());
+                }
                 let token = self.new_token(repository, realm, service.as_deref(), scope)?;
                 Ok(shown(slot.insert(token)))
             }
@@ -403,10 +407,18 @@ impl RegistryTokens {
                 lock(&self.faults).insert(asked.host_and_unusual_port(), faults);
                 found
             }
-            None => match self.stores.in_folders(asked, name) {
-                Some(own) => Some(own),
-                None => self.credential(Repository { asked, name: "" })?,
-            },
+            None => {
+                let mut faults = Vec::new();
+                let found = match self.stores.in_folders(asked, name, &mut faults) {
+                    Some(own) => Some(own),
+                    None => self.credential(Repository { asked, name: "" })?,
+                };
+                let mut all = lock(&self.faults);
+                let all = all.entry(asked.host_and_unusual_port()).or_default();
+                faults.retain(|fault| !all.contains(fault));
+                all.extend(faults);
+                found
+            }
         };
         lock(&self.credentials).insert(key, found.clone());
         Ok(found)

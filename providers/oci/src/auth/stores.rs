@@ -119,11 +119,16 @@ impl Stores {
 
     /// The credentials in these files for the innermost folder of a registry that a repository is in. They count before those for the whole
     /// registry, and are in the files themselves.
-    pub(crate) fn in_folders(&self, asked: &AskedServer, repository: &str) -> Option<Credential> {
+    /// Notes in `faults` which of them could not be read.
+    pub(crate) fn in_folders(
+        &self,
+        asked: &AskedServer,
+        repository: &str,
+        faults: &mut Vec<String>,
+    ) -> Option<Credential> {
         let files: Vec<File> = self.files(&mut Vec::new());
-        folders(&asked.host_and_unusual_port(), repository).find_map(|name| {
-            files.iter().find_map(|file| file.auths.get(&name)?.as_ref()?.credential(asked))
-        })
+        folders(&asked.host_and_unusual_port(), repository)
+            .find_map(|name| files.iter().find_map(|file| file.credential(&name, asked, faults)))
     }
 
     /// The credentials for a registry in these files. Notes in `faults` what could not be read or asked: a password may be there.
@@ -161,7 +166,7 @@ impl Stores {
         let parsed = texts.into_iter().filter_map(|(name, text)| {
             let text = text.trim_start_matches('\u{feff}');
             let is_empty = text.trim_start().is_empty();
-            let file = match Path::new(&name).ends_with(OF_OLD) {
+            let read = match Path::new(&name).ends_with(OF_OLD) {
                 _ if is_empty => Ok(File::default()),
                 true => serde_json::from_str(text)
                     .map(|OldFile(auths)| File { auths, ..File::default() }),
@@ -173,7 +178,8 @@ impl Stores {
             };
             let failed =
                 |error| faults.push(format!("`{name}` cannot be read from {} on", place(&error)));
-            file.map_err(failed).ok()
+            let file = read.map_err(failed).ok()?;
+            Some(File { name, ..file })
         });
         parsed.collect()
     }
@@ -198,7 +204,7 @@ impl Stores {
                 Asked::Failed(why) => faults.push(why),
             }
         }
-        Ok(names.iter().find_map(|name| file.auths.get(name)?.as_ref()?.credential(asked)))
+        Ok(names.iter().find_map(|name| file.credential(name, asked, faults)))
     }
 }
 
@@ -213,11 +219,33 @@ struct OldFile(#[serde(deserialize_with = "or_nothing")] HashMap<String, Option<
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct File {
+    /// Its path, or the variable that has it.
+    #[serde(skip)]
+    name: String,
     #[serde(deserialize_with = "or_nothing")]
     auths: HashMap<String, Option<Entry>>,
     #[serde(deserialize_with = "or_nothing")]
     cred_helpers: HashMap<String, String>,
     creds_store: Option<String>,
+}
+
+impl File {
+    /// The credentials in the entry that is called `name`. Notes in `faults` what is there and cannot be read.
+    fn credential(
+        &self,
+        name: &str,
+        asked: &AskedServer,
+        faults: &mut Vec<String>,
+    ) -> Option<Credential> {
+        let found = self.auths.get(name)?.as_ref()?.credential(asked);
+        if matches!(found, Err(Undecoded)) {
+            faults.push(format!(
+                "`auth` of `{name}` in `{}` is not `USER:PASSWORD` in Base64",
+                self.name
+            ));
+        }
+        found.ok().flatten()
+    }
 }
 
 /// Reads `null` as nothing, as the tools do that write such files.
@@ -237,21 +265,30 @@ struct Entry {
     username: Option<String>,
     password: Option<String>,
     identitytoken: Option<String>,
+    registrytoken: Option<String>,
 }
 
+/// An `auth` that nobody can read.
+struct Undecoded;
+
 impl Entry {
-    fn credential(&self, asked: &AskedServer) -> Option<Credential> {
+    fn credential(&self, asked: &AskedServer) -> Result<Option<Credential>, Undecoded> {
+        if let Some(token) = self.registrytoken.as_deref().filter(|token| !token.is_empty()) {
+            return Ok(Some(Credential::last_token(asked, Secret::new(token))));
+        }
         if let Some(token) = self.identitytoken.as_deref().filter(|token| !token.is_empty()) {
-            return Some(Credential::identity(asked, Secret::new(token)));
+            return Ok(Some(Credential::identity(asked, Secret::new(token))));
         }
         if let (Some(user), Some(password)) = (&self.username, &self.password) {
-            return Some(Credential::password(asked, user, Secret::new(password)));
+            return Ok(Some(Credential::password(asked, user, Secret::new(password))));
         }
-        let auth = self.auth.as_deref().filter(|auth| !auth.is_empty())?;
-        let pair = String::from_utf8(STANDARD.decode(auth.trim()).ok()?).ok()?;
-        let (user, password) = pair.split_once(':')?;
+        let auth = self.auth.as_deref().map(str::trim).filter(|auth| !auth.is_empty());
+        let Some(auth) = auth else { return Ok(None) };
+        let pair = STANDARD.decode(auth).ok().and_then(|pair| String::from_utf8(pair).ok());
+        let pair = pair.ok_or(Undecoded)?;
+        let (user, password) = pair.split_once(':').ok_or(Undecoded)?;
         let password = Secret::new(password.trim_end_matches('\0'));
-        Some(Credential::password(asked, user, password))
+        Ok(Some(Credential::password(asked, user, password)))
     }
 }
 
@@ -400,7 +437,7 @@ mod tests {
         let stores = Stores { files: vec![file], ..Stores::default() };
         let (host, repository) = host.split_once('/').unwrap_or((host, "any/thing"));
         let asked = asked(host);
-        let own = stores.in_folders(&asked, repository);
+        let own = stores.in_folders(&asked, repository, &mut Vec::new());
         own.or_else(|| stores.find(&asked, &mut Vec::new()).expect("no program is asked"))
     }
 

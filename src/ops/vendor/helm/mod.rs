@@ -143,8 +143,19 @@ struct Vendoring<'run> {
 /// A dependency, found.
 struct Found {
     version: String,
-    /// The archive for `charts/`; `None` if the chart is there already, or in a dry run.
+    /// The archive for `charts/`; `None` if the chart is there already.
     archive: Option<Content>,
+    /// Where the chart is from, for messages.
+    from: String,
+    /// The digest of the archive, as far as it is known.
+    digest: Option<ArchiveDigest>,
+}
+
+impl Found {
+    /// A chart that is in `charts` as it is.
+    fn there(version: String) -> Self {
+        Self { version, archive: None, from: String::new(), digest: None }
+    }
 }
 
 /// The archive of a dependency.
@@ -176,11 +187,18 @@ impl<'run> Vendoring<'run> {
         let mut versions = Vec::with_capacity(needs.len());
         // Nothing is written before all of it is there.
         let mut new: BTreeMap<String, Rc<[u8]>> = BTreeMap::new();
+        let mut origins: BTreeMap<String, (String, Option<ArchiveDigest>)> = BTreeMap::new();
         for need in &needs {
-            let Found { version, archive } = self.find(member, need, &around, &mut vendored)?;
+            let Found { version, archive, from, digest } =
+                self.find(member, need, &around, &mut vendored)?;
             if let Some(content) = archive {
                 let file = archive_name(need, &version);
-                if vendored.archives.iter().all(|known| known.file != file) {
+                if let Some((first, known)) = origins.get(&file) {
+                    if *first != from && *known != digest {
+                        return Err(two_called(need, &version, first, &from));
+                    }
+                } else {
+                    origins.insert(file.clone(), (from, digest));
                     let (name, version) = (need.name.clone(), version.clone());
                     let changed = !matches!(content, Content::Kept);
                     if let Content::New(bytes) = content {
@@ -239,11 +257,13 @@ impl<'run> Vendoring<'run> {
             Ok(archive.is_some() && archive == digest_at(around, target)?)
         };
         // In a plan, what is not on this machine stays where it is, and is only named.
+        let from = package.id.to_string();
+        let published = package.archive.filter(|_| as_published);
         let Some(folder) = self.content(index) else {
             let version = package.version.clone();
             let target = in_charts(&archive_name(need, &version))?;
             let content = if is_there(&target)? { Content::Kept } else { Content::Planned };
-            return Ok(Found { version, archive: Some(content) });
+            return Ok(Found { version, archive: Some(content), from, digest: published });
         };
         let version = self.version_in(&folder, need, &member.manifest_path)?;
         // Helm takes the charts inside of an archive, whatever versions Mu.lock has of them. With `--unify` the archive
@@ -260,7 +280,7 @@ impl<'run> Vendoring<'run> {
             check_whole(&need.name, &version, &folder)?;
         }
         if !is_made_one && is_there(&target)? {
-            return Ok(Found { version, archive: Some(Content::Kept) });
+            return Ok(Found { version, archive: Some(Content::Kept), from, digest: published });
         }
         // As it was published, byte for byte, where there is such an archive; everything else is packed here.
         let fetched = match as_published && !self.mode.is_dry() {
@@ -271,11 +291,13 @@ impl<'run> Vendoring<'run> {
             None => self.packed_package(package, &need.name, &folder)?,
             fetched => fetched,
         };
+        let published = published.filter(|_| as_published);
+        let digest = bytes.as_deref().map(digest_of).or(published);
         let archive = match bytes {
             Some(bytes) => self.compared(around, &target, bytes)?,
             None => Content::Planned,
         };
-        Ok(Found { version, archive: Some(archive) })
+        Ok(Found { version, archive: Some(archive), from, digest })
     }
 
     /// What becomes of the archive at `target`, which should be `bytes`.
@@ -315,7 +337,7 @@ impl<'run> Vendoring<'run> {
                     return Err(CommandError::new(Code::NotFound, message)
                         .hint("write a `repository`, or put the chart there"));
                 }
-                return Ok(Found { version: need.version.clone(), archive: None });
+                return Ok(Found::there(need.version.clone()));
             }
             // The settings choose the copy inside.
             None => carried.clone(),
@@ -326,16 +348,19 @@ impl<'run> Vendoring<'run> {
         }
         let version = self.version_in(&folder, need, &member.manifest_path)?;
         if place == carried {
-            return Ok(Found { version, archive: None });
+            return Ok(Found::there(version));
         }
         let chart =
             UnpackedChart { name: &need.name, folder: &folder, locked_as: None, is_own: true };
         let target = in_charts(&archive_name(need, &version))?;
-        let archive = match self.packed(&chart)? {
+        let bytes = self.packed(&chart)?;
+        let digest = bytes.as_deref().map(digest_of);
+        let archive = match bytes {
             Some(bytes) => self.compared(around, &target, bytes)?,
             None => Content::Planned,
         };
-        Ok(Found { version, archive: Some(archive) })
+        let from = folder.display().to_string();
+        Ok(Found { version, archive: Some(archive), from, digest })
     }
 
     /// The version of the chart in a folder, as it is written there.
@@ -415,6 +440,16 @@ impl<'run> Vendoring<'run> {
         }
         Ok(is_changed)
     }
+}
+
+/// The error for two dependencies whose archives differ and have one name in `charts`.
+fn two_called(need: &Need, version: &str, first: &str, second: &str) -> CommandError {
+    let name = &need.name;
+    let message =
+        format!("two dependencies are called `{name}` {version}: `{first}` and `{second}`");
+    CommandError::new(Code::Conflict, message).hint(
+        "Helm keeps charts by name and version alone, so it can use only one of them: take one out, or require another version of it",
+    )
 }
 
 /// The name of the archive of a dependency.
