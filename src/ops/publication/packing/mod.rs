@@ -314,6 +314,7 @@ const PATHS: &[&str] = &[
     ".gem/credentials",
     ".kube/config",
     ".m2/settings.xml",
+    "private/tokens.json",
 ];
 
 /// Folders whose whole content counts.
@@ -449,6 +450,8 @@ mod tests {
             ("x.aws/credentials", false),
             ("credentials", false),
             (".ssh/anything", true),
+            ("hub/private/tokens.json", true),
+            ("tokens.json", false),
             (".npmrc", true),
             ("docs/keys.md", false),
             ("monkey", false),
