@@ -133,9 +133,18 @@ fn program(programs: &Programs, name: &str, advice: &str) -> Finding {
     let found = programs.find(name);
     match found.and_then(|found| found.command(programs.variables()).arg(version).output().ok()) {
         Some(output) => {
+            let is_fine = output.status.success();
             let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
             let text = String::from_utf8_lossy(&text);
-            Finding::new(name, text.lines().next().unwrap_or("present"))
+            let line = text.lines().next();
+            match is_fine {
+                true => Finding::new(name, line.unwrap_or("present")),
+                false => {
+                    let why = line.map(|line| format!(": {line}")).unwrap_or_default();
+                    let advice = format!("run `{name} {version}` to see what is wrong");
+                    Finding::failed(name, format!("cannot run{why}"), advice)
+                }
+            }
         }
         None => {
             let found = match programs.passed_over(name) {
