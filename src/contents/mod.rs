@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use mu_formats::helm;
 use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError, TreeWriter};
+use mu_provider_hub::wire::HubFile;
 
 use self::rules::{OF_PACKAGES, Rules};
 use crate::env::Environment;
@@ -378,7 +379,9 @@ impl<'a> Walk<'a> {
             {
                 continue;
             }
-            if kind.is_symlink() && !self.follows_all() && !is_linked {
+            // Hubs read the manifest out of the archive, where a link says nothing.
+            let is_manifest = self.kind.manifest() == Some(&*path);
+            if kind.is_symlink() && !self.follows_all() && !is_linked && !is_manifest {
                 let target = fs::read_link(&place)?;
                 let real = fs::canonicalize(&place).ok();
                 let target = target.to_str().filter(|target| stays(&path, target));
@@ -405,7 +408,10 @@ impl<'a> Walk<'a> {
                 }
             }
             let found = found?;
-            if found.is_dir() {
+            if found.is_dir() && !self.follows_all() && is_hub(&place) {
+                let message = "this folder is a hub, so it is not packed";
+                warnings.push(FileWarning::new(&place, None, message));
+            } else if found.is_dir() {
                 let inner = match rules {
                     Some(rules) if !self.follows_all() => {
                         Some(rules.with_folder_inside(&place, warnings)?)
@@ -481,6 +487,12 @@ impl<'a> Walk<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether a folder is the root of a hub, whose archives and tokens are no content of a package that stands beside it.
+fn is_hub(folder: &Path) -> bool {
+    let root = fs::read_text_if_there(&folder.join("hub.json")).ok().flatten();
+    root.is_some_and(|text| serde_json::from_str::<HubFile>(&text).is_ok())
 }
 
 /// Whether a link at `path` with this target stays in the package, as it is written.

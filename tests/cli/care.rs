@@ -401,3 +401,18 @@ fn a_schema_has_no_line_breaks_inside_of_sentences() {
         check(&sandbox.mu(&[&["schema"], words].concat()).ok().json());
     }
 }
+
+#[test]
+fn a_program_that_cannot_run_is_not_fine() {
+    let mut sandbox = Sandbox::new();
+    let folder = sandbox.path("broken");
+    crate::support::write(
+        &folder,
+        "ssh*",
+        "#!/bin/sh\necho 'No user exists for uid 7' >&2\nexit 255\n",
+    );
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("is set"));
+    sandbox.set("PATH", &path);
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&["✗ ssh: `ssh -V` failed: No user exists for uid 7", "run that command yourself"]);
+}

@@ -281,7 +281,8 @@ pub(crate) fn with_requirer(
     if error.code == Code::Io {
         return error;
     }
-    required_by(session, id).into_iter().fold(error, CommandError::hint)
+    let not_there = no_place(session, id).filter(|_| error.code == Code::NotFound);
+    not_there.into_iter().chain(required_by(session, id)).fold(error, CommandError::hint)
 }
 
 /// The words for what names the last package of a way.

@@ -169,8 +169,8 @@ pub struct Session {
     lock: Option<ChangeLock>,
 }
 
-/// Held while packs, lock and manifests may change.
-struct ChangeLock {
+/// Held while packs, lock, manifests and settings may change.
+pub struct ChangeLock {
     packs: PacksFolder,
     /// Folders that are new.
     made: Vec<PathBuf>,

@@ -329,6 +329,7 @@ const PATHS: &[&str] = &[
     ".gem/credentials",
     ".kube/config",
     ".m2/settings.xml",
+    "private/tokens.json",
 ];
 
 /// Folders whose whole content counts.
@@ -464,6 +465,8 @@ mod tests {
             ("x.aws/credentials", false),
             ("credentials", false),
             (".ssh/anything", true),
+            ("hub/private/tokens.json", true),
+            ("tokens.json", false),
             (".npmrc", true),
             ("docs/keys.md", false),
             ("monkey", false),
