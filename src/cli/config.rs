@@ -109,6 +109,12 @@ pub(crate) fn run(context: &Context, command: &ConfigCommand) -> CommandExit {
         }
         _ => OperationScope::Workspace,
     };
+    let _lock = match command {
+        ConfigCommand::Set { global, .. } | ConfigCommand::Unset { global, .. } => {
+            Some(context.keep_others_away(*global)?)
+        }
+        ConfigCommand::List | ConfigCommand::Get { .. } => None,
+    };
     let session = context.open_settings_of(scope)?;
     match command {
         ConfigCommand::List => list(context, all_settings(&session)?),
@@ -256,6 +262,12 @@ struct Registry<'a> {
 }
 
 pub(crate) fn run_registry(context: &Context, command: RegistryCommand) -> CommandExit {
+    let _lock = match &command {
+        RegistryCommand::Add { global, .. } | RegistryCommand::Remove { global, .. } => {
+            Some(context.keep_others_away(*global)?)
+        }
+        RegistryCommand::List => None,
+    };
     let session = context.open_settings_session()?;
     match command {
         RegistryCommand::List => list_registries(context, &session),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::global::Global;
 use crate::env::Environment;
 use crate::ops::session::open_to_ask;
-use crate::ops::{CommandError, Events, OperationScope, Options, Session, View};
+use crate::ops::{ChangeLock, CommandError, Events, OperationScope, Options, Session, View};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
 
@@ -102,13 +102,30 @@ impl Context {
         Arc::clone(&self.shell) as Arc<dyn Events>
     }
 
+    /// Opens to say what a command would change.
+    fn open_dry(&self, scope: OperationScope, view: View) -> Result<Session, CommandError> {
+        let session = self.open_in(scope, view)?;
+        session.refuse_unread()?;
+        Ok(session)
+    }
+
+    /// Keeps other processes from changing the files of the workspace, or those of the user, until what is returned is dropped. To be
+    /// called before a session is opened that changes them without `open_changing_session`.
+    pub(crate) fn keep_others_away(&self, global: bool) -> Result<ChangeLock, CommandError> {
+        let scope = OperationScope::from_global_flag(global);
+        ChangeLock::of_files(&self.environment, scope, &*self.events())
+    }
+
     /// Opens for a command that changes something, except in a dry run.
     pub(crate) fn open_for(
         &self,
         scope: OperationScope,
         dry_run: bool,
     ) -> Result<Session, CommandError> {
-        if dry_run { self.open_in(scope, View::Team) } else { self.open_changing_session(scope) }
+        match dry_run {
+            true => self.open_dry(scope, View::Team),
+            false => self.open_changing_session(scope),
+        }
     }
 
     /// Opens to end edits: also where nothing may be installed with them.
@@ -138,7 +155,7 @@ impl Context {
     ) -> Result<Session, CommandError> {
         let view = View::Around(package.map(str::to_owned));
         if dry_run {
-            return self.open_in(scope, view);
+            return self.open_dry(scope, view);
         }
         let options = Options { view: Some(view), ..self.options()? };
         Session::open_to_change(self.environment.clone(), options, scope, self.events())

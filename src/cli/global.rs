@@ -100,6 +100,7 @@ impl Global {
         let logged = match variable("MU_LOG") {
             Some("info" | "1") => 1,
             Some("debug" | "trace") => 2,
+            // `operation_options` refuses what is none of `LOGGED`.
             _ => 0,
         };
         let verbosity = match (self.quiet, self.verbose.max(logged)) {
@@ -134,15 +135,19 @@ impl Global {
         let only = self.only.iter().map(|text| {
             prefix(text).map_err(|problem| misread(&format!("--only {text}"), problem))
         });
-        let is_set =
-            |name| environment.variable(name).is_some_and(|value| value != "0" && value != "false");
+        if let Some(word) = environment.variable("MU_LOG")
+            && !LOGGED.contains(&word)
+        {
+            let message = format!("MU_LOG is `{word}`, and must be `info`, `debug` or `off`");
+            return Err(CommandError::new(Code::Usage, message));
+        }
         // A flag counts before its variable where the two differ, and both before what the settings say.
         Ok(Options {
-            offline: self.offline || is_set("MU_OFFLINE"),
+            offline: is_true(environment, "MU_OFFLINE")? || self.offline,
             refresh: self.refresh,
             locked: self.locked,
             frozen: self.frozen,
-            store_readonly: self.store_readonly || is_set("MU_STORE_READONLY"),
+            store_readonly: is_true(environment, "MU_STORE_READONLY")? || self.store_readonly,
             resolution,
             published_before: cutoff.map(|cutoff| match cutoff {
                 // "0 days" takes back a limit of the settings.
@@ -178,6 +183,22 @@ impl Global {
         let only = self.only.iter().map(|text| ("--only", Some(text.clone())));
         let valued = valued.chain(registries).chain(only);
         valued.chain(self.allow_insecure.then_some(("--allow-insecure", None))).collect()
+    }
+}
+
+/// What `MU_LOG` may be; those of other programs that are not as telling as `info` change nothing.
+const LOGGED: [&str; 8] = ["0", "1", "off", "error", "warn", "info", "debug", "trace"];
+
+/// Whether a variable is set, and says yes.
+fn is_true(environment: &Environment, name: &str) -> Result<bool, CommandError> {
+    let Some(word) = environment.variable(name) else { return Ok(false) };
+    match &*word.to_ascii_lowercase() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => {
+            let message = format!("{name} is `{word}`, and must be `1` or `0`");
+            Err(CommandError::new(Code::Usage, message))
+        }
     }
 }
 

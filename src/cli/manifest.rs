@@ -10,7 +10,7 @@ use crate::cli::context::{CommandExit, Context, Stop};
 use crate::ops::import::{ImportRequest, Imported, LeftBehind, TakenOver, import};
 use crate::ops::init::{InitRequest, init};
 use crate::ops::pin::{self, OwnVersion, PinRequest, VersionRequest, version};
-use crate::ops::{Code, CommandError, Events as _, OperationScope};
+use crate::ops::{Code, CommandError, Events as _, OperationScope, View};
 use crate::report::{FAINT, GOOD, NOTICE, printable};
 
 #[derive(Debug, Args)]
@@ -50,11 +50,9 @@ pub(super) struct Answer {
 pub(crate) fn run(context: &Context, arguments: VersionArguments) -> CommandExit {
     let VersionArguments { change, package, dry_run } = arguments;
     let is_asked = change.is_none();
-    let session = context.open_for_manifest(
-        OperationScope::Workspace,
-        package.as_deref(),
-        is_asked || dry_run,
-    )?;
+    let is_written = !is_asked && !dry_run;
+    let _lock = is_written.then(|| context.keep_others_away(false)).transpose()?;
+    let session = context.open_in(OperationScope::Workspace, View::Around(package.clone()))?;
     let request = VersionRequest { package, change, dry_run };
     let OwnVersion { name, file, from, to } = version(&session, &request)?;
     if to.is_none() {

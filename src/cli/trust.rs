@@ -95,11 +95,13 @@ pub(crate) fn run(context: &Context, arguments: &TrustArguments) -> CommandExit 
             context.answer(&vouched, |vouched| show(context, vouched))
         }
         Some(TrustCommand::Add { name, keys, pattern, workspace }) => {
+            let _lock = context.keep_others_away(!*workspace)?;
             let session = context.open_settings_session()?;
             let written = trust_add(&session, name, keys, pattern.as_deref(), *workspace)?;
             context.answer(&written, |written| wrote(context, written))
         }
         Some(TrustCommand::Allow { reference, workspace }) => {
+            let _lock = context.keep_others_away(!*workspace)?;
             let session = context.open_asking_session()?;
             let written = trust_allow(&session, reference, *workspace)?;
             context.answer(&written, |written| wrote(context, written))

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use mu_formats::helm;
 use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError, TreeWriter};
+use mu_provider_hub::wire::HubFile;
 
 use self::rules::{OF_PACKAGES, Rules};
 use crate::env::Environment;
@@ -144,24 +145,89 @@ pub(crate) fn choose_contents(
     Ok(chosen)
 }
 
-/// Takes the content that Git has recorded, where Git has turned line ends when it checked files out. Only there, all files are read here.
+/// Whether a file at this path in the package would be its content, if it were there; of a folder, whether something in it could be.
+#[cfg(all(feature = "git", feature = "publish"))]
+pub(crate) fn would_choose(
+    source: &Source<'_>,
+    path: &str,
+    is_folder: bool,
+) -> Result<bool, ProviderError> {
+    let Source { folder, kind, owned, others } = *source;
+    let warnings = &mut Vec::new();
+    let file = kind.manifest().unwrap_or_default();
+    let rules = Rules::for_content(OF_PACKAGES, folder, owned.top(), file, warnings)?;
+    let mut rules = rules.over_left_behind(folder);
+    let walk = Walk::new(folder, kind, owned, others);
+    if path == LOCK_FILE || walk.is_needed(path) {
+        return Ok(path != LOCK_FILE);
+    }
+    let around = path.match_indices('/').map(|(end, _)| (&path[..end], true));
+    for (inner, is_folder) in around.chain([(path, is_folder)]) {
+        let (name, place) = (inner.rsplit('/').next().unwrap_or(inner), folder.join(inner));
+        if walk.leaves_out(name, inner, &place, is_folder, Some(&rules)) {
+            return Ok(false);
+        }
+        if inner != path {
+            rules = rules.with_folder_inside(&place, warnings)?;
+        }
+    }
+    Ok(match kind {
+        Kind::Own { manifest, .. } if is_folder => manifest.files.may_match_below(path),
+        _ => walk.covers(path) && !walk.is_archive(path, &folder.join(path), true),
+    })
+}
+
+/// Takes the content that Git has recorded, where Git has turned line ends when it checked files out. Only such files are read here.
 #[cfg(feature = "git")]
 fn take_recorded_line_ends(
     folder: &Path,
     environment: &Environment,
     chosen: &mut [PackageItem],
 ) -> Result<(), ProviderError> {
-    let line_ends = local_git(environment).line_ends(folder).map_err(|error| {
-        let text = format!("it is not known what Git has recorded of `{}`", folder.display());
-        ProviderError::new(ErrorKind::Io, text).because(error)
-    })?;
-    let Some(line_ends) = line_ends else { return Ok(()) };
+    let Some(line_ends) = line_ends(folder, environment)? else { return Ok(()) };
     for item in chosen {
         if let Content::File { place, recorded, .. } = &mut item.content {
-            *recorded = line_ends.recorded_content(&fs::canonicalize(place)?, &fs::read(place)?);
+            *recorded =
+                line_ends.recorded_content(&fs::canonicalize(place)?, || fs::read(place))?;
         }
     }
     Ok(())
+}
+
+/// What Git does to line ends in the repository around a folder.
+#[cfg(feature = "git")]
+fn line_ends(
+    folder: &Path,
+    environment: &Environment,
+) -> Result<Option<mu_provider_git::LineEnds>, ProviderError> {
+    local_git(environment).line_ends(folder).map_err(|error| {
+        let text = format!("it is not known what Git has recorded of `{}`", folder.display());
+        ProviderError::new(ErrorKind::Io, text).because(error)
+    })
+}
+
+/// The content of one file of a checkout, as Git has recorded its line ends.
+///
+/// # Errors
+///
+/// When the repository around it cannot be read.
+pub(crate) fn as_recorded(
+    file: &Path,
+    content: Vec<u8>,
+    environment: &Environment,
+) -> Result<Vec<u8>, ProviderError> {
+    #[cfg(feature = "git")]
+    if content.contains(&b'\r')
+        && let Some(folder) = file.parent()
+        && let Some(line_ends) = line_ends(folder, environment)?
+    {
+        let recorded =
+            line_ends.recorded_content(&fs::canonicalize(file)?, || Ok(content.clone()))?;
+        return Ok(recorded.unwrap_or(content));
+    }
+    #[cfg(not(feature = "git"))]
+    let _ = (file, environment);
+    Ok(content)
 }
 
 /// The modes that Git has recorded of the files around a folder, if the file system has none.
@@ -313,7 +379,9 @@ impl<'a> Walk<'a> {
             {
                 continue;
             }
-            if kind.is_symlink() && !self.follows_all() && !is_linked {
+            // Hubs read the manifest out of the archive, where a link says nothing.
+            let is_manifest = self.kind.manifest() == Some(&*path);
+            if kind.is_symlink() && !self.follows_all() && !is_linked && !is_manifest {
                 let target = fs::read_link(&place)?;
                 let real = fs::canonicalize(&place).ok();
                 let target = target.to_str().filter(|target| stays(&path, target));
@@ -340,7 +408,10 @@ impl<'a> Walk<'a> {
                 }
             }
             let found = found?;
-            if found.is_dir() {
+            if found.is_dir() && !self.follows_all() && is_hub(&place) {
+                let message = "this folder is a hub, so it is not packed";
+                warnings.push(FileWarning::new(&place, None, message));
+            } else if found.is_dir() {
                 let inner = match rules {
                     Some(rules) if !self.follows_all() => {
                         Some(rules.with_folder_inside(&place, warnings)?)
@@ -416,6 +487,12 @@ impl<'a> Walk<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether a folder is the root of a hub, whose archives and tokens are no content of a package that stands beside it.
+fn is_hub(folder: &Path) -> bool {
+    let root = fs::read_text_if_there(&folder.join("hub.json")).ok().flatten();
+    root.is_some_and(|text| serde_json::from_str::<HubFile>(&text).is_ok())
 }
 
 /// Whether a link at `path` with this target stays in the package, as it is written.

@@ -10,7 +10,7 @@
 //! again, so they are no content of the chart. `mod.rs` applies all this; no folder is walked here.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use ignore::Match;
@@ -115,7 +115,7 @@ impl Rules {
         warnings: &mut Vec<FileWarning>,
     ) -> Result<Self, FileError> {
         let path = folder.join(HELM_FILE);
-        let text = fs::read_text_if_there(&path)?.unwrap_or_default();
+        let text = read_rules(&path)?.unwrap_or_default();
         let (rules, refused) = helm::IgnoreRules::parse(&text);
         let mut builder = GitignoreBuilder::new(folder);
         for line in refused {
@@ -145,9 +145,13 @@ impl Rules {
         let mut rules = self.clone();
         for name in self.names {
             let path = folder.join(name);
-            let Some(text) = fs::read_text_if_there(&path)? else { continue };
+            let Some(text) = read_rules(&path)? else { continue };
             let mut builder = GitignoreBuilder::new(folder);
             for (number, line) in text.lines().enumerate() {
+                if line.contains(char::REPLACEMENT_CHARACTER) && !line.starts_with('#') {
+                    let message = "this pattern has no effect: it is not UTF-8, as all names in a package are";
+                    warnings.push(FileWarning::new(&path, Some(number + 1), message));
+                }
                 // Git ignores such lines too.
                 if let Err(error) = builder.add_line(None, line) {
                     let message = format!("this pattern has no effect: {error}");
@@ -169,7 +173,7 @@ impl Rules {
         let mut rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
         let exclude = top.join(".git/info/exclude");
         let is_file = fs::metadata(&exclude).is_ok_and(|found| found.is_file());
-        let text = if is_file { fs::read_text_if_there(&exclude)? } else { None };
+        let text = if is_file { read_rules(&exclude)? } else { None };
         let mut builder = GitignoreBuilder::new(top);
         for line in text.unwrap_or_default().lines() {
             // Git ignores such lines too.
@@ -179,10 +183,22 @@ impl Rules {
         rules.with_folder_inside(top, &mut Vec::new())
     }
 
-    /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder `inner`.
-    pub(crate) fn leave_out_on_the_way(&self, top: &Path, inner: &Path) -> Result<bool, FileError> {
+    /// The rules for what is in the repository at `top` that everybody has.
+    #[cfg(all(feature = "git", feature = "publish"))]
+    pub(crate) fn of_everybody(top: &Path) -> Result<Self, FileError> {
+        let rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
+        rules.with_folder_inside(top, &mut Vec::new())
+    }
+
+    /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder or file `inner`.
+    pub(crate) fn leave_out_on_the_way(
+        &self,
+        top: &Path,
+        inner: &Path,
+        is_folder: bool,
+    ) -> Result<bool, FileError> {
         let on_the_way = inner.ancestors().take_while(|folder| *folder != top);
-        let mut on_the_way: Vec<&Path> = on_the_way.collect();
+        let mut on_the_way: Vec<&Path> = on_the_way.skip(1).collect();
         on_the_way.reverse();
         let mut rules = self.clone();
         for folder in on_the_way {
@@ -191,7 +207,7 @@ impl Rules {
             }
             rules = rules.with_folder_inside(folder, &mut Vec::new())?;
         }
-        Ok(false)
+        Ok(inner != top && rules.leave_out(inner, is_folder))
     }
 
     /// Whether the entry at `path` is left out.
@@ -211,6 +227,21 @@ impl Rules {
         }
         false
     }
+}
+
+/// The byte order mark of UTF-8, which editors of Windows write before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The lines of an ignore file as Git and Helm read it, which skip a byte order mark and take any bytes; `None` if it is not there.
+fn read_rules(path: &Path) -> Result<Option<String>, FileError> {
+    let Some(bytes) = fs::read_if_there(path)? else { return Ok(None) };
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        // To Git, no line of it is a pattern, and what its author wanted to be left out would be packed.
+        let why = io::Error::new(io::ErrorKind::InvalidData, "it is UTF-16: save it as UTF-8");
+        return Err(FileError::new("read", path, why));
+    }
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    Ok(Some(String::from_utf8_lossy(text).into_owned()))
 }
 
 /// What every gzip'd file begins with.
@@ -330,6 +361,16 @@ mod tests {
             assert_eq!(found, expected, "{path}");
         }
         assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn the_rules_of_a_clone_are_read_as_bytes_and_without_their_mark() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path();
+        let rules = b"\xef\xbb\xbfmine.txt\ncaf\xe9\n";
+        fs::write_atomic(&root.join(".git/info/exclude"), rules).expect("can be written");
+        let rules = Rules::of_git(root).expect("can be read");
+        assert!(rules.leave_out(&root.join("mine.txt"), false));
     }
 
     #[test]

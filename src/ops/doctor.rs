@@ -135,7 +135,18 @@ fn program(programs: &Programs, name: &str, advice: &str) -> Finding {
         Some(output) => {
             let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
             let text = String::from_utf8_lossy(&text);
-            Finding::new(name, text.lines().next().unwrap_or("present"))
+            let first = text.lines().next();
+            match output.status.success() {
+                true => Finding::new(name, first.unwrap_or("present")),
+                false => {
+                    let found = first.map_or_else(
+                        || format!("`{name} {version}` failed"),
+                        |first| format!("`{name} {version}` failed: {first}"),
+                    );
+                    let advice = "run that command yourself, and mend what it names";
+                    Finding::failed(name, found, advice)
+                }
+            }
         }
         None => {
             let found = match programs.passed_over(name) {

@@ -26,7 +26,7 @@ use crate::ops::solve::asking::{dependency_with_beginning, refuse_frozen};
 use crate::ops::solve::is_locked_as;
 use crate::ops::solve::question::{Narrowing, without_packages};
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session, Warning};
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{PackageId, Range, Reference, Version, VersionSpec};
 use crate::select::Update;
 use crate::workspace::formats_below;
 
@@ -152,7 +152,8 @@ fn read(
         check_alias(alias, &request.references)?;
     }
     let mut dependencies = Vec::new();
-    for text in &request.references {
+    for (at, text) in request.references.iter().enumerate() {
+        refuse_version_apart(text, request.references.get(at.wrapping_sub(1)))?;
         let reference = Reference::parse(text)?;
         let member = target.map(|target| &session.workspace.members[target]);
         // What a person types is seen from the current folder. What is written is seen from the file that it is written
@@ -181,6 +182,20 @@ fn read(
         dependencies.push(narrowing.at_revision(session, dependency)?);
     }
     Ok(dependencies)
+}
+
+/// Refuses a version that stands after its package as a word of its own, as it would be looked up as a package.
+fn refuse_version_apart(text: &str, before: Option<&String>) -> Result<(), CommandError> {
+    let is_version = Version::parse_lenient(text).is_ok() || Range::parse(text).is_ok();
+    let Some(before) = before.filter(|before| is_version && !before.contains('#')) else {
+        return Ok(());
+    };
+    let message = format!("`{text}` is a version, and no package");
+    let whole = format!("{before}#{text}");
+    // A shell takes nothing in the other ones for itself.
+    let is_plain = !text.contains(['<', '>', '|', '*', ' ', '^']);
+    let whole = if is_plain { whole } else { quoted_for_shell(&whole) };
+    Err(CommandError::new(Code::Usage, message).hint(format!("write `{whole}`")))
 }
 
 /// Checks the name of a dependency in the manifest.
@@ -452,8 +467,13 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
     draft.tidy_after_removal(session)?;
     let transaction = Transaction::new(session, draft, Update::Nothing)?;
     let outcome = transaction.discarding(removed.clone()).run(session, request.dry_run)?;
+    let left = targets.iter().map(|target| &session.workspace.members[*target]);
+    let left: BTreeSet<String> =
+        left.map(|member| Requester::from_member(member).to_string()).collect();
     for package in removed.iter().filter_map(|id| outcome.lock.find(id).next()) {
-        let by = requirers(package);
+        // A frozen lock still has those that required it until now.
+        let mut by = requirers(package);
+        by.retain(|by| !left.contains(by));
         if !by.is_empty() {
             session.events.warning(&Warning::StillRequired { id: package.id.clone(), by });
         }

@@ -60,4 +60,4 @@ pub use self::session::error::{Code, CommandError};
 pub use self::session::events::{Events, NoEvents, Stage};
 pub use self::session::places::{LocalPackage, Misplacement, WorkspacePlaces};
 pub use self::session::warning::{VoucherGap, Warning};
-pub use self::session::{OperationScope, Options, Session};
+pub use self::session::{ChangeLock, OperationScope, Options, Session};

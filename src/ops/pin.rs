@@ -254,8 +254,13 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
         to: current.map(ToString::to_string),
     };
     let Some(change) = &request.change else { return Ok(found) };
+    // Of a composite version, the manifest's `version` is the second part.
+    let app = current.and_then(Version::app);
+    let second = member.manifest.written_version.as_deref().filter(|_| app.is_some());
+    let second = second.map(Version::parse).transpose()?;
+    let own = second.as_ref().or(current);
     let wanted = match change.as_str() {
-        "patch" | "minor" | "major" => raised(current, change, &found)?,
+        "patch" | "minor" | "major" => raised(own, change, &found)?,
         text if member.manifest.versions == Versions::Lenient => Version::parse_lenient(text)?,
         text => Version::parse(text).map_err(|error| {
             CommandError::from(error)
@@ -263,10 +268,15 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
                 .hint("write `patch`, `minor`, `major`, or a version such as 1.2.0")
         })?,
     };
-    let to = wanted.to_string();
+    let written = wanted.to_string();
+    let to = match app {
+        Some(app) => Version::composite(app, &written)?.to_string(),
+        None => written.clone(),
+    };
     if !request.dry_run && found.from.as_ref() != Some(&to) {
         let text = fs::read_text(&found.file)?;
-        let text = formats::manifest_with_version(&found.file, &text, &to, session.short_names())?;
+        let text =
+            formats::manifest_with_version(&found.file, &text, &written, session.short_names())?;
         // What an edit of the text has made is read again before it is written.
         formats::parse_own(&found.file, &text, session.short_names())?;
         fs::write_through_links(&found.file, text.as_bytes())?;
@@ -280,6 +290,7 @@ fn raised(
     part: &str,
     found: &OwnVersion,
 ) -> Result<Version, CommandError> {
+    let written = current.map(ToString::to_string).unwrap_or_default();
     let Some(current) = current.and_then(Version::as_semver) else {
         let file = found.file.display();
         let message = format!("`{file}` has no `version` that can be raised");
@@ -297,7 +308,7 @@ fn raised(
         _ => (major, minor, patch),
     };
     // `1.28` becomes `1.29`: missing numbers stay missing if they are zero.
-    let written = found.from.as_deref().unwrap_or_default().split('.').count().min(3);
+    let written = written.split('.').count().min(3);
     let mut text = format!("{major}.{minor}.{patch}");
     for _ in written..3 {
         text = text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);

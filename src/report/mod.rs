@@ -4,7 +4,6 @@
 //! the one way to the terminal. It prints an error as `error: …`, its causes, the line of text, and hints.
 
 pub mod graph;
-mod indented;
 mod progress;
 mod requests;
 mod table;
@@ -205,7 +204,7 @@ impl Shell {
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
         let document = Document { answer, warnings: &threads::lock(&self.warned) };
         // It may have megabytes, which are not copied to put a line end behind them.
-        let mut text = indented::json(&document)?;
+        let mut text = serde_json::to_string_pretty(&document)?;
         text.push('\n');
         self.print(&text)
     }

@@ -85,6 +85,24 @@ pub(super) struct Members {
     pub(super) links: Vec<(String, PathBuf)>,
     /// The folders that were not searched.
     pub(super) left_out: LeftOutFolders,
+    /// What is there and cannot be read.
+    pub(super) unread: Unread,
+}
+
+/// What is in the workspace and cannot be read, so that nobody knows what its packages require.
+#[derive(Debug, Clone, Default)]
+pub struct Unread {
+    /// Manifests, each with its place and the reason.
+    pub manifests: Vec<(String, FileWarning)>,
+    /// Folders in which there may be packages, each with its place and the reason.
+    pub folders: Vec<(String, FileWarning)>,
+}
+
+impl Unread {
+    /// A warning for each.
+    pub fn warnings(&self) -> impl Iterator<Item = &FileWarning> {
+        self.folders.iter().chain(&self.manifests).map(|(_, warning)| warning)
+    }
 }
 
 /// Finds the manifests below `root`, except in the folders of mu itself, `own`.
@@ -105,6 +123,7 @@ pub(super) fn find(
     };
     let mut nested = Vec::new();
     let mut links = Vec::new();
+    let mut unread = Unread::default();
     let left_out = RefCell::new(LeftOutFolders::default());
     let is_searched = |entry: &DirEntry| {
         let why = match look_at(entry, root, own, globs, &is_foreign) {
@@ -126,12 +145,10 @@ pub(super) fn find(
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                let path = error.path().unwrap_or(root).to_owned();
-                warnings.push(FileWarning::new(
-                    &path,
-                    None,
-                    "this folder cannot be searched for packages",
-                ));
+                let path = error.path().unwrap_or(root);
+                let message = "this folder cannot be searched for packages";
+                let place = place_below(root, path).unwrap_or_default();
+                unread.folders.push((place, FileWarning::new(path, None, message)));
                 continue;
             }
         };
@@ -150,8 +167,13 @@ pub(super) fn find(
             return Err(ManifestError::Folder { path: entry.into_path() });
         }
         if let Some(message) = objection(&entry, root) {
-            warnings.push(FileWarning::new(entry.path(), None, message));
             left_out.borrow_mut().note(folder, LeftOutReason::Link(entry.path().to_owned()));
+            let warning = FileWarning::new(entry.path(), None, message);
+            // What is called almost like a manifest would not be read in any case.
+            match entry.file_name().to_str().is_some_and(is_exact) || is_foreign(entry.path()) {
+                true => unread.manifests.push((place, warning)),
+                false => warnings.push(warning),
+            }
             continue;
         }
         match entry.file_name().to_str() {
@@ -191,7 +213,7 @@ pub(super) fn find(
         }
     }
     let manifests = manifests.into_iter().collect();
-    Ok(Members { manifests, nested, links, left_out: left_out.into_inner() })
+    Ok(Members { manifests, nested, links, left_out: left_out.into_inner(), unread })
 }
 
 /// The formats of other ecosystems that have a manifest below `root`, whatever settings say. No packages are searched in mu's own

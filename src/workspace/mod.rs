@@ -34,7 +34,7 @@ use crate::manifest::{
 };
 use crate::reference::{Defaults, PackageId, Version};
 
-pub use self::members::{LeftOutFolders, LeftOutReason, formats_below};
+pub use self::members::{LeftOutFolders, LeftOutReason, Unread, formats_below};
 pub(crate) use self::registry::names_folder;
 pub use self::registry::{
     ConfiguredRegistry, RedirectedBase, TrustedBuilds, Untrusted, error_at_registry, prefix,
@@ -68,6 +68,8 @@ pub struct Workspace {
     pub left_out: Arc<LeftOutFolders>,
     /// Warnings about what is probably not intended.
     pub warnings: Vec<FileWarning>,
+    /// What is there and cannot be read.
+    pub unread: Unread,
     /// Which folders are searched for members.
     patterns: Arc<Patterns>,
 }
@@ -170,6 +172,7 @@ impl Workspace {
                 &mut workspace.warnings,
             )?;
             links = std::mem::take(&mut members.links);
+            workspace.unread = std::mem::take(&mut members.unread);
             workspace.add_members(members, aliases)?;
         } else {
             if let Some(path) = formats::locate_manifest(root)? {
@@ -253,6 +256,7 @@ impl Workspace {
             edits: Vec::new(),
             left_out: Arc::default(),
             warnings,
+            unread: Unread::default(),
             patterns: Arc::default(),
         };
         Ok((workspace, patterns))
@@ -263,7 +267,7 @@ impl Workspace {
         members: Members,
         aliases: &dyn Fn() -> HelmRepositoryAliases,
     ) -> Result<(), WorkspaceError> {
-        let Members { manifests, nested, mut left_out, links: _ } = members;
+        let Members { manifests, nested, mut left_out, links: _, unread: _ } = members;
         for (place, path) in manifests {
             self.add_member(place, path, aliases)?;
         }

@@ -490,7 +490,7 @@ fn links_are_not_followed_out() {
     let workspace = opened(&folder);
     let places: Vec<&str> = workspace.members.iter().map(|member| &*member.place).collect();
     assert_eq!(places, ["in"]);
-    let warnings: Vec<&str> = workspace.warnings.iter().map(FileWarning::message).collect();
+    let warnings: Vec<&str> = workspace.unread.warnings().map(FileWarning::message).collect();
     let expected = [
         "this link points out of the workspace, so it is not followed",
         "this link is broken",

@@ -1,6 +1,8 @@
 //! A manifest of another ecosystem with a mistake in it is a manifest with a mistake: the folder is not one without a package.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use crate::support::{Package, Sandbox};
 
@@ -70,4 +72,66 @@ fn files_of_other_tools_with_the_names_of_manifests_are_left_alone() {
     }
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["status"]).ok().does_not_say(&["package.yaml", "operator.yaml"]);
+}
+
+/// A workspace whose one package, in `lib`, requires one that is installed.
+fn with_member() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    sandbox.write("lib/Mu.yaml", "name: acme/lib\ndependencies: [aws/vpc]\n");
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.mu(&["get"]).ok();
+    sandbox
+}
+
+#[test]
+fn what_is_there_and_cannot_be_read_uninstalls_nothing() {
+    let make = [
+        ("this link is broken", "ln -s nowhere Mu.yaml"),
+        ("this link points out of the workspace", "ln -s /etc/hostname Mu.yaml"),
+        ("this is not a file", "mkfifo Mu.yaml"),
+    ];
+    for (why, make) in make {
+        let sandbox = with_member();
+        fs::remove_file(sandbox.path("work/lib/Mu.yaml")).expect("is there");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", make]).current_dir(sandbox.path("work/lib"));
+        assert!(shell.status().expect("there is a shell").success());
+        let locked = sandbox.locked();
+        for command in [&["get"][..], &["get", "--locked"], &["get", "--dry-run"], &["update"]] {
+            let run = sandbox.mu(command).fails();
+            run.says(&["what the package of", "lib/Mu.yaml", why, "\"!lib\""])
+                .does_not_say(&["no longer requires"]);
+        }
+        assert_eq!(sandbox.locked(), locked);
+        assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/vpc"));
+        // Who only asks is told.
+        sandbox.mu(&["tree"]).ok().says(&["warning", why]);
+        sandbox.write(".mu/workspace.yaml", "members: [\"**\", \"!lib\"]\n");
+        sandbox.mu(&["get"]).ok();
+    }
+}
+
+/// Says nothing to a user who may do everything, unless that user can be another one.
+#[test]
+fn a_folder_that_cannot_be_searched_uninstalls_nothing() {
+    let sandbox = with_member();
+    let folder = sandbox.path("work/lib");
+    let allow = |mode| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(&folder, mode).expect("is ours");
+    };
+    allow(0);
+    if fs::read_dir(&folder).is_err() {
+        let locked = sandbox.locked();
+        sandbox.mu(&["get"]).fails().says(&["cannot be searched", "`acme/lib`", "\"!lib\""]);
+        assert_eq!(sandbox.locked(), locked);
+        // What nobody has missed is no reason to stop.
+        allow(0o755);
+        sandbox.write("lib/Mu.yaml", "name: acme/lib\n");
+        sandbox.mu(&["get"]).ok();
+        allow(0);
+        sandbox.mu(&["get"]).ok();
+    }
+    allow(0o755);
 }

@@ -210,6 +210,16 @@ fn doctor_looks_at_this_machine() {
 }
 
 #[test]
+fn doctor_tells_that_a_program_fails() {
+    let mut sandbox = Sandbox::new();
+    let config = sandbox.path("home/gitconfig").display().to_string();
+    std::fs::write(&config, "[no section").expect("is ours");
+    sandbox.set("GIT_CONFIG_GLOBAL", &config);
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&["✗ git: `git --version` failed: fatal: bad config", "run that command yourself"]);
+}
+
+#[test]
 fn doctor_names_misspelt_keys_beside_passwords() {
     let sandbox = Sandbox::new();
     let docker = sandbox.path("home/.docker/config.json");
@@ -390,4 +400,19 @@ fn a_schema_has_no_line_breaks_inside_of_sentences() {
     for words in [&["manifest"][..], &["workspace"], &["lock"], &["answer", "search"]] {
         check(&sandbox.mu(&[&["schema"], words].concat()).ok().json());
     }
+}
+
+#[test]
+fn a_program_that_cannot_run_is_not_fine() {
+    let mut sandbox = Sandbox::new();
+    let folder = sandbox.path("broken");
+    crate::support::write(
+        &folder,
+        "ssh*",
+        "#!/bin/sh\necho 'No user exists for uid 7' >&2\nexit 255\n",
+    );
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("is set"));
+    sandbox.set("PATH", &path);
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&["✗ ssh: `ssh -V` failed: No user exists for uid 7", "run that command yourself"]);
 }

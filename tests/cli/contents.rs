@@ -216,6 +216,29 @@ fn a_package_whose_folder_is_a_link_is_what_it_leads_to() {
 }
 
 #[test]
+fn line_ends_that_attributes_turn_are_those_that_git_has_recorded() {
+    let sandbox = mono();
+    let mono = sandbox.path("mono");
+    write(&mono, ".gitignore", ".mu/packs/\n");
+    write(&mono, ".gitattributes", "*.tf text eol=crlf\n");
+    sandbox.mu_in("mono/app", &["get"]).ok();
+    let lock = sandbox.read("../mono/app/Mu.lock");
+    git(&mono, &["add", "."]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    git(&mono, &[&who[..], &["commit", "-qm", "all"]].concat());
+    // The author's file is as it was written; in a clone it is as the attribute wants it, whatever the settings say.
+    for setting in ["core.autocrlf=false", "core.autocrlf=input", "core.autocrlf=true"] {
+        let there = sandbox.path(setting);
+        let [from, to] = [&mono, &there].map(|path| path.to_str().expect("is UTF-8"));
+        git(sandbox.root(), &["clone", "-q", "-c", setting, from, to]);
+        let read = |file: &str| fs::read_to_string(there.join(file)).expect("is there");
+        assert_eq!(read("lib/main.tf"), "# main\r\n");
+        sandbox.mu_in(&format!("{setting}/app"), &["get", "--locked"]).ok();
+        assert_eq!(read("app/Mu.lock").replace("\r\n", "\n"), lock, "{setting}");
+    }
+}
+
+#[test]
 fn line_ends_that_git_turns_change_no_lock() {
     let sandbox = mono();
     let mono = sandbox.path("mono");

@@ -23,11 +23,13 @@ fn reference(origin: &Origin, version: &str) -> String {
 fn a_tag_or_branch_that_is_not_there_is_answered_with_those_near_to_it() {
     let (sandbox, origin) = (Sandbox::new(), origin());
     let branch = origin.git(&["branch", "--show-current"]);
+    origin.git(&["branch", "v1.5.0"]);
     let default = format!("its default branch is `{}`", branch.trim());
     for (asked, said) in [
         ("trunk", &*default),
         ("release-1.3", "near to that: `#release-1.2`"),
         ("beta2", "near to that: `#beta1`"),
+        ("v1.5.0", "near to that: `#refs/heads/v1.5.0`"),
         (&*format!("origin/{}", branch.trim()), &*format!("near to that: `#{}`", branch.trim())),
         ("v1.2.4", "1.2.3"),
     ] {
@@ -42,6 +44,24 @@ fn a_tag_or_branch_that_is_not_there_is_answered_with_those_near_to_it() {
     run.says(&["its default branch is not there; it has ", "`#release-1.2`"]);
     let empty = Origin::new("empty.git");
     sandbox.mu(&["get", &reference(&empty, "latest")]).fails().says(&["has no commits"]);
+}
+
+#[test]
+fn a_folder_that_gets_tags_of_its_own_stays_in_its_version() {
+    let (sandbox, origin) = (Sandbox::new(), Origin::new("many.git"));
+    origin.commit(&[("lib/Mu.yaml", "name: acme/lib\nversion: 1.2.0\n")]);
+    origin.git(&["tag", "v1.4.0"]);
+    let reference = format!("git+file://{}/lib#^1", origin.folder().display());
+    sandbox.write("Mu.yaml", &format!("name: acme/top\ndependencies:\n  - {reference}\n"));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.4.0");
+    origin.git(&["tag", "lib/v1.0.0"]);
+    let colleague = Sandbox::new();
+    for file in ["Mu.yaml", "Mu.lock"] {
+        let text = fs::read_to_string(sandbox.path("work").join(file)).expect("is there");
+        write(&colleague.path("work"), file, text);
+    }
+    colleague.mu(&["get", "--locked"]).ok();
 }
 
 #[test]

@@ -365,3 +365,69 @@ fn modes_are_those_in_the_index_where_the_file_system_has_none() {
     let files = tree(files.path());
     assert_eq!((files["new.sh"].0, files["bin/run"].0), ('f', 'x'));
 }
+
+/// The paths in the archive that `mu pack` makes of the workspace's package.
+fn packed(sandbox: &Sandbox) -> Vec<String> {
+    sandbox.mu(&["pack"]).ok();
+    let out = unpacked(&sandbox.path("work/web-1.0.0.tgz"));
+    tree(out.path()).into_keys().collect()
+}
+
+#[test]
+fn ignore_files_are_read_as_bytes_and_without_their_mark() {
+    for name in [".gitignore", ".muignore", "inner/.gitignore"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+        sandbox.write("inner/private.txt", "secret");
+        sandbox.write("kept.txt", "");
+        sandbox.write(name, "");
+        let rules = b"\xef\xbb\xbfprivate.txt\r\n# caf\xe9\r\ncaf\xe9\r\n";
+        fs::write(sandbox.path("work").join(name), rules).expect("can be written");
+        let run = sandbox.mu(&["pack", "--dry-run"]).ok();
+        run.says(&[&format!("{name}:3"), "this pattern has no effect: it is not UTF-8"])
+            .does_not_say(&[&format!("{name}:2")]);
+        let paths = packed(&sandbox);
+        assert!(paths.iter().all(|path| !path.contains("private")), "{name}: {paths:?}");
+        assert!(paths.contains(&"kept.txt".to_owned()), "{name}: {paths:?}");
+        // Git finds no pattern in such a file, so what it means to leave out would be packed.
+        let rules = b"\xff\xfep\0r\0i\0v\0a\0t\0e\0.\0t\0x\0t\0";
+        fs::write(sandbox.path("work").join(name), rules).expect("can be written");
+        sandbox.mu(&["pack"]).fails().says(&[name, "it is UTF-16: save it as UTF-8"]);
+    }
+}
+
+#[test]
+fn a_manifest_that_is_a_link_is_packed_as_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("real.yaml", "name: acme/web\nversion: 1.0.0\n");
+    std::os::unix::fs::symlink("real.yaml", sandbox.path("work/Mu.yaml")).expect("can be made");
+    sandbox.mu(&["pack"]).ok();
+    let out = unpacked(&sandbox.path("work/web-1.0.0.tgz"));
+    assert!(out.path().join("Mu.yaml").symlink_metadata().expect("is packed").is_file());
+    sandbox.mu(&["publish", "--dry-run"]).ok();
+    sandbox.mu(&["publish"]).ok();
+}
+
+#[test]
+fn a_hub_inside_a_package_is_not_packed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    sandbox.mu(&["hub", "init", "hub"]).ok();
+    sandbox.write("hub/private/tokens.json", "{}");
+    // Of that name, but no root of a hub.
+    sandbox.write("docs/hub.json", "{\"title\": \"hubs\"}");
+    let said = sandbox.mu(&["pack", "--dry-run"]).ok();
+    said.says(&["hub", "this folder is a hub, so it is not packed"]);
+    let paths = packed(&sandbox);
+    assert_eq!(paths, ["Mu.yaml", "docs/hub.json"]);
+    sandbox.mu(&["publish", "--to", "hub"]).ok();
+    sandbox.mu(&["publish", "--to", "hub"]).ok().does_not_say(&["different content"]);
+}
+
+#[test]
+fn a_path_over_a_limit_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    sandbox.write(&format!("{}end", "deep/".repeat(120)), "");
+    sandbox.mu(&["pack"]).fails().says(&["of the path that begins with `deep/deep/"]);
+}

@@ -113,6 +113,25 @@ fn a_working_copy_is_a_repository_that_hides_nothing() {
 }
 
 #[test]
+fn a_patch_is_the_same_in_a_checkout_with_other_line_ends() {
+    let sandbox = patched();
+    let work = sandbox.path("work");
+    write(&work, ".gitignore", ".mu/packs/\n.mu/patch/\n");
+    git(&work, &["init", "--quiet", "."]);
+    git(&work, &["add", "."]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    git(&work, &[&who[..], &["commit", "--quiet", "--message", "x"]].concat());
+    let there = sandbox.path("there");
+    let [from, to] = [&work, &there].map(|path| path.to_str().expect("is UTF-8"));
+    git(sandbox.root(), &["clone", "--quiet", "-c", "core.autocrlf=true", from, to]);
+    let patch = fs::read_to_string(there.join(PATCH)).expect("is there");
+    assert!(patch.contains("size = 2\r\n"), "{patch}");
+    sandbox.mu_in("there", &["get", "--locked"]).ok();
+    let installed = there.join(".mu/packs/hub.mu.com/aws/ec2/main.tf");
+    assert_eq!(fs::read_to_string(installed).expect("is there"), "size = 2\nname = \"web\"\n");
+}
+
+#[test]
 fn a_patch_that_no_longer_fits_stops_an_update() {
     let sandbox = patched();
     sandbox.publish(&[ec2("1.3.0", "count = 1\nname = \"web\"\n")]);

@@ -1,5 +1,7 @@
 //! The settings in effect, and where they come from: `config`, `env`, `version`, and what `doctor` finds.
 
+use std::process::Stdio;
+
 use mu_testing::OciServer;
 use mu_testing::http::{Reply, TestServer};
 use mu_testing::oci::Behaviour;
@@ -257,4 +259,83 @@ fn an_override_is_set_from_where_it_is_typed_and_taken_out_again() {
     ] {
         sandbox.mu(&["config", "set", map, "x"]).says(&[hint]);
     }
+}
+
+#[test]
+fn what_many_processes_write_at_once_is_all_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    let key = |number: usize| format!("runtime.fact{number}");
+    let prefix = |number: usize| format!("r{number}.example/");
+    let commands: Vec<Vec<String>> = (0..6)
+        .flat_map(|number| {
+            let url = format!("https://h{number}.example/");
+            [
+                vec!["config".into(), "set".into(), key(number), "1".into()],
+                vec!["config".into(), "set".into(), "-g".into(), key(number), "1".into()],
+                vec!["registry".into(), "add".into(), prefix(number), url],
+                vec!["version".into(), "patch".into()],
+            ]
+        })
+        .collect();
+    let started: Vec<_> = commands
+        .iter()
+        .map(|words| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let mut command = sandbox.command(&words);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().expect("mu starts")
+        })
+        .collect();
+    for mut child in started {
+        assert!(child.wait().expect("ends").success());
+    }
+    let (ours, own) = (sandbox.read(".mu/workspace.yaml"), sandbox.read("../home/.mu/config.yaml"));
+    for number in 0..6 {
+        let fact = format!("fact{number}");
+        assert!(ours.contains(&fact) && own.contains(&fact), "{fact}:\n{ours}\n{own}");
+        assert!(ours.contains(&prefix(number)), "{number}: {ours}");
+    }
+    assert!(sandbox.read("Mu.yaml").contains("version: 1.0.6"), "{}", sandbox.read("Mu.yaml"));
+}
+
+#[test]
+fn a_variable_that_says_neither_yes_nor_no_is_refused() {
+    for name in ["MU_OFFLINE", "MU_STORE_READONLY"] {
+        let with = |value: &str| {
+            let mut sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+            sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+            sandbox.set(name, value);
+            sandbox.mu(&["get", "--json"])
+        };
+        for no in ["no", "off", "0", "false", "No", ""] {
+            with(no).ok();
+        }
+        let error = with("banana").fails_with("usage");
+        let expected = format!("{name} is `banana`, and must be `1` or `0`");
+        assert_eq!(error["message"], expected);
+    }
+    let mut sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    for yes in ["yes", "on", "1", "TRUE"] {
+        sandbox.set("MU_STORE_READONLY", yes);
+        sandbox.mu(&["get"]).fails();
+    }
+    sandbox.set("MU_STORE_READONLY", "");
+    sandbox.set("MU_LOG", "banana");
+    let error = sandbox.mu(&["get", "--json"]).fails_with("usage");
+    assert_eq!(error["message"], "MU_LOG is `banana`, and must be `info`, `debug` or `off`");
+    sandbox.set("MU_LOG", "off");
+    sandbox.mu(&["get"]).ok();
+}
+
+#[test]
+fn the_second_part_of_a_composite_version_is_raised() {
+    let sandbox = Sandbox::new();
+    let manifest = "name: acme/web\nversion: 1.0.0\nversioning: composite\nappVersion: 2.3\n";
+    sandbox.write("Mu.yaml", manifest);
+    sandbox.mu(&["version", "patch"]).ok().says(&["2.3-1.0.0 → 2.3-1.0.1"]);
+    assert_eq!(sandbox.read("Mu.yaml"), manifest.replace("1.0.0", "1.0.1"));
+    sandbox.mu(&["version", "2.0.0"]).ok().says(&["2.3-1.0.1 → 2.3-2.0.0"]);
+    assert_eq!(sandbox.read("Mu.yaml"), manifest.replace("1.0.0", "2.0.0"));
 }

@@ -536,3 +536,66 @@ fn a_version_that_nobody_can_read_can_be_left_out() {
     sandbox.write(".mu/workspace.yaml", setting);
     sandbox.mu(&["add", "aws/ec2"]).ok().says(&["+ aws/ec2 2.0.0"]);
 }
+
+#[test]
+fn text_that_needs_quotes_is_shown_with_them() {
+    let sandbox = Sandbox::new();
+    for (line, quoted) in [
+        ("dependencies:\n  x/a: >=1 <2", "x/a: \">=1 <2\""),
+        ("dependencies:\n  x/a: *", "x/a: \"*\""),
+        ("dependencies:\n  x/a: @stable # why", "x/a: \"@stable\""),
+        ("dependencies:\n  - @acme/x", "- \"@acme/x\""),
+        ("description: a: b", "description: \"a: b\""),
+        ("description: %5 \"off\"", "description: '%5 \"off\"'"),
+    ] {
+        sandbox.write("Mu.yaml", &format!("name: x/p\n{line}\n"));
+        let help = format!("put quotes around the text: `{quoted}`");
+        sandbox.mu(&["get"]).fails().says(&["this is not YAML", &help]);
+    }
+    // Brackets are not a text.
+    sandbox.write("Mu.yaml", "name: x/p\ndependencies: {x/a: *}\n");
+    sandbox.mu(&["get"]).fails().does_not_say(&["put quotes"]);
+}
+
+#[test]
+fn a_version_after_its_package_is_no_package() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    for (version, whole) in [("1.0.0", "`x/a#1.0.0`"), ("^1.0", "'x/a#^1.0'")] {
+        for command in ["add", "get"] {
+            let run = sandbox.mu(&[command, "x/a", version]);
+            assert_eq!(run.status, 2, "{}", run.shown());
+            run.says(&[&format!("`{version}` is a version, and no package"), "write `", whole]);
+        }
+    }
+}
+
+#[test]
+fn the_folder_of_a_hub_that_is_not_there_is_named() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    fs::rename(sandbox.path("hub"), sandbox.path("elsewhere")).expect("can be moved");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    for command in [&["get"][..], &["info", "aws/log"], &["versions", "aws/log"]] {
+        let run = sandbox.mu(command).fails();
+        run.says(&["is in the folder", "which is not there"]).does_not_say(&["mu hub check"]);
+    }
+}
+
+#[test]
+fn an_override_to_a_version_that_is_not_there_is_named() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc#^1"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0"), Package::new("aws/vpc", "2.0.0")]);
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/vpc: aws/vpc#9.9.9}\n");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["no version of aws/vpc is 9.9.9", "overrid"]).does_not_say(&["is ^1"]);
+}
+
+#[test]
+fn what_leaves_a_frozen_lock_is_not_needed_by_who_let_it_go() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["remove", "--frozen", "aws/vpc"]).ok().does_not_say(&["stays, because"]);
+}

@@ -38,6 +38,7 @@ const fn argument(
 const CLONE: &str = "providers/git/src/working_copy/program.rs";
 const STAND_IN: &str = "providers/git/src/stand_in.rs";
 const SSH: &str = "providers/git/src/transport/ssh.rs";
+const PROGRAMS: &str = "providers/git/src/programs.rs";
 
 const ARGUMENTS: &[Argument] = &[
     argument(CLONE, "filter", "constants", false),
@@ -52,7 +53,19 @@ const ARGUMENTS: &[Argument] = &[
     argument(CLONE, "commit", "Commit", true),
     argument("providers/git/src/transport/file.rs", "&folder", "an absolute path", true),
     argument("providers/git/src/transport/credentials.rs", "verb", "constants", false),
-    argument("providers/git/src/settings.rs", "KEYS", "a constant", false),
+    argument(
+        PROGRAMS,
+        "format!(\"include.path={file}\")",
+        "a path of the user's own, behind `-c`",
+        false,
+    ),
+    argument(PROGRAMS, "scope", "constants", false),
+    argument(
+        "providers/git/src/settings.rs",
+        "format!(\"^({})$\", KEYS.join(\"|\"))",
+        "a constant",
+        false,
+    ),
     argument(
         "providers/git/src/settings.rs",
         "format!(\"http.{url}.{MARK}{number}=1\")",
@@ -65,8 +78,8 @@ const ARGUMENTS: &[Argument] = &[
     argument(SSH, "option", "constants", false),
     argument(SSH, "port.to_string()", "a number", false),
     // Other programs than OpenSSH have no `--`. RemoteUrl refuses users, hosts and paths that begin with `-`.
-    argument(SSH, "format!(\"{user}@{}\", remote.host())", "RemoteUrl", true),
-    argument(SSH, "remote.host()", "RemoteUrl", true),
+    argument(SSH, "format!(\"{user}@{host}\")", "RemoteUrl", true),
+    argument(SSH, "host", "RemoteUrl", true),
     argument(SSH, "format!(\"git-upload-pack {}\", quote(&remote.path()))", "RemoteUrl", true),
     argument("src/cli/hub.rs", "arguments.iter().skip(1)", "the user's own, as they are", false),
     argument(STAND_IN, "git_dir", "an absolute path of mu's own, or that of a checkout", false),

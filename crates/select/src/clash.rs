@@ -29,6 +29,11 @@ pub(super) fn describe(
     wanted: &PositionSet,
 ) -> Clash {
     let package = world.package(place);
+    // Whatever else was asked for, an override takes only what it names.
+    let asked = match package.used_override() {
+        Some(by) => vec![vec![by.spec.to_string()]],
+        None => asked,
+    };
     let releases = &package.releases;
     let available = package.allowed.intersection(&PositionSet::position_range(0, releases.len()));
     let all = PositionSet::position_range(0, package.count());

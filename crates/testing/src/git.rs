@@ -58,7 +58,6 @@ pub fn variables(home: &Path) -> BTreeMap<String, String> {
         ("HOME", home),
         ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
         ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
-        ("GIT_ALLOW_PROTOCOL", "file".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
@@ -73,6 +72,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
 pub fn git_with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> String {
     let mut command = Command::new(crate::program("git"));
     command.args(arguments).current_dir(folder).env_clear().envs(variables(folder));
+    command.env("GIT_ALLOW_PROTOCOL", "file");
     for role in ["AUTHOR", "COMMITTER"] {
         command
             .env(format!("GIT_{role}_NAME"), "Ada")

@@ -278,6 +278,16 @@ pub enum TreeError {
         /// How much is accepted.
         limit: u64,
     },
+    /// A path that is too long, or in too many folders.
+    #[error("the {what} of the path that begins with `{start}` is over the limit of {limit}")]
+    PathLimit {
+        /// What there is too much of.
+        what: &'static str,
+        /// The beginning of the path, escaped.
+        start: String,
+        /// How much is accepted.
+        limit: u64,
+    },
     /// The content broke off or could not be read.
     #[error("cannot read the content of `{path}`")]
     Content {

@@ -68,6 +68,30 @@ impl StandIn {
         Ok(entries.collect())
     }
 
+    /// What a commit has in the folder `inside`, with whole paths.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn entries_of_commit(
+        &self,
+        commit: &Commit,
+        inside: &str,
+        programs: &GitPrograms,
+    ) -> Result<Vec<TrackedFile>, StandInError> {
+        let mut arguments = vec!["ls-tree", "-r", "-z", "--full-tree", commit, "--"];
+        arguments.extend((!inside.is_empty()).then_some(inside));
+        let listed = fine(self.ask(&arguments, b"", programs)?)?;
+        // Such as `100644 blob OID`, a tab, and the path.
+        let entries = listed.split('\0').filter_map(|line| {
+            let (facts, path) = line.split_once('\t')?;
+            let mut facts = facts.split(' ');
+            let mode = u32::from_str_radix(facts.next()?, 8).ok()?;
+            Some(TrackedFile { mode, oid: facts.nth(1)?.to_owned(), path: path.to_owned() })
+        });
+        Ok(entries.collect())
+    }
+
     /// The paths of the entries at which Git was told not to look.
     ///
     /// # Errors

@@ -1,29 +1,47 @@
-//! What a checkout says of a folder: its commit, and the differences from it (publishing uses this); how far a clone has gone from where it
+//! What a checkout says of a folder: its commit, what that has, and the differences from it (publishing uses this); how far a clone has gone from where it
 //! began; and the modes that Git has recorded, where the file system has none.
 //!
 //! libgit2 reads the repository, and runs no program, whatever the checkout's configuration names. What it cannot read is read through
 //! a [`StandIn`], by libgit2 or by `git`: see [`LocalGit`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use git2::{Oid, Repository, StatusOptions};
+use git2::{
+    AttrCheckFlags, ErrorCode, IndexEntry, ObjectType, Oid, Repository, Status, StatusOptions,
+    TreeWalkMode, TreeWalkResult,
+};
 use mu_provider::Commit;
-use mu_provider::fs::canonicalize;
+use mu_provider::fs::{self, canonicalize};
 
 use crate::config_text::settings;
 use crate::opened::LocalGit;
 use crate::ref_name;
 use crate::stand_in::{StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
+use crate::unsaved::{hidden_by_library, hidden_by_program};
 
 /// A folder in a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
+    /// The root of the checkout.
+    pub root: PathBuf,
     /// The checked-out commit; `None` before the first one.
     pub commit: Option<Commit>,
-    /// Files of the folder that differ from the commit, relative to the folder.
+    /// Files of the folder that differ from the commit, relative to the folder, also those at which Git was told not to look.
     pub changed: Vec<String>,
+    /// The files and links that the commit has in the folder, relative to it.
+    pub files: BTreeSet<String>,
+    /// The submodules that it has there, and their commits.
+    pub submodules: Vec<(String, Commit)>,
+}
+
+/// What a commit has in a folder.
+#[derive(Debug, Default)]
+struct InCommit {
+    files: BTreeSet<String>,
+    submodules: Vec<(String, Commit)>,
 }
 
 impl Checkout {
@@ -36,8 +54,14 @@ impl Checkout {
         let asked = |stand_in: &StandIn| {
             let Some(inside) = inside(stand_in.root(), folder) else { return Ok(None) };
             let commit = stand_in.checked_out_commit(&local.programs)?;
-            let changed = stand_in.differing_files(&inside, &local.programs)?;
-            Ok(Some(Self { commit, changed: below(&inside, changed) }))
+            let mut changed = stand_in.differing_files(&inside, &local.programs)?;
+            changed.extend(hidden_by_program(stand_in, &local.programs)?);
+            let changed = below(&inside, changed);
+            let InCommit { files, submodules } = match &commit {
+                Some(commit) => listed(stand_in, commit, &inside, local)?,
+                None => InCommit::default(),
+            };
+            Ok(Some(Self { root: stand_in.root().to_owned(), commit, changed, files, submodules }))
         };
         let read = |repository: &Repository| Self::read(repository, folder);
         let found = local.around(folder, &StandIn::knows_head, &read, &asked)?;
@@ -45,20 +69,101 @@ impl Checkout {
     }
 
     fn read(repository: &Repository, folder: &Path) -> Result<Option<Self>, git2::Error> {
-        let inside =
-            repository.workdir().and_then(|root| inside(&canonicalize(root).ok()?, folder));
-        let Some(inside) = inside else { return Ok(None) };
+        let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+        let Some(root) = root else { return Ok(None) };
+        let Some(inside) = inside(&root, folder) else { return Ok(None) };
         let mut options = StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).disable_pathspec_match(true);
+        options.exclude_submodules(true);
         if !inside.is_empty() {
             options.pathspec(&inside);
         }
         let statuses = repository.statuses(Some(&mut options))?;
-        let changed = statuses.iter().filter_map(|status| status.path().ok().map(str::to_owned));
-        let changed = below(&inside, changed.collect());
-        let head = repository.head().and_then(|head| head.peel_to_commit());
-        Ok(Some(Self { commit: head.ok().map(|head| ref_name::name(head.id())), changed }))
+        // What a filter has made of a file is not what Git recorded.
+        let is_filtered = |path: &str| {
+            let flags = AttrCheckFlags::FILE_THEN_INDEX;
+            repository.get_attr(Path::new(path), "filter", flags).is_ok_and(|name| name.is_some())
+        };
+        let index = repository.index()?;
+        let is_as_checked_out = |path: &str| {
+            is_filtered(path) && is_untouched(index.get_path(Path::new(path), 0), &root.join(path))
+        };
+        let changed = statuses.iter().filter_map(|status| {
+            let path = status.path().ok()?;
+            let is_changed = status.status() != Status::WT_MODIFIED || !is_as_checked_out(path);
+            is_changed.then(|| path.to_owned())
+        });
+        let hidden = hidden_by_library(repository)?.into_iter().filter(|path| !is_filtered(path));
+        let changed = below(&inside, changed.chain(hidden).collect());
+        let head = repository.head().and_then(|head| head.peel_to_commit()).ok();
+        let InCommit { files, submodules } = match &head {
+            Some(head) => recorded(repository, head, &inside)?,
+            None => InCommit::default(),
+        };
+        let commit = head.map(|head| ref_name::name(head.id()));
+        Ok(Some(Self { root, commit, changed, files, submodules }))
     }
+}
+
+/// Whether a file has the time and the size that it had when Git wrote this entry of the index.
+fn is_untouched(entry: Option<IndexEntry>, place: &Path) -> bool {
+    let (Some(entry), Ok(found)) = (entry, fs::symlink_metadata(place)) else { return false };
+    let modified = found.modified().ok();
+    let since = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let recorded = u64::try_from(entry.mtime.seconds()).ok();
+    let is_of_then = since.is_some_and(|since| {
+        Some(since.as_secs()) == recorded && since.subsec_nanos() == entry.mtime.nanoseconds()
+    });
+    is_of_then && u64::from(entry.file_size) == found.len()
+}
+
+/// What a commit has in the folder `inside`.
+fn recorded(
+    repository: &Repository,
+    commit: &git2::Commit<'_>,
+    inside: &str,
+) -> Result<InCommit, git2::Error> {
+    let mut found = InCommit::default();
+    let mut tree = commit.tree()?;
+    if !inside.is_empty() {
+        tree = match tree.get_path(Path::new(inside)) {
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => {
+                repository.find_tree(entry.id())?
+            }
+            Ok(_) => return Ok(found),
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(found),
+            Err(error) => return Err(error),
+        };
+    }
+    tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
+        let path = format!("{folder}{}", String::from_utf8_lossy(entry.name_bytes()));
+        match entry.kind() {
+            Some(ObjectType::Blob) => drop(found.files.insert(path)),
+            Some(ObjectType::Commit) => found.submodules.push((path, ref_name::name(entry.id()))),
+            _ => {}
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(found)
+}
+
+/// The same, as `git` lists it.
+fn listed(
+    stand_in: &StandIn,
+    commit: &Commit,
+    inside: &str,
+    local: &LocalGit,
+) -> Result<InCommit, StandInError> {
+    let mut found = InCommit::default();
+    let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
+    for entry in stand_in.entries_of_commit(commit, inside, &local.programs)? {
+        let Some(path) = entry.path.strip_prefix(&prefix).map(str::to_owned) else { continue };
+        match entry.is_submodule() {
+            true => found.submodules.extend(entry.oid.parse().ok().map(|commit| (path, commit))),
+            false => drop(found.files.insert(path)),
+        }
+    }
+    Ok(found)
 }
 
 /// The path of a folder in the checkout with this root.

@@ -24,7 +24,7 @@ pub(crate) struct Setting {
 pub(crate) fn settings(text: &str) -> Vec<Setting> {
     let mut found = Vec::new();
     let mut section = None;
-    for line in logical_lines(text) {
+    for line in logical_lines(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         let mut line = line.trim();
         if let Some(header) = line.strip_prefix('[') {
             let Some((inner, rest)) = split_header(header) else {
@@ -52,7 +52,11 @@ fn split_header(header: &str) -> Option<(Option<(String, Option<String>)>, &str)
     let (section, rest) = header.split_at_checked(header.find(['"', ']'])?)?;
     let section = section.trim().to_ascii_lowercase();
     if let Some(rest) = rest.strip_prefix(']') {
-        return Some((Some((section, None)), rest));
+        // The older way to write a name, in lower case.
+        return Some(match section.split_once('.') {
+            Some((section, name)) => (Some((section.to_owned(), Some(name.to_owned()))), rest),
+            None => (Some((section, None)), rest),
+        });
     }
     let quoted = rest.strip_prefix('"')?;
     let mut name = String::new();
@@ -70,12 +74,12 @@ fn split_header(header: &str) -> Option<(Option<(String, Option<String>)>, &str)
     None
 }
 
-/// Logical lines: one that ends in a backslash continues in the next.
+/// Logical lines: one that ends in a backslash continues in the next, unless that stands in a comment.
 fn logical_lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for line in text.lines() {
         let last = lines.last_mut().expect("there is always one");
-        match line.strip_suffix('\\') {
+        match line.strip_suffix('\\').filter(|start| !ends_in_comment(&format!("{last}{start}"))) {
             Some(start) => last.push_str(start),
             None => {
                 last.push_str(line);
@@ -84,6 +88,21 @@ fn logical_lines(text: &str) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Whether a comment begins in a line: at a `#` or `;` outside of quotes.
+fn ends_in_comment(line: &str) -> bool {
+    let mut quoted = false;
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => quoted = !quoted,
+            '\\' => drop(characters.next()),
+            '#' | ';' if !quoted => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// A value without its quotes, escapes and trailing comment.
@@ -182,12 +201,17 @@ b
             [core]
                 path = elsewhere
                 url = x
+            [submodule.four] # a note \
+                path = four ; another \
+                url = ../four.git
             [submodule "three"]
                 path = three
         "#;
+        let file = &format!("\u{feff}{file}");
         let submodules = Submodules::parse(file.as_bytes());
         assert_eq!(submodules.url(b"libs/one"), Some("../one.git"));
         assert_eq!(submodules.url(b"libs/a b"), Some("https://h/ab"));
+        assert_eq!(submodules.url(b"four"), Some("../four.git"));
         assert_eq!(submodules.url(b"elsewhere"), None);
         assert_eq!(submodules.url(b"three"), None);
     }

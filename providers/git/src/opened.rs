@@ -5,10 +5,29 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 use mu_provider::Programs;
+use mu_provider::fs::canonicalize;
 
 use crate::programs::GitPrograms;
 use crate::stand_in::{Place, StandIn, StandInError};
 use crate::surroundings::SurroundingsError;
+
+/// A repository that was found, with the root that Git sees: the folder that holds `.git`. Where that is a link, libgit2 takes what is
+/// around the other end of it.
+pub(crate) fn with_own_root(
+    found: Result<Repository, git2::Error>,
+    place: Option<&Place>,
+) -> Result<Repository, git2::Error> {
+    let repository = found?;
+    let Some(place) = place.filter(|place| !repository.is_bare() && !place.names_root()) else {
+        return Ok(repository);
+    };
+    let real = |path: &Path| canonicalize(path).ok();
+    let is_it = real(repository.path()).is_some_and(|own| Some(own) == real(&place.own));
+    if is_it && repository.workdir().and_then(real).is_none_or(|root| root != place.root) {
+        repository.set_workdir(&place.root, false)?;
+    }
+    Ok(repository)
+}
 
 /// Reads repositories on this machine.
 #[derive(Debug, Clone)]
@@ -109,6 +128,7 @@ impl LocalGit {
         program: &ByProgram<'_, T>,
     ) -> Result<T, SurroundingsError> {
         let root = place.as_ref().map_or(folder, |place| &place.root);
+        let opened = with_own_root(opened, place.as_ref());
         let opened = opened.as_ref().map_err(|error| error.message().to_owned());
         let made = std::cell::OnceCell::new();
         let stand_in = || {

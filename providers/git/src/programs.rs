@@ -15,9 +15,11 @@ use mu_provider::{Program, Programs, fs};
 use crate::stand_in::Place;
 
 /// Variables about one repository, which a hook has, for example; mu's programs run for other repositories.
-/// (`git rev-parse --local-env-vars` lists them. Settings in the environment are kept.)
-const OF_ONE_REPOSITORY: [&str; 13] = [
+/// (`git rev-parse --local-env-vars` lists them. Settings in the environment are kept, but not the file that `git config` alone would
+/// read.)
+const OF_ONE_REPOSITORY: [&str; 14] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
     "GIT_OBJECT_DIRECTORY",
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -237,9 +237,12 @@ impl Provider for GitProvider {
         // Whoever lists the place then reports the error.
         let settled = self.repositories.settle(location, ref_name::parse(Some(commit)), progress);
         let Ok(Settled { repository, folder }) = settled else { return false };
-        let plain = Package::new(&folder, location).plain_release(version, commit);
-        let tag = plain.and_then(|plain| plain.reference);
-        tag.is_some_and(|tag| repository.has_ref(&tag, commit, progress).unwrap_or(false))
+        // The tag of a whole repository was that of its folders, too, until they got tags of their own.
+        [folder.as_str(), ""].iter().any(|folder| {
+            let plain = Package::new(folder, location).plain_release(version, commit);
+            let tag = plain.and_then(|plain| plain.reference);
+            tag.is_some_and(|tag| repository.has_ref(&tag, commit, progress).unwrap_or(false))
+        })
     }
 
     fn resolve(

@@ -148,16 +148,22 @@ impl RemoteUrl {
             if let Some(after) = rest.strip_prefix("./") {
                 rest = after;
             } else if let Some(after) = rest.strip_prefix("../") {
-                path = path.rsplit_once('/')?.0;
+                // Below a home folder, a repository may lie in no other one.
+                path = match path.rsplit_once('/') {
+                    Some((above, _)) => above,
+                    None if self.relative.is_some() && !path.is_empty() => "",
+                    None => return None,
+                };
                 rest = after;
             } else {
                 break;
             }
         }
-        if rest.is_empty() || rest.split('/').any(|segment| segment == "..") {
+        // `./` is the repository itself, on another branch.
+        let path = if rest.is_empty() { path.to_owned() } else { format!("{path}/{rest}") };
+        if path.is_empty() || rest.split('/').any(|segment| segment == "..") {
             return None;
         }
-        let path = format!("{path}/{rest}");
         let mut url = self.url.as_url().clone();
         let relative = self.relative.as_ref().map(|_| path.trim_start_matches('/').to_owned());
         match &relative {
@@ -313,8 +319,12 @@ pub(crate) struct Substitute {
 fn split_password(text: &str) -> (String, Option<(String, Secret)>) {
     let whole = || (text.to_owned(), None);
     let Ok(mut url) = Url::parse(text) else { return whole() };
-    let Some(password) = url.password().filter(|_| ["https", "http"].contains(&url.scheme()))
-    else {
+    // A token with an empty password ends in a colon, which a parsed URL does not keep.
+    let authority =
+        text.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(rest));
+    let is_empty = authority.rsplit_once('@').is_some_and(|(user, _)| user.ends_with(':'));
+    let password = url.password().or(is_empty.then_some(""));
+    let Some(password) = password.filter(|_| ["https", "http"].contains(&url.scheme())) else {
         return whole();
     };
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -405,6 +415,8 @@ mod tests {
             ("https://example.com/a/b.git", "../c.git", Some("https://example.com/a/c.git")),
             ("https://example.com/a/b.git/", "../../d", Some("https://example.com/d")),
             ("https://example.com/a/b", "./c", Some("https://example.com/a/b/c")),
+            ("https://example.com/a", "./", Some("https://example.com/a")),
+            ("https://example.com/a", "../", None),
             ("https://example.com/a", "../../../d", None),
             ("https://example.com/a", "../x/../../d", None),
             ("https://example.com/a", "git@example.org:x/y", Some("git@example.org:x/y")),
@@ -449,6 +461,10 @@ mod tests {
         let scp = RemoteUrl::submodule(&parent, "git@example.org:x/y").expect("is accepted");
         let beside = RemoteUrl::submodule(&scp, "../z").expect("is accepted");
         assert_eq!((scp.path(), beside.path()), ("x/y".to_owned(), "x/z".to_owned()));
+        let scp = RemoteUrl::submodule(&parent, "git@example.org:x.git").expect("is accepted");
+        let beside = RemoteUrl::submodule(&scp, "../z.git").expect("is accepted");
+        assert_eq!(beside.to_string(), "git@example.org:z.git");
+        assert!(RemoteUrl::submodule(&scp, "../../z.git").is_err());
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! own folder, so no checkout's configuration counts; what the user's own includes for the checkout alone is asked for then. Credential helpers and `core.askPass` are asked by another module.
 
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use mu_provider::ProviderError;
 use mu_provider::http::{Connection, Secret, is_authorization};
+use mu_provider::{ErrorKind, ProviderError, brief};
 
 use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme, Substitute};
@@ -17,6 +17,10 @@ use crate::remote_url::{RemoteUrl, Scheme, Substitute};
 pub(crate) struct Settings {
     /// `core.sshCommand`.
     pub(crate) ssh_command: Option<String>,
+    /// `ssh.variant`.
+    pub(crate) ssh_variant: Option<String>,
+    /// `protocol.….allow`: the protocol, or an empty text for all others, and the word.
+    allowed: Vec<(String, String)>,
     /// Whether `core.askPass` is set.
     pub(crate) has_ask_pass: bool,
     /// Whether anything is set about the web.
@@ -47,22 +51,31 @@ pub(crate) enum Stated {
 
 impl Settings {
     /// Asks Git; without Git, nothing is set.
-    pub(crate) fn read(programs: &GitPrograms) -> Self {
-        let said = Self::ask(programs);
+    ///
+    /// # Errors
+    ///
+    /// When Git cannot read its configuration: it would not reach the remote either, or elsewhere.
+    pub(crate) fn read(programs: &GitPrograms) -> Result<Self, ProviderError> {
+        let said = Self::ask(programs)?;
         let has_conditions = pairs(&said).any(|(key, _)| key.starts_with("includeif."));
-        match has_conditions && programs.include_by_conditions() {
-            true => Self::parse(&Self::ask(programs)),
+        Ok(match has_conditions && programs.include_by_conditions() {
+            true => Self::parse(&Self::ask(programs)?),
             false => Self::parse(&said),
-        }
+        })
     }
 
-    fn ask(programs: &GitPrograms) -> String {
-        const KEYS: &str =
-            r"^(core\.sshcommand|core\.askpass|http\..*|url\..*\.insteadof|includeif\..*\.path)$";
-        let Ok(mut command) = programs.git() else { return String::new() };
-        command.args(["config", "--null", "--get-regexp", KEYS]).stdin(Stdio::null());
-        let output = command.output().map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&output).into_owned()
+    fn ask(programs: &GitPrograms) -> Result<String, ProviderError> {
+        const KEYS: [&str; 6] = [
+            r"core\.(sshcommand|askpass)",
+            r"ssh\.variant",
+            r"protocol\.(.*\.)?allow",
+            r"http\..*",
+            r"url\..*\.insteadof",
+            r"includeif\..*\.path",
+        ];
+        let Ok(mut command) = programs.git() else { return Ok(String::new()) };
+        command.args(["config", "--null", "--get-regexp", &format!("^({})$", KEYS.join("|"))]);
+        answer(command)
     }
 
     /// Reads `KEY`, line feed, `VALUE`, zero byte, again and again.
@@ -71,6 +84,12 @@ impl Settings {
         for (key, value) in pairs(text) {
             if key == "core.sshcommand" {
                 settings.ssh_command = Some(value.to_owned());
+            } else if key == "ssh.variant" {
+                settings.ssh_variant = Some(value.to_owned());
+            } else if let Some(protocol) = key.strip_prefix("protocol.") {
+                let protocol = protocol.strip_suffix("allow").unwrap_or(protocol);
+                let protocol = protocol.trim_end_matches('.').to_owned();
+                settings.allowed.push((protocol, value.to_ascii_lowercase()));
             } else if key == "core.askpass" {
                 settings.has_ask_pass = !value.is_empty();
             } else if let Some(key) = key.strip_prefix("http.") {
@@ -95,20 +114,63 @@ impl Settings {
     ) -> Result<Option<Substitute>, ProviderError> {
         let text = remote.to_string();
         let fitting = self.instead_of.iter().filter(|(start, _)| text.starts_with(start));
-        let Some((start, other)) = fitting.max_by_key(|(start, _)| start.len()) else {
+        // Of several of one length, Git takes the first.
+        let Some((start, other)) = fitting.rev().max_by_key(|(start, _)| start.len()) else {
             return Ok(None);
         };
         let other = format!("{other}{}", &text[start.len()..]);
         RemoteUrl::substitute(remote, &other).map(Some)
     }
 
+    /// Whether the user lets Git reach remotes in this way.
+    ///
+    /// # Errors
+    ///
+    /// When they do not: with the setting that says so.
+    pub(crate) fn check_allowed(
+        &self,
+        remote: &RemoteUrl,
+        programs: &GitPrograms,
+    ) -> Result<(), ProviderError> {
+        let protocol = remote.url.scheme();
+        let refused = |setting: &str| {
+            let text = format!("`{remote}` is refused: {setting} does not allow `{protocol}`");
+            Err(ProviderError::new(ErrorKind::Refused, text))
+        };
+        if let Some(allowed) = programs.variable("GIT_ALLOW_PROTOCOL") {
+            let is_allowed = allowed.split(':').any(|one| one == protocol);
+            return if is_allowed { Ok(()) } else { refused("`GIT_ALLOW_PROTOCOL`") };
+        }
+        let last = |wanted: &str| {
+            let mut all = self.allowed.iter().rev();
+            all.find(|(one, _)| one == wanted).map(|(_, word)| word.as_str())
+        };
+        let (key, word) = match (last(protocol), last("")) {
+            (Some(word), _) => (format!("protocol.{protocol}.allow"), word),
+            (None, Some(word)) => ("protocol.allow".to_owned(), word),
+            (None, None) => return Ok(()),
+        };
+        match word {
+            "never" => refused(&format!("`{key}` in Git's configuration")),
+            _ => Ok(()),
+        }
+    }
+
     /// What is set for a remote on the web; variables take precedence, as in Git.
-    pub(crate) fn for_web(&self, remote: &RemoteUrl, programs: &GitPrograms) -> WebSettings {
+    ///
+    /// # Errors
+    ///
+    /// When Git cannot say it.
+    pub(crate) fn for_web(
+        &self,
+        remote: &RemoteUrl,
+        programs: &GitPrograms,
+    ) -> Result<WebSettings, ProviderError> {
         let mut found = WebSettings::default();
         if !matches!(remote.scheme, Scheme::Https | Scheme::Http) {
-            return found;
+            return Ok(found);
         }
-        let said = if self.has_web { self.asked_for(remote, programs) } else { String::new() };
+        let said = if self.has_web { self.asked_for(remote, programs)? } else { String::new() };
         let value = |key: &str| {
             let mut all = pairs(&said).filter(|(name, _)| *name == key);
             all.next_back().map(|(_, value)| value.to_owned()).filter(|value| !value.is_empty())
@@ -132,12 +194,16 @@ impl Settings {
                 false => found.headers.push((name.to_owned(), Secret::new(value))),
             }
         }
-        found
+        Ok(found)
     }
 
     /// Asks Git what is set for the URL of a remote, and which URLs with headers of their own are meant.
-    fn asked_for(&self, remote: &RemoteUrl, programs: &GitPrograms) -> String {
-        let Ok(mut command) = programs.git() else { return String::new() };
+    fn asked_for(
+        &self,
+        remote: &RemoteUrl,
+        programs: &GitPrograms,
+    ) -> Result<String, ProviderError> {
+        let Ok(mut command) = programs.git() else { return Ok(String::new()) };
         for (number, (url, _)) in self.headers.iter().enumerate() {
             // A key of a program's option ends at the first `=`.
             if let Some(url) = url.as_ref().filter(|url| !url.contains('=')) {
@@ -145,9 +211,8 @@ impl Settings {
             }
         }
         command.args(["config", "--null", "--type=path", "--get-urlmatch", "http"]);
-        command.arg(remote.url.as_url().as_str()).stdin(Stdio::null());
-        let output = command.output().map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&output).into_owned()
+        command.arg(remote.url.as_url().as_str());
+        answer(command)
     }
 
     /// The headers for a URL about which Git has said this. As for Git, one for a less specific URL than an earlier one does not count, and an
@@ -169,6 +234,28 @@ impl Settings {
             }
         }
         found
+    }
+}
+
+/// What Git says of its configuration.
+///
+/// # Errors
+///
+/// When it cannot read that: with its words.
+fn answer(mut command: Command) -> Result<String, ProviderError> {
+    let failed = |why: String| {
+        let text = "Git cannot read its configuration, so it is not known how to reach remotes";
+        ProviderError::new(ErrorKind::Io, text).because(why)
+    };
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| failed(error.to_string()))?;
+    match output.status.code() {
+        // 1 means that nothing is set.
+        Some(0 | 1) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        _ => {
+            let words = String::from_utf8_lossy(&output.stderr);
+            Err(failed(format!("`git config` says: {}", brief(words.trim()))))
+        }
     }
 }
 

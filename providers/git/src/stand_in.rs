@@ -90,6 +90,15 @@ impl Place {
         Ok(None)
     }
 
+    /// Whether its configuration names the root of the checkout (`core.worktree`). A linked worktree reads only its own.
+    pub(crate) fn names_root(&self) -> bool {
+        let shared = (self.own == self.common).then(|| self.common.join("config"));
+        shared.into_iter().chain([self.own.join("config.worktree")]).any(|file| {
+            let text = text_of(&file).ok().flatten().unwrap_or_default();
+            settings(&text).iter().any(|one| one.section == "core" && one.key == "worktree")
+        })
+    }
+
     /// Whether its objects have names of SHA-256.
     fn is_sha256(&self) -> Result<bool, FileError> {
         let text = text_of(&self.common.join("config"))?.unwrap_or_default();

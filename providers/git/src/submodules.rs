@@ -1,16 +1,16 @@
 //! The submodules of a checkout as its index has them: their commits are there whether or not they are checked out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::Repository;
 use mu_provider::Commit;
-use mu_provider::fs;
+use mu_provider::fs::{self, canonicalize};
 
 use crate::config_text::{Setting, settings};
 use crate::opened::LocalGit;
 use crate::ref_name;
 use crate::remote_url::RemoteUrl;
-use crate::stand_in::{Place, StandIn, text_of};
+use crate::stand_in::{Place, StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
 
 /// The file that names them.
@@ -54,22 +54,38 @@ impl LocalGit {
         let file = root.join(SUBMODULES);
         let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
         let Some(text) = text_of(&file)?.filter(|_| is_file) else { return Ok(None) };
-        let library = |repository: &Repository| {
-            let index = repository.index()?;
-            let all = index.iter().filter(|entry| entry.mode == SUBMODULE);
-            let pair = all.map(|entry| {
-                (String::from_utf8_lossy(&entry.path).into_owned(), ref_name::name(entry.id))
-            });
-            Ok(pair.collect::<Vec<_>>())
-        };
-        let program = |stand_in: &StandIn| {
-            let entries = stand_in.entries(&self.programs)?;
-            let all = entries.into_iter().filter(|entry| entry.is_submodule());
-            Ok(all.filter_map(|entry| Some((entry.path, entry.oid.parse().ok()?))).collect())
-        };
-        let commits = self.of(root, &library, &program)?;
+        let program = |stand_in: &StandIn| listed(stand_in, self);
+        let commits = self.of(root, &in_index, &program)?;
         let parent = Place::of(root).and_then(|place| place.origin());
         Ok(Some(named(&text, &commits, parent.as_deref())))
+    }
+
+    /// The submodule that is not checked out and in which `folder` would be: the root of the checkout around it, and its path there.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn submodule_without_files(
+        &self,
+        folder: &Path,
+    ) -> Result<Option<(PathBuf, String)>, SurroundingsError> {
+        let Some(above) = folder.ancestors().find(|above| above.is_dir()) else { return Ok(None) };
+        let Ok(rest) = folder.strip_prefix(above) else { return Ok(None) };
+        let place = canonicalize(above)?.join(rest);
+        let inner = |root: &Path, all: Vec<(String, Commit)>| {
+            let around = all.into_iter().map(|(path, _)| path).find(|path| {
+                let submodule = root.join(path);
+                place.starts_with(&submodule) && !submodule.join(".git").exists()
+            });
+            around.map(|path| (root.to_owned(), path))
+        };
+        let library = |repository: &Repository| {
+            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let Some(root) = root else { return Ok(None) };
+            Ok(inner(&root, in_index(repository)?))
+        };
+        let program = |stand_in: &StandIn| Ok(inner(stand_in.root(), listed(stand_in, self)?));
+        Ok(self.around(above, &|_| true, &library, &program)?.flatten())
     }
 
     /// The commit that is checked out in a folder, if that is the root of a checkout.
@@ -87,6 +103,27 @@ impl LocalGit {
         };
         self.of(root, &library, &|stand_in| stand_in.checked_out_commit(&self.programs))
     }
+}
+
+/// Whether a folder is not there, or has nothing in it: what `git clone` makes of a submodule.
+pub fn is_missing_or_empty(folder: &Path) -> bool {
+    fs::entries_if_there(folder).is_ok_and(|entries| entries.is_empty())
+}
+
+/// The submodules in the index, and their commits.
+fn in_index(repository: &Repository) -> Result<Vec<(String, Commit)>, git2::Error> {
+    let index = repository.index()?;
+    let all = index.iter().filter(|entry| entry.mode == SUBMODULE);
+    let pair = all
+        .map(|entry| (String::from_utf8_lossy(&entry.path).into_owned(), ref_name::name(entry.id)));
+    Ok(pair.collect())
+}
+
+/// The same, as `git` lists them.
+fn listed(stand_in: &StandIn, local: &LocalGit) -> Result<Vec<(String, Commit)>, StandInError> {
+    let entries = stand_in.entries(&local.programs)?;
+    let all = entries.into_iter().filter(|entry| entry.is_submodule());
+    Ok(all.filter_map(|entry| Some((entry.path, entry.oid.parse().ok()?))).collect())
 }
 
 /// The mode of a submodule in an index.

@@ -10,7 +10,7 @@ use git2::{ErrorCode, Repository};
 use mu_provider::fs::{self, FileError, canonicalize};
 use mu_provider::{Folder, InnerPath, OwnPath, Programs};
 
-use crate::opened::first_answer;
+use crate::opened::{first_answer, with_own_root};
 use crate::programs::GitPrograms;
 use crate::stand_in::{self, Place, StandIn, StandInError};
 
@@ -55,7 +55,8 @@ impl Surroundings {
         programs: &Programs,
         above: &Path,
     ) -> Result<Option<Self>, SurroundingsError> {
-        let library = match Repository::discover(workspace) {
+        let found = Place::around(workspace)?;
+        let library = match with_own_root(Repository::discover(workspace), found.as_ref()) {
             Ok(repository) => Some(repository),
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
             Err(_) => None,
@@ -69,7 +70,7 @@ impl Surroundings {
                     common: repository.commondir().to_owned(),
                 })
             }
-            None => Place::around(workspace)?,
+            None => found,
         };
         let Some(place) = place else { return Ok(None) };
         let programs = GitPrograms::new(programs.clone(), above);

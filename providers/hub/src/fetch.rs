@@ -21,6 +21,8 @@ type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
 struct Tried {
     urls: Vec<SafeUrl>,
     failure: Option<ProviderError>,
+    /// Whether the index was read now, and lists the version.
+    is_listed: bool,
     /// Whether reading the hub needs credentials. If not, 403 most likely means that a file is missing.
     is_closed: bool,
     /// Whether a server answered 403 while reading the hub seemed to need no credentials.
@@ -95,6 +97,7 @@ impl HubProvider {
             return Ok(false);
         }
         let Some(listed) = self.listed(location, release, progress)? else { return Ok(false) };
+        tried.is_listed = true;
         let listed =
             Release { archive: release.archive.clone().or(listed.archive.clone()), ..listed };
         let places = root.archives(&location.path, &listed)?;
@@ -186,9 +189,10 @@ impl Tried {
         );
         let error = ProviderError::new(ErrorKind::NotFound, text);
         match self.urls.first().filter(|_| self.is_hidden.get()) {
-            None => error.hint(
+            None if self.is_listed => error.hint(
                 "its index lists that version, so the hub is incomplete: ask its operator to run `mu hub check`",
             ),
+            None => error,
             Some(url) => error.hint(format!(
                 "the server answered 403: the archive does not exist, or {}",
                 crate::needs(url)

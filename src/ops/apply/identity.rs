@@ -300,6 +300,10 @@ impl<'a> Content<'a> {
         let Some(first) = tagged.first().filter(|_| !tagged.iter().any(is_locked)) else {
             return Ok(());
         };
+        // Tags that came later may have made others count no more.
+        if is_asked && provider.has_version_at(place, commit, version, &Silent) {
+            return Ok(());
+        }
         let place = route.location.describe();
         let said = format!("the tag of its commit says {first}, at {place}");
         Err(self.mislabelled(&said, &first.to_string()))

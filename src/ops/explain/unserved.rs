@@ -21,7 +21,7 @@ use crate::ops::requirements::names::{id_in, meant};
 use crate::ops::requirements::parse_extra;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::{Code, CommandError, OperationScope, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Clash;
 use crate::workspace::{
     CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Member, WORKSPACE_FILE, error_at_registry,
@@ -150,8 +150,14 @@ pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec
             Some(name) => Some(name.as_str()),
             None => nearest(short, names.iter().map(String::as_str)).filter(|_| is_name),
         };
-        if let Some(near) = near {
-            notes.push(format!("near to that: `#{}`", printable(near)));
+        // A branch that is called like a version is one only with its whole name.
+        let start = near.and_then(|near| match VersionSpec::parse(near) {
+            Ok(VersionSpec::Tag(_)) => Some(""),
+            Ok(_) => Some("refs/heads/"),
+            Err(_) => None,
+        });
+        if let (Some(near), Some(start)) = (near, start) {
+            notes.push(format!("near to that: `#{start}{}`", printable(near)));
         }
     }
     match default {
@@ -275,7 +281,8 @@ pub(crate) fn with_requirer(
     if error.code == Code::Io {
         return error;
     }
-    required_by(session, id).into_iter().fold(error, CommandError::hint)
+    let not_there = no_place(session, id).filter(|_| error.code == Code::NotFound);
+    not_there.into_iter().chain(required_by(session, id)).fold(error, CommandError::hint)
 }
 
 /// The words for what names the last package of a way.

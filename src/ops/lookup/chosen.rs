@@ -12,7 +12,7 @@ use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::fetch::store_release;
 use crate::ops::explain::places;
-use crate::ops::explain::{self, unavailable_error};
+use crate::ops::explain::{self, unavailable_error, unserved};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::requirements::Requirements;
@@ -174,6 +174,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let similar = similar.into_iter().map(|other| format!("did you mean `{other}`?"));
     let hints = places::report_installed(session, id).into_iter();
     let hints = hints.chain(places::stripped(session, id)).chain(similar);
+    let hints = hints.chain(unserved::no_place(session, id));
     hints.fold(error, CommandError::hint).hint(explain::absent(session, id))
 }
 

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "publish")]
 mod check;
+#[cfg(all(feature = "publish", feature = "git"))]
+mod committed;
 #[cfg(feature = "publish")]
 pub mod hub;
 #[cfg(feature = "publish")]

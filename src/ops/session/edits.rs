@@ -367,7 +367,7 @@ fn note_ignored(session: &Session, lock: &Lockfile) {
     // Git is asked only about what rules seem to leave out. A file of rules that cannot be read is Git's business.
     let Ok(rules) = Rules::of_git(top) else { return };
     let seems_ignored =
-        |member: &&Member| rules.leave_out_on_the_way(top, &member.folder).unwrap_or(false);
+        |member: &&Member| rules.leave_out_on_the_way(top, &member.folder, true).unwrap_or(false);
     let members: Vec<&Member> = members.into_iter().filter(seems_ignored).collect();
     if members.is_empty() {
         return;

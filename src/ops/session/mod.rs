@@ -21,6 +21,8 @@ pub(crate) mod plugins;
 pub(crate) mod providers;
 pub mod shown;
 pub(crate) mod source;
+#[cfg(feature = "git")]
+pub(crate) mod submodules;
 pub mod warning;
 
 use std::borrow::Cow;
@@ -167,8 +169,8 @@ pub struct Session {
     lock: Option<ChangeLock>,
 }
 
-/// Held while packs, lock and manifests may change.
-struct ChangeLock {
+/// Held while packs, lock, manifests and settings may change.
+pub struct ChangeLock {
     packs: PacksFolder,
     /// Folders that are new.
     made: Vec<PathBuf>,

@@ -11,7 +11,7 @@
 //! go unseen.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -25,9 +25,10 @@ use crate::formats;
 use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::{Code, CommandError, Events, OperationScope, Options, Warning, WorkspacePlaces};
+use crate::packs::PacksFolder;
 #[cfg(feature = "git")]
 use crate::workspace::root::programs;
-use crate::workspace::{MU_FOLDER, RedirectedBase, Workspace, find_root};
+use crate::workspace::{Key, MU_FOLDER, RedirectedBase, Workspace, find_root};
 
 impl Session {
     /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
@@ -43,6 +44,9 @@ impl Session {
             check_root(&root, &environment)?;
         }
         let mut session = Self::open_at(&root, environment, options, scope, events)?;
+        for warning in session.workspace.unread.warnings() {
+            session.events.warning(&Warning::File(warning.clone()));
+        }
         session.part_edits(session.options.view.clone().unwrap_or(View::Here));
         Ok(session)
     }
@@ -104,13 +108,7 @@ impl Session {
             // Before anything is created there.
             check_root(&root, &environment)?;
         }
-        let made = packs.missing_folders();
-        let _lock = packs.lock(&mut || {
-            let folder = packs.path().display();
-            events.waiting(&format!("another mu process is changing `{folder}`"));
-        })?;
-        warn_without_locks(&_lock, packs.path(), &*events);
-        let lock = ChangeLock { packs, made, _lock };
+        let lock = ChangeLock::of(packs, &*events)?;
         for folder in [&root, &root.join(MU_FOLDER), &environment.mu_home] {
             fs::remove_left_behind(folder);
         }
@@ -123,6 +121,7 @@ impl Session {
             (session, reading.and_then(|reading| reading.join().ok()))
         });
         let mut session = session?;
+        session.refuse_unread()?;
         session.lock = Some(lock);
         // The code that needs it reports why it cannot be read.
         if let Some(Ok(lockfile)) = lockfile {
@@ -135,6 +134,33 @@ impl Session {
             session.refuse_edits_in_integration()?;
         }
         Ok(session)
+    }
+}
+
+impl ChangeLock {
+    /// Locks packs; waits for others.
+    fn of(packs: PacksFolder, events: &dyn Events) -> Result<Self, CommandError> {
+        let made = packs.missing_folders();
+        let _lock = packs.lock(&mut || {
+            let folder = packs.path().display();
+            events.waiting(&format!("another mu process is changing `{folder}`"));
+        })?;
+        warn_without_locks(&_lock, packs.path(), events);
+        Ok(Self { packs, made, _lock })
+    }
+
+    /// Keeps other processes from changing the settings and manifests of the workspace around the current folder, or the settings of
+    /// the user; to be taken before they are read.
+    pub fn of_files(
+        environment: &Environment,
+        scope: OperationScope,
+        events: &dyn Events,
+    ) -> Result<Self, CommandError> {
+        let root = root_of(scope, environment);
+        if scope == OperationScope::Workspace {
+            check_root(&root, environment)?;
+        }
+        Self::of(packs_of(scope, &root, environment), events)
     }
 }
 
@@ -214,6 +240,49 @@ impl Session {
         self.workspace.add_new(path, text)?;
         self.places = WorkspacePlaces::new(&self.workspace, &self.environment);
         Ok(self)
+    }
+
+    /// Refuses to change anything while a manifest that is there cannot be read: what only its package requires would be removed. A folder
+    /// that cannot be searched, such as one of a database, is refused only if Mu.lock has what a package requires that is nowhere else.
+    pub(crate) fn refuse_unread(&self) -> Result<(), CommandError> {
+        let unread = &self.workspace.unread;
+        let (place, message, first) = if let Some((place, file)) = unread.manifests.first() {
+            let (path, why) = (file.path().display(), file.message());
+            let message = format!("what the package of `{path}` requires is not known: {why}");
+            (place, message, "let it be a file in the workspace, or remove it")
+        } else if let Some((place, folder)) = unread.folders.first()
+            && let Some(by) = self.lost_requirer()?
+        {
+            let path = folder.path().display();
+            let message = format!(
+                "`{path}` cannot be searched for packages, and `{by}`, for which Mu.lock has packages, may be in it"
+            );
+            (place, message, "let your user read that folder")
+        } else {
+            return Ok(());
+        };
+        let error = CommandError::new(Code::Manifest, message).hint(first);
+        Err(match &**place {
+            "" => error,
+            place => error.hint(format!(
+                "to do without it, write `members: [\"**\", \"!{place}\"]` into `.mu/workspace.yaml`"
+            )),
+        })
+    }
+
+    /// A package that requires something in Mu.lock, and is neither in it nor in the workspace.
+    fn lost_requirer(&self) -> Result<Option<String>, CommandError> {
+        let Some(lock) = Lockfile::read(&self.workspace.root)? else { return Ok(None) };
+        let mut known: BTreeSet<String> =
+            lock.packages.iter().map(|package| package.id.to_string()).collect();
+        for member in &self.workspace.members {
+            known.extend([member.id.to_string(), member.manifest.name.to_string()]);
+        }
+        // Commands have spaces in their names, and packages have none.
+        let is_package = |by: &str| by != Key::overrides && !by.contains(' ');
+        let mut by = lock.packages.iter().flat_map(|package| &package.requested);
+        let lost = by.find(|by| is_package(&by.by) && !known.contains(&*by.by));
+        Ok(lost.map(|lost| lost.by.to_string()))
     }
 
     /// Keeps other processes from pruning the store while the returned lock lives; waits if one is pruning.

@@ -4,17 +4,25 @@
 //! A registry that cannot be reached is an error, because it proves nothing.
 
 use std::collections::HashMap;
+#[cfg(feature = "git")]
+use std::path::Path;
 
 use mu_provider::ErrorKind;
 
+#[cfg(feature = "git")]
+use crate::env::absolute;
 use crate::formats;
 use crate::index::{Cause, GraphLevel, Unavailable, Universe as _, cause};
 use crate::manifest::edit::Section;
 use crate::manifest::{ManifestError, error_at_dependency};
 use crate::ops::explain::unavailable_error;
 use crate::ops::requirements::names::{Meant, is_known_to_exist, meant};
+#[cfg(feature = "git")]
+use crate::ops::requirements::parse_extra;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::edits::ChangedManifests;
+#[cfg(feature = "git")]
+use crate::ops::session::submodules::refuse_in_submodule_without_files;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;
@@ -33,10 +41,55 @@ pub(crate) fn collect_changed_looked_up(
     changed: &ChangedManifests,
     extra: Vec<String>,
 ) -> Result<Requirements, CommandError> {
+    #[cfg(feature = "git")]
+    refuse_submodules_without_files(session, changed, &extra)?;
     find_out(session, changed)?;
     let requirements = Requirements::collect_changed(session, changed, extra)?;
     refuse_impossible(session, &requirements)?;
     Ok(requirements)
+}
+
+/// Refuses to go on if a submodule that is not checked out would have a package that the lock names as one of the workspace, or a folder
+/// that a manifest, one of `extra` or an override requires.
+#[cfg(feature = "git")]
+fn refuse_submodules_without_files(
+    session: &Session,
+    changed: &ChangedManifests,
+    extra: &[String],
+) -> Result<(), CommandError> {
+    let (workspace, root) = (&session.workspace, session.lock_folder());
+    // The code that needs it reports why it cannot be read.
+    let lock = session.lockfile().ok().flatten().unwrap_or_default();
+    // A lock that is used as it is leads nowhere else.
+    let missing = lock.packages.iter().filter(|package| {
+        package.source.is_workspace_folder()
+            && !session.options.frozen
+            && workspace.member(&package.id).is_none()
+    });
+    for package in missing {
+        let what = format!("the package `{}` of this workspace", session.short_name(&package.id));
+        let folder = workspace.root.join(&package.source.place);
+        refuse_in_submodule_without_files(&session.environment, &folder, &what)?;
+    }
+    let members = workspace.members.iter().enumerate();
+    let manifests = members.map(|(at, member)| (&*member.folder, changed.manifest(workspace, at)));
+    let required = manifests.flat_map(|(from, manifest)| {
+        let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        all.map(move |dependency| (from, dependency.reference.clone()))
+    });
+    let extra = extra.iter().filter_map(|text| parse_extra(text).ok());
+    let overrides = workspace.settings.overrides.values().cloned();
+    let at_root = extra.map(|dependency| dependency.reference).chain(overrides);
+    for (from, reference) in required.chain(at_root.map(|reference| (root, reference))) {
+        let Some(local) = reference.local() else { continue };
+        let folder = absolute(from, Path::new(local));
+        // What is there can be used.
+        if mu_provider_git::is_missing_or_empty(&folder) {
+            let what = format!("the folder `{reference}`");
+            refuse_in_submodule_without_files(&session.environment, &folder, &what)?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses manifests that list their own package, or one package twice, by two names for it.

@@ -159,7 +159,7 @@ struct Parsed<'t> {
 struct Fault {
     span: Range<usize>,
     message: String,
-    help: Option<&'static str>,
+    help: Option<Cow<'static, str>>,
     related: Option<(Range<usize>, &'static str)>,
 }
 
@@ -172,8 +172,8 @@ impl Fault {
         Self::new(span, format!("nested more than {MAX_DEPTH} levels deep"))
     }
 
-    fn help(mut self, help: &'static str) -> Self {
-        self.help = Some(help);
+    fn help(mut self, help: impl Into<Cow<'static, str>>) -> Self {
+        self.help = Some(help.into());
         self
     }
 

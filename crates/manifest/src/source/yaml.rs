@@ -263,10 +263,30 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
                 Some(b'[' | b'{') if is_cut_off => fault.help(COMMENT),
                 Some(b'[') if error.info().contains("unclosed") => fault.help("close it with `]`"),
                 Some(b'{') if error.info().contains("unclosed") => fault.help("close it with `}`"),
-                _ => fault,
+                _ => match quoted_line(text, at) {
+                    Some(line) => fault.help(format!("put quotes around the text: `{line}`")),
+                    None => fault,
+                },
             }
         }
     }
+}
+
+/// The line around `at` with quotes around its value, if that is text which YAML takes for something else without them.
+fn quoted_line(text: &str, at: usize) -> Option<String> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+    let line = text.get(start..)?.lines().next()?;
+    let line = line.split(" #").next().unwrap_or(line).trim();
+    let (before, value) = match line.split_once(": ") {
+        Some((key, value)) => (format!("{key}: "), value.trim_start()),
+        None => ("- ".to_owned(), line.strip_prefix("- ")?.trim_start()),
+    };
+    let is_meant_as_text = value.starts_with(['>', '*', '@', '%', '&', '!', '|', '`'])
+        || value.contains(": ") && !value.starts_with(['"', '\'', '[', '{']);
+    is_meant_as_text.then(|| match value.contains(['"', '\\']) {
+        true => format!("{before}'{}'", value.replace('\'', "''")),
+        false => format!("{before}\"{value}\""),
+    })
 }
 
 /// Where a quote opens before `end` that is not closed on the same line.

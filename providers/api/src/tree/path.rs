@@ -20,7 +20,9 @@ use crate::TreeError;
 /// problem only on Windows.
 pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path str, TreeError> {
     let refuse = |reason| TreeError::Path { path: escape(&String::from_utf8_lossy(path)), reason };
-    check_length(path.len(), limits)?;
+    if path.len() > limits.path {
+        return Err(too_much("length", limits.path, path));
+    }
     let path = std::str::from_utf8(path).map_err(|_| refuse("it is not UTF-8"))?;
     let path = path.strip_suffix('/').unwrap_or(path);
     if path.starts_with('/') {
@@ -53,9 +55,19 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
         }
     }
     if depth > limits.depth {
-        return Err(TreeError::Limit { what: "the depth of a path", limit: limits.depth as u64 });
+        return Err(too_much("depth", limits.depth, path.as_bytes()));
     }
     Ok(path)
+}
+
+/// How many bytes of a path over a limit are named.
+const NAMED: usize = 100;
+
+/// The error about a path that has too much of something.
+fn too_much(what: &'static str, limit: usize, path: &[u8]) -> TreeError {
+    let start = path.get(..NAMED).unwrap_or(path);
+    let start = escape(&String::from_utf8_lossy(start));
+    TreeError::PathLimit { what, start, limit: limit as u64 }
 }
 
 /// Checks how long a path is, in bytes.
@@ -88,10 +100,10 @@ fn why_odd(path: &str) -> &'static str {
     if path.contains(is_invisible) {
         return "it contains a character that reverses text or breaks its line, so that it looks like another path";
     }
-    if path.split('/').any(is_drive) {
-        return "it names a drive";
+    if path.contains(':') {
+        return "it contains a colon, which Windows does not allow in names";
     }
-    "Windows does not allow names with one of `<>:\"|?*`"
+    "Windows does not allow names with one of `<>\"|?*`"
 }
 
 /// Beyond ASCII: control characters, line breaks, and characters that override the direction of text, but not
@@ -378,8 +390,8 @@ mod tests {
             ("a*b", "Windows does not allow"),
             ("a/2026-01-01T10:00", "Windows does not allow"),
             ("a|\"<>", "Windows does not allow"),
-            ("C:/x", "a drive"),
-            ("a/c:", "a drive"),
+            ("C:/x", "a colon"),
+            ("a/c:", "a colon"),
             ("a\u{202e}gpj.exe", "reverses text"),
             ("a\u{2066}b", "reverses text"),
             ("a\u{2028}b", "breaks its line"),

@@ -470,7 +470,7 @@ mod tests {
             assert!(matches!(write(&[(hostile, "1")]), Err(TreeError::Path { .. })), "{hostile}");
         }
         let long = "a/".repeat(600);
-        assert!(matches!(write(&[(&format!("{long}b"), "1")]), Err(TreeError::Limit { .. })));
+        assert!(matches!(write(&[(&format!("{long}b"), "1")]), Err(TreeError::PathLimit { .. })));
     }
 
     #[test]

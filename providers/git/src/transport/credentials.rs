@@ -39,6 +39,8 @@ pub(super) struct Offer {
     /// The user for a token without one.
     user: String,
     from: Found,
+    /// All that a helper has said, which it is told again when the server has judged: helpers keep when a token ends, and what renews it.
+    said: Option<Secret>,
 }
 
 /// Where an offer comes from.
@@ -57,6 +59,8 @@ pub(super) struct Access<'call> {
     pub(super) stated: &'call [Stated],
     /// Whether a program may ask the user (`core.askPass`).
     pub(super) asks: bool,
+    /// What the server has asked for (`WWW-Authenticate`).
+    pub(super) challenges: &'call [String],
     pub(super) credentials: &'call GitCredentials,
 }
 
@@ -95,7 +99,7 @@ const PLACES: [(&str, Find); 4] = [
         access.credentials.listed(remote).transpose().into_iter().collect()
     }),
     ("a Git credential helper", |access, remote| {
-        access.credentials.ask_helpers(remote, access.asks).transpose().into_iter().collect()
+        access.credentials.ask_helpers(remote, access).transpose().into_iter().collect()
     }),
 ];
 
@@ -117,7 +121,30 @@ impl Access<'_> {
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
         // Nothing is sent over a connection that others can read, so nothing is looked up.
         let places = PLACES.iter().filter(|_| remote.url.is_confidential());
-        places.flat_map(|(_, find)| find(self, remote))
+        let offers = places.flat_map(|(_, find)| find(self, remote));
+        // A password is not sent as it is to whom has asked for something safer.
+        offers.filter(|offer| {
+            offer.as_ref().map_or(true, |offer| offer.from == Found::Header || self.takes_basic())
+        })
+    }
+
+    /// Whether the server takes a password as it is.
+    pub(super) fn takes_basic(&self) -> bool {
+        let is_basic = |challenge: &String| {
+            let mut schemes = challenge.split(',').map(str::trim_start);
+            schemes.any(|one| one.get(..5).is_some_and(|one| one.eq_ignore_ascii_case("basic")))
+        };
+        self.challenges.is_empty() || self.challenges.iter().any(is_basic)
+    }
+
+    /// What the user's Git settings have in a header for a remote for which mu has nothing: Git sends it unasked.
+    pub(super) fn unasked(&self, remote: &RemoteUrl) -> Option<Offer> {
+        if !remote.url.is_confidential() || self.credentials.stored(remote).is_some() {
+            return None;
+        }
+        let headers = self.stated.iter().filter(|stated| matches!(stated, Stated::Header(_)));
+        let mut offers = headers.filter_map(|stated| self.credentials.stated(remote, stated));
+        offers.next_back()
     }
 }
 
@@ -168,7 +195,7 @@ impl GitCredentials {
     fn offer(&self, remote: &RemoteUrl, own: Credential, from: Found) -> Option<Offer> {
         let token_hosts = &self.http.options().token_hosts;
         let released = own.release(Recipient::Server(&remote.url), token_hosts).ok()?;
-        Some(Offer { released, user: usual_user(remote), from })
+        Some(Offer { released, user: usual_user(remote), from, said: None })
     }
 
     /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
@@ -191,18 +218,30 @@ impl GitCredentials {
         let known = offer.released.user_and_password(&offer.user);
         if let Some((user, password)) = known.filter(|_| offer.from == Found::Helper) {
             let verb = if accepted { "approve" } else { "reject" };
-            let mut question = question(remote, Some(&user));
-            question.push_str(&format!("password={}\n\n", password.expose()));
+            let question = match &offer.said {
+                Some(said) => format!("{}\n\n", said.expose().trim_end()),
+                None => {
+                    let question = question(remote, Some(&user));
+                    format!("{question}password={}\n\n", password.expose())
+                }
+            };
             // If a helper cannot store or forget, this answer stays the same.
             let _ = self.run(verb, &question, false);
         }
     }
 
     /// Asks Git's helpers, and then the user, if a program for that is set up (`asks`, or the variable).
-    fn ask_helpers(&self, remote: &RemoteUrl, asks: bool) -> Result<Option<Offer>, ProviderError> {
+    fn ask_helpers(
+        &self,
+        remote: &RemoteUrl,
+        access: &Access<'_>,
+    ) -> Result<Option<Offer>, ProviderError> {
         let mut question = question(remote, remote.user());
+        for challenge in access.challenges {
+            question.push_str(&format!("wwwauth[]={challenge}\n"));
+        }
         question.push('\n');
-        let asks = asks || self.programs.variable(ASK_PASS).is_some();
+        let asks = access.asks || self.programs.variable(ASK_PASS).is_some();
         let answer = self.run("fill", &question, asks).map_err(|reason| {
             let text = format!("Git's credential helper for `{remote}` failed");
             ProviderError::new(ErrorKind::Auth, text).because(reason)
@@ -216,7 +255,9 @@ impl GitCredentials {
                 // Some helpers return the token as the user.
                 let password = Secret::new(password);
                 let own = Credential::password(&AskedServer::new(&remote.url), user, password);
-                self.offer(remote, own.known_from("Git's credential helper"), Found::Helper)
+                let offer =
+                    self.offer(remote, own.known_from("Git's credential helper"), Found::Helper);
+                offer.map(|offer| Offer { said: Some(Secret::new(answer)), ..offer })
             }
             _ => None,
         })

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use mu_provider::http::{Authorization, Http, Request, Response};
-use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, brief};
 
 use super::credentials::{Access, ways_to_log_in};
 use super::session::{Connected, Link, Session, describe, not_a_repository};
@@ -44,11 +44,21 @@ pub(super) fn open(
         common(http.get(&url), remote, authorization, web).allow(401).send()
     };
     let mut authorization = credentials.known(&remote.url);
+    if authorization == Authorization::Nothing
+        && let Some(offer) = access.unasked(remote)
+    {
+        authorization = offer.to_authorization();
+    }
     let mut response = ask(&authorization)?;
+    let challenges: Vec<String> = response.headers("www-authenticate").map(str::to_owned).collect();
+    let access = Access { challenges: &challenges, ..*access };
     let mut offers = access.offers(remote);
     while response.status() == 401 && response.url().is_same_server(&url) {
         let Some(offer) = offers.next() else { break };
         let offer = offer?;
+        if offer.to_authorization() == authorization {
+            continue;
+        }
         authorization = offer.to_authorization();
         response = ask(&authorization)?;
         let is_refused = response.status() == 401;
@@ -59,6 +69,14 @@ pub(super) fn open(
         }
     }
     if response.status() == 401 {
+        if !access.takes_basic() && authorization == Authorization::Nothing {
+            let text = format!(
+                "`{remote}` asks for a way to log in that mu does not know: {}",
+                brief(&challenges.join(", "))
+            );
+            return Err(ProviderError::new(ErrorKind::Auth, text)
+                .hint("use ssh, or state a header in Git's configuration (`http.extraHeader`)"));
+        }
         return Err(unauthorized(remote, response.url(), &url, &authorization));
     }
     let kind = response.header("content-type").unwrap_or_default().to_owned();

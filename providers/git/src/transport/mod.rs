@@ -39,7 +39,7 @@ pub(crate) struct Transports {
     http: Arc<Http>,
     programs: GitPrograms,
     /// Read when something is first connected to.
-    settings: OnceLock<Settings>,
+    settings: OnceLock<Result<Settings, ProviderError>>,
     credentials: GitCredentials,
     /// The servers that could not be reached over ssh or `git://`, and why. The client for the web knows its own.
     given_up: Mutex<HashMap<Server, String>>,
@@ -73,12 +73,13 @@ impl Transports {
 
     /// The token that mu has for a remote on a web server, under the URL that the user's settings give it.
     pub(crate) fn token(&self, remote: &RemoteUrl) -> Result<Option<StoredToken>, ProviderError> {
-        let other = self.settings().instead_of(remote)?;
+        let other = self.settings()?.instead_of(remote)?;
         Ok(self.credentials.token(other.as_ref().map_or(remote, |other| &other.remote)))
     }
 
-    fn settings(&self) -> &Settings {
-        self.settings.get_or_init(|| Settings::read(&self.programs))
+    fn settings(&self) -> Result<&Settings, ProviderError> {
+        let read = self.settings.get_or_init(|| Settings::read(&self.programs));
+        read.as_ref().map_err(Clone::clone)
     }
 
     /// Begins a conversation with `remote`.
@@ -86,28 +87,28 @@ impl Transports {
         if remote.scheme == Scheme::File {
             return file::open(remote, &self.programs);
         }
-        let settings = self.settings();
+        let settings = self.settings()?;
         let other = settings.instead_of(remote)?;
         let (remote, password) = match other {
             Some(Substitute { remote, password }) => (Cow::Owned(remote), password),
             None => (Cow::Borrowed(remote), None),
         };
         let remote = &*remote;
+        settings.check_allowed(remote, &self.programs)?;
         match remote.scheme {
             Scheme::Https | Scheme::Http => {
-                let web = settings.for_web(remote, &self.programs);
+                let web = settings.for_web(remote, &self.programs)?;
                 let stated = [
                     password.map(|(user, password)| Stated::Password(user, password)),
                     web.authorization.clone(),
                 ];
                 let stated: Vec<Stated> = stated.into_iter().flatten().collect();
                 let asks = settings.has_ask_pass;
-                let access = Access { stated: &stated, asks, credentials: &self.credentials };
+                let (credentials, challenges) = (&self.credentials, &[][..]);
+                let access = Access { stated: &stated, asks, credentials, challenges };
                 http::open(remote, &self.http, &access, &web)
             }
-            Scheme::Ssh => self.once(remote, || {
-                ssh::open(remote, &self.programs, settings.ssh_command.as_deref())
-            }),
+            Scheme::Ssh => self.once(remote, || ssh::open(remote, &self.programs, settings)),
             Scheme::Git => self.once(remote, || open_git(remote)),
             Scheme::File => file::open(remote, &self.programs),
         }

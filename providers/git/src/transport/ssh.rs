@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use mu_provider::{ErrorKind, Program, ProviderError};
 
@@ -10,6 +10,7 @@ use super::pipe::{self, Ending};
 use super::session::{Session, describe};
 use crate::programs::GitPrograms;
 use crate::remote_url::RemoteUrl;
+use crate::settings::Settings;
 use crate::wire::WireError;
 
 /// Which options an ssh program takes.
@@ -25,9 +26,9 @@ enum Variant {
 pub(super) fn open(
     remote: &RemoteUrl,
     programs: &GitPrograms,
-    setting: Option<&str>,
+    settings: &Settings,
 ) -> Result<Box<dyn Session>, ProviderError> {
-    let (command, name) = command(remote, programs, setting)?;
+    let (command, name) = command(remote, programs, settings)?;
     pipe::open(remote, command, explain).map_err(|error| not_run(remote, &name, error))?
 }
 
@@ -40,25 +41,24 @@ fn not_run(remote: &RemoteUrl, name: &str, error: io::Error) -> ProviderError {
 fn command(
     remote: &RemoteUrl,
     programs: &GitPrograms,
-    setting: Option<&str>,
+    settings: &Settings,
 ) -> Result<(Command, String), ProviderError> {
-    let line = programs.variable("GIT_SSH_COMMAND").or(setting);
-    let line = line.filter(|line| !line.trim().is_empty());
-    let found = |name: &str| programs.find(name).map_err(|error| not_run(remote, name, error));
-    let (mut command, name) = match (line, programs.variable("GIT_SSH")) {
-        (Some(line), _) => {
-            let mut shell = programs.command(&found("sh")?);
-            shell.arg("-c").arg(format!("{line} \"$@\"")).arg(line);
-            (shell, line.split_whitespace().next().unwrap_or(line))
+    let (mut command, name) = program(remote, programs, settings)?;
+    // An address of six is in brackets only in URLs.
+    let host = remote.host().trim_matches(['[', ']']);
+    let said = programs.variable("GIT_SSH_VARIANT").or(settings.ssh_variant.as_deref());
+    let said = said.filter(|said| !said.is_empty() && *said != "auto");
+    let variant = match variant(&name, said) {
+        // As Git finds out what a program is whose name says nothing: OpenSSH prints its configuration for a host.
+        Variant::Simple if said.is_none() && remote.port().is_some() => {
+            let (mut command, _) = program(remote, programs, settings)?;
+            command.args(["-G", host]).stdin(Stdio::null());
+            let is_open_ssh = command.output().is_ok_and(|output| output.status.success());
+            if is_open_ssh { Variant::OpenSsh } else { Variant::Simple }
         }
-        (None, Some(named)) => {
-            // A path from the user's own variable is that program, wherever it is; a name is looked for.
-            let program = Program::at(Path::new(named)).map_or_else(|| found(named), Ok)?;
-            (programs.command(&program), named)
-        }
-        (None, None) => (programs.command(&found("ssh")?), "ssh"),
+        variant => variant,
     };
-    match variant(name, programs.variable("GIT_SSH_VARIANT")) {
+    match variant {
         Variant::OpenSsh => {
             // Never asks questions, and notices when the other side has gone.
             for option in ["BatchMode=yes", "ServerAliveInterval=30", "SendEnv=GIT_PROTOCOL"] {
@@ -84,18 +84,43 @@ fn command(
         Variant::Simple => {}
     }
     match remote.user() {
-        Some(user) => command.arg(format!("{user}@{}", remote.host())),
-        None => command.arg(remote.host()),
+        Some(user) => command.arg(format!("{user}@{host}")),
+        None => command.arg(host),
     };
     command.arg(format!("git-upload-pack {}", quote(&remote.path())));
     command.env("GIT_PROTOCOL", "version=2");
+    Ok((command, name))
+}
+
+/// The program that the user has chosen for ssh, without options, and its name.
+fn program(
+    remote: &RemoteUrl,
+    programs: &GitPrograms,
+    settings: &Settings,
+) -> Result<(Command, String), ProviderError> {
+    let line = programs.variable("GIT_SSH_COMMAND").or(settings.ssh_command.as_deref());
+    let line = line.filter(|line| !line.trim().is_empty());
+    let found = |name: &str| programs.find(name).map_err(|error| not_run(remote, name, error));
+    let (command, name) = match (line, programs.variable("GIT_SSH")) {
+        (Some(line), _) => {
+            let mut shell = programs.command(&found("sh")?);
+            shell.arg("-c").arg(format!("{line} \"$@\"")).arg(line);
+            (shell, line.split_whitespace().next().unwrap_or(line))
+        }
+        (None, Some(named)) => {
+            // A path from the user's own variable is that program, wherever it is; a name is looked for.
+            let program = Program::at(Path::new(named)).map_or_else(|| found(named), Ok)?;
+            (programs.command(&program), named)
+        }
+        (None, None) => (programs.command(&found("ssh")?), "ssh"),
+    };
     Ok((command, name.to_owned()))
 }
 
 fn variant(name: &str, said: Option<&str>) -> Variant {
     let program = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
     let program = program.strip_suffix(".exe").unwrap_or(&program);
-    match said.filter(|said| !said.is_empty() && *said != "auto").unwrap_or(program) {
+    match said.unwrap_or(program) {
         "ssh" => Variant::OpenSsh,
         "plink" | "putty" | "tortoiseplink" => Variant::Putty,
         _ => Variant::Simple,
@@ -120,7 +145,7 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
         Some(SSH_FAILED) if reason.contains("Host key verification failed") => {
             let failure = failed(ErrorKind::Auth, "ssh does not trust the host of");
             let user = remote.user().map(|user| format!("{user}@")).unwrap_or_default();
-            let (host, port) = (remote.host(), remote.port());
+            let (host, port) = (remote.host().trim_matches(['[', ']']), remote.port());
             let option = port.map(|port| format!("-p {port} ")).unwrap_or_default();
             // That is how the list of known hosts calls one with a port.
             let known = port.map_or_else(|| host.to_owned(), |port| format!("'[{host}]:{port}'"));
@@ -171,7 +196,7 @@ mod tests {
         let programs = GitPrograms::new(programs, &folder.path().join("own"));
         let url = SafeUrl::parse(url).expect("is a URL");
         let remote = RemoteUrl::new(&url, false).expect("is accepted");
-        let (command, _) = command(&remote, &programs, None).expect("is a command");
+        let (command, _) = command(&remote, &programs, &Settings::default()).expect("is a command");
         let program = command.get_program().to_string_lossy();
         let program = program.strip_prefix(&format!("{path}/")).unwrap_or(&program);
         std::iter::once(program.to_owned())
@@ -187,7 +212,7 @@ mod tests {
         let programs = Programs::new(&Arc::new(BTreeMap::from(variables)), Vec::new);
         let folder = tempfile::tempdir().expect("is made");
         let programs = GitPrograms::new(programs, folder.path());
-        let error = command(&remote, &programs, None).expect_err("is refused");
+        let error = command(&remote, &programs, &Settings::default()).expect_err("is refused");
         assert_eq!(error.to_string(), "cannot run `bin/ssh` to reach `ssh://example.com/x`");
     }
 
@@ -218,6 +243,10 @@ mod tests {
         assert_eq!(
             arguments("ssh://example.com/x", &[("GIT_SSH", "wrapper")]),
             ["wrapper", "example.com", "git-upload-pack '/x'"]
+        );
+        assert_eq!(
+            arguments("ssh://git@[::1]/x", &[("GIT_SSH", "wrapper")]),
+            ["wrapper", "git@::1", "git-upload-pack '/x'"]
         );
     }
 }

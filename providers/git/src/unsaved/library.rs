@@ -12,6 +12,7 @@ use mu_provider::fs;
 use super::{
     Found, Kind, Looked, Own, PushedBranch, Tips, WorkState, came, first_place, is_inside,
 };
+use crate::line_ends::turned;
 use crate::ref_name;
 
 /// What a clone has: its own work, and its submodules.
@@ -92,7 +93,7 @@ fn files(repository: &Repository, own: &Own<'_>) -> Result<[(Kind, Vec<String>);
 }
 
 /// Changed files at which Git was told not to look (`git update-index --assume-unchanged` or `--skip-worktree`).
-fn hidden(repository: &Repository) -> Result<Vec<String>, git2::Error> {
+pub(crate) fn hidden(repository: &Repository) -> Result<Vec<String>, git2::Error> {
     let Some(root) = repository.workdir() else { return Ok(Vec::new()) };
     let is_hidden = |entry: &IndexEntry| {
         IndexEntryFlag::from_bits_truncate(entry.flags).is_valid()
@@ -104,15 +105,16 @@ fn hidden(repository: &Repository) -> Result<Vec<String>, git2::Error> {
         let place = root.join(&path);
         // One that is not there holds no work.
         let now = match fs::symlink_metadata(&place) {
-            Ok(metadata) if metadata.is_file() => Oid::hash_file(ObjectType::Blob, &place).ok(),
-            Ok(metadata) if metadata.is_symlink() => {
-                fs::read_link(&place).ok().and_then(|target| {
-                    Oid::hash_object(ObjectType::Blob, target.to_string_lossy().as_bytes()).ok()
-                })
-            }
+            Ok(metadata) if metadata.is_file() => fs::read(&place).ok(),
+            Ok(metadata) if metadata.is_symlink() => fs::read_link(&place)
+                .ok()
+                .map(|target| target.to_string_lossy().into_owned().into()),
             _ => continue,
         };
-        if now != Some(entry.id) {
+        let is_recorded =
+            |bytes: &[u8]| Oid::hash_object(ObjectType::Blob, bytes).is_ok_and(|id| id == entry.id);
+        // Git may have turned line ends when it checked the file out.
+        if now.is_none_or(|now| !is_recorded(&now) && !is_recorded(&turned(&now))) {
             changed.push(path);
         }
     }

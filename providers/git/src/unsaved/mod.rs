@@ -12,6 +12,8 @@ use git2::Repository;
 use mu_provider::fs::{self, canonicalize};
 use mu_provider::{Commit, ProviderError};
 
+pub(crate) use self::library::hidden as hidden_by_library;
+pub(crate) use self::program::hidden as hidden_by_program;
 use crate::opened::LocalGit;
 use crate::ref_name;
 use crate::stand_in::{Place, StandIn};

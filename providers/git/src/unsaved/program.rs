@@ -90,7 +90,10 @@ fn files(stand_in: &StandIn, programs: &GitPrograms, own: &Own<'_>) -> Result<Fo
 }
 
 /// Changed files at which Git was told not to look.
-fn hidden(stand_in: &StandIn, programs: &GitPrograms) -> Result<Vec<String>, StandInError> {
+pub(crate) fn hidden(
+    stand_in: &StandIn,
+    programs: &GitPrograms,
+) -> Result<Vec<String>, StandInError> {
     let unwatched = stand_in.unwatched(programs)?;
     let kind = |path: &str| fs::symlink_metadata(&stand_in.root().join(path)).ok();
     // One that is not there holds no work.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mu_provider::{ErrorKind, Provider as _};
+use mu_provider::{ErrorKind, Listing, Provider as _};
 use mu_testing::http::{Reply, Seen};
 use mu_testing::{AUTHORITY, LOCALHOST, Nginx};
 
@@ -235,4 +235,122 @@ fn the_proxy_for_a_url_is_used() {
     };
     let listed = world.provider.list(&location, None, &world.notes);
     assert!(!server.requests().is_empty(), "the proxy was asked: {listed:?}");
+}
+
+#[test]
+fn a_stated_header_is_sent_before_a_server_asks_for_it() {
+    let origin = origin();
+    let expected = basic("ci", "hunter2");
+    for strangers in [404, 403] {
+        let wanted = expected.clone();
+        let server = HttpServer::with(origin.root(), move |seen| {
+            (seen.header("authorization") != Some(&wanted)).then(|| Reply::status(strangers))
+        });
+        let config = format!("[http]\n\textraHeader = Authorization: {expected}\n");
+        fetched(&configured(&config, &[]), &server.root());
+        let world = configured("", &[]);
+        let listed =
+            world.provider.list(&written(&server.root(), "private.git"), None, &world.notes);
+        assert!(!matches!(listed, Ok(Listing::Found(_))), "strangers see nothing");
+    }
+}
+
+#[test]
+fn a_helper_is_told_what_the_server_asks_for_and_again_all_that_it_said() {
+    let origin = origin();
+    let server =
+        HttpServer::with(origin.root(), requiring("authorization", basic("ci", "hunter2")));
+    let script = "#!/bin/sh\ncat >\"{home}/$1\"\n[ \"$1\" != get ] || printf '%s\\n' username=ci password=hunter2 \\\n    password_expiry_utc=4102444800 oauth_refresh_token=again\n";
+    let world = configured("[credential]\n\thelper = {home}/helper\n", &[]);
+    let home = world.folder.path().join("home");
+    let helper = home.join("helper");
+    fs::write(&helper, script.replace("{home}", &home.display().to_string())).expect("is written");
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o700)).expect("can be executable");
+    fetched(&world, &server.root());
+    let asked = fs::read_to_string(home.join("get")).expect("it was asked");
+    assert!(asked.contains("wwwauth[]=Basic realm=\"git\"\n"), "{asked}");
+    let stored = fs::read_to_string(home.join("store")).expect("it was told");
+    for line in ["password=hunter2", "password_expiry_utc=4102444800", "oauth_refresh_token=again"]
+    {
+        assert!(stored.lines().any(|one| one == line), "{stored}");
+    }
+}
+
+#[test]
+fn a_password_goes_to_no_server_that_asks_for_something_safer() {
+    let origin = origin();
+    let challenge = "Digest realm=\"git\", nonce=\"1\", qop=\"auth\"";
+    let server = HttpServer::with(origin.root(), move |_| {
+        Some(Reply::status(401).header("www-authenticate", challenge))
+    });
+    let name = server.host();
+    let name = name.split(':').next().expect("has a name");
+    let entry = format!("machine {name} login ci password hunter2\n");
+    let world = configured("", &[(".netrc", &entry)]);
+    let listed = world.provider.list(&written(&server.root(), "private.git"), None, &world.notes);
+    let error = listed.expect_err("is not let in");
+    assert!(told(&error).contains("does not know: Digest realm"), "{}", told(&error));
+    assert!(server.seen().iter().all(|seen| seen.header("authorization").is_none()));
+}
+
+#[test]
+fn a_token_with_an_empty_password_is_one() {
+    let origin = origin();
+    let server = HttpServer::with(origin.root(), requiring("authorization", basic("token", "")));
+    let host = server.host();
+    let config = format!("[url \"http://token:@{host}/\"]\n\tinsteadOf = http://{host}/\n");
+    fetched(&configured(&config, &[]), &server.root());
+}
+
+#[test]
+fn a_configuration_that_git_cannot_read_is_an_error_and_not_passed_over() {
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let config = format!(
+        "[url \"http://mirror.invalid/\"]\n\tinsteadOf = http://{}/\n[user\n",
+        server.host()
+    );
+    let world = configured(&config, &[]);
+    let listed = world.provider.list(&written(&server.root(), "private.git"), None, &world.notes);
+    let error = listed.expect_err("what is set is not known");
+    assert!(told(&error).contains("bad config line"), "{}", told(&error));
+    assert_eq!(server.requests().len(), 0, "nothing was asked in another way than Git would");
+    // A file for `git config` alone is none of the user's configuration.
+    let world = configured("", &[("other", "[user\n")]);
+    let home = world.folder.path().join("home");
+    let provider = world.again(|options| {
+        set(options, "HOME", home.display().to_string());
+        set(options, "GIT_CONFIG_GLOBAL", home.join("config").display().to_string());
+        set(options, "GIT_CONFIG", home.join("other").display().to_string());
+    });
+    fetched(&World { provider, ..world }, &server.root());
+}
+
+#[test]
+fn what_the_user_forbids_git_is_not_done() {
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let place = written(&server.root(), "private.git");
+    for (config, setting) in [
+        ("[protocol \"http\"]\n\tallow = never\n", "protocol.http.allow"),
+        ("[protocol]\n\tallow = never\n", "protocol.allow"),
+        ("[protocol]\n\tallow = never\n[protocol \"http\"]\n\tallow = always\n", ""),
+        ("[protocol \"ssh\"]\n\tallow = never\n", ""),
+    ] {
+        let world = configured(config, &[]);
+        match world.provider.list(&place, None, &world.notes) {
+            Ok(_) => assert_eq!(setting, "", "{config}"),
+            Err(error) => assert!(
+                !setting.is_empty() && told(&error).contains(setting),
+                "{config}: {}",
+                told(&error)
+            ),
+        }
+    }
+    let world = World::new();
+    let provider =
+        world.again(|options| set(options, "GIT_ALLOW_PROTOCOL", "https:ssh".to_owned()));
+    let listed = provider.list(&place, None, &world.notes);
+    let error = listed.expect_err("is not allowed");
+    assert!(told(&error).contains("GIT_ALLOW_PROTOCOL"), "{}", told(&error));
 }

@@ -80,8 +80,7 @@ pub(super) fn make(
     let mut warnings = Vec::new();
     // The files. Never among them: clones of other packages, the cache, and an archive that is about to be written
     // there.
-    let mut others = session.folders_of_edits();
-    others.extend([session.environment.cache.clone(), session.environment.mu_home.clone()]);
+    let mut others = folders_of_this_machine(session);
     others.extend(making.not.map(Path::to_owned));
     let mut items = own_content(session, member, &others, &mut warnings)?;
     refuse_secrets(&items, making.force, &mut warnings)?;
@@ -117,6 +116,25 @@ pub(super) fn make(
     Ok(Packed { manifest, archive, path: None })
 }
 
+/// The folders that are never packed: clones of other packages, the cache, and mu's own folder.
+pub(super) fn folders_of_this_machine(session: &Session) -> Vec<PathBuf> {
+    let mut others = session.folders_of_edits();
+    others.extend([session.environment.cache.clone(), session.environment.mu_home.clone()]);
+    others
+}
+
+/// The folder of `member`, without `others`.
+pub(super) fn source_of<'a>(
+    member: &'a Member,
+    owned: &'a Owned,
+    others: &'a [PathBuf],
+) -> contents::Source<'a> {
+    let (folder, manifest) = (&*member.folder, &member.manifest);
+    let file = member.manifest_path.strip_prefix(folder).ok().and_then(Path::to_str);
+    let kind = Kind::Own { manifest, file: file.unwrap_or_default() };
+    contents::Source { folder, kind, owned, others }
+}
+
 /// The files of `member`, without its lock; `others` are left out.
 fn own_content(
     session: &Session,
@@ -124,11 +142,8 @@ fn own_content(
     others: &[PathBuf],
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<PackageItem>, CommandError> {
-    let (folder, manifest) = (&*member.folder, &member.manifest);
-    let file = member.manifest_path.strip_prefix(folder).ok().and_then(Path::to_str);
-    let kind = Kind::Own { manifest, file: file.unwrap_or_default() };
-    let owned = &Owned::around(folder, &session.environment)?;
-    let source = contents::Source { folder, kind, owned, others };
+    let owned = &Owned::around(&member.folder, &session.environment)?;
+    let source = source_of(member, owned, others);
     let mut in_files = Vec::new();
     let chosen = contents::choose_contents(&source, &session.environment, &mut in_files)?;
     warnings.extend(in_files.into_iter().map(Warning::File));
@@ -314,6 +329,7 @@ const PATHS: &[&str] = &[
     ".gem/credentials",
     ".kube/config",
     ".m2/settings.xml",
+    "private/tokens.json",
 ];
 
 /// Folders whose whole content counts.
@@ -449,6 +465,8 @@ mod tests {
             ("x.aws/credentials", false),
             ("credentials", false),
             (".ssh/anything", true),
+            ("hub/private/tokens.json", true),
+            ("tokens.json", false),
             (".npmrc", true),
             ("docs/keys.md", false),
             ("monkey", false),
