@@ -6,12 +6,11 @@
 //! with every link. [`Owned`] says what is the author's: the package, and the repository or workspace around it.
 //!
 //! `rules.rs` reads `.gitignore` and its like, and knows the archives that follow from a chart's dependencies, and those of the
-//! package itself.
+//! package itself. `recorded.rs` asks Git how files are where a checkout has them otherwise.
 
+pub(crate) mod recorded;
 pub(crate) mod rules;
 
-#[cfg(feature = "git")]
-use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -19,13 +18,13 @@ use mu_formats::helm;
 use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError, TreeWriter};
 use mu_provider_hub::wire::HubFile;
 
+#[cfg(feature = "git")]
+use self::recorded::{recorded_modes, take_recorded_line_ends};
 use self::rules::{OF_PACKAGES, Rules};
 use crate::env::Environment;
 use crate::formats;
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::{FileWarning, Manifest, ManifestError};
-#[cfg(feature = "git")]
-use crate::workspace::root::local_git;
 use crate::workspace::{LOCK_FILE, MU_FOLDER, repository_around};
 
 pub(crate) use self::rules::{Derived, GZIP, is_archive_of};
@@ -174,72 +173,6 @@ pub(crate) fn would_choose(
     Ok(match kind {
         Kind::Own { manifest, .. } if is_folder => manifest.files.may_match_below(path),
         _ => walk.covers(path) && !walk.is_archive(path, &folder.join(path), true),
-    })
-}
-
-/// Takes the content that Git has recorded, where Git has turned line ends when it checked files out. Only such files are read here.
-#[cfg(feature = "git")]
-fn take_recorded_line_ends(
-    folder: &Path,
-    environment: &Environment,
-    chosen: &mut [PackageItem],
-) -> Result<(), ProviderError> {
-    let Some(line_ends) = line_ends(folder, environment)? else { return Ok(()) };
-    for item in chosen {
-        if let Content::File { place, recorded, .. } = &mut item.content {
-            *recorded =
-                line_ends.recorded_content(&fs::canonicalize(place)?, || fs::read(place))?;
-        }
-    }
-    Ok(())
-}
-
-/// What Git does to line ends in the repository around a folder.
-#[cfg(feature = "git")]
-fn line_ends(
-    folder: &Path,
-    environment: &Environment,
-) -> Result<Option<mu_provider_git::LineEnds>, ProviderError> {
-    local_git(environment).line_ends(folder).map_err(|error| {
-        let text = format!("it is not known what Git has recorded of `{}`", folder.display());
-        ProviderError::new(ErrorKind::Io, text).because(error)
-    })
-}
-
-/// The content of one file of a checkout, as Git has recorded its line ends.
-///
-/// # Errors
-///
-/// When the repository around it cannot be read.
-pub(crate) fn as_recorded(
-    file: &Path,
-    content: Vec<u8>,
-    environment: &Environment,
-) -> Result<Vec<u8>, ProviderError> {
-    #[cfg(feature = "git")]
-    if content.contains(&b'\r')
-        && let Some(folder) = file.parent()
-        && let Some(line_ends) = line_ends(folder, environment)?
-    {
-        let recorded =
-            line_ends.recorded_content(&fs::canonicalize(file)?, || Ok(content.clone()))?;
-        return Ok(recorded.unwrap_or(content));
-    }
-    #[cfg(not(feature = "git"))]
-    let _ = (file, environment);
-    Ok(content)
-}
-
-/// The modes that Git has recorded of the files around a folder, if the file system has none.
-#[cfg(feature = "git")]
-fn recorded_modes(
-    folder: &Path,
-    environment: &Environment,
-) -> Result<Option<BTreeMap<PathBuf, bool>>, ProviderError> {
-    let recorded = local_git(environment).recorded_modes(folder);
-    recorded.map_err(|error| {
-        let text = format!("it is not known which files of `{}` may be executed", folder.display());
-        ProviderError::new(ErrorKind::Io, text).because(error)
     })
 }
 

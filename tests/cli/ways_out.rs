@@ -306,7 +306,7 @@ fn settings_that_override_are_told() {
       acme/web requires aws/app ^1
       aws/app 1.0.0 requires aws/vpc ^2
       the settings override aws/vpc with aws/vpc ^9
-      no version of aws/vpc is ^2
+      no version of aws/vpc is ^9
         aws/vpc has 1.0.0 to 2.3.0 (4 versions)
         looked at hub+file://[DIR]/hub/
 

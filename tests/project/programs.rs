@@ -55,14 +55,14 @@ const ARGUMENTS: &[Argument] = &[
     argument("providers/git/src/transport/credentials.rs", "verb", "constants", false),
     argument(
         PROGRAMS,
-        "format!(\"include.path={file}\")",
+        "&format!(\"include.path={file}\")",
         "a path of the user's own, behind `-c`",
         false,
     ),
     argument(PROGRAMS, "scope", "constants", false),
     argument(
         "providers/git/src/settings.rs",
-        "format!(\"^({})$\", KEYS.join(\"|\"))",
+        "&format!(\"^({})$\", KEYS.join(\"|\"))",
         "a constant",
         false,
     ),

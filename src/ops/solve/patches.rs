@@ -12,7 +12,7 @@ use std::sync::Arc;
 use mu_provider::ArchiveDigest;
 use sha2::{Digest as _, Sha256};
 
-use crate::contents;
+use crate::contents::recorded::as_recorded;
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::difference::LockDifference;
@@ -88,7 +88,7 @@ pub(crate) fn read(
             patch.key
         )));
     };
-    let recorded = contents::as_recorded(&path, content, &session.environment);
+    let recorded = as_recorded(&path, content, &session.environment);
     let content = recorded.map_err(|error| CommandError::from_error(Code::Io, error))?;
     let digest = ArchiveDigest::from_bytes(Sha256::digest(&content).into());
     Ok((content, digest))
