@@ -52,7 +52,7 @@ fn command(
         // As Git finds out what a program is whose name says nothing: OpenSSH prints its configuration for a host.
         Variant::Simple if said.is_none() && remote.port().is_some() => {
             let (mut command, _) = program(remote, programs, settings)?;
-            command.args(["-G", host]).stdin(Stdio::null());
+            command.args(["-G", "--", host]).stdin(Stdio::null());
             let is_open_ssh = command.output().is_ok_and(|output| output.status.success());
             if is_open_ssh { Variant::OpenSsh } else { Variant::Simple }
         }
