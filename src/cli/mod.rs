@@ -373,24 +373,18 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
         let version = arguments.iter().skip_while(|argument| *argument != "--version").nth(1);
         let version = version.and_then(|version| version.to_str()).unwrap_or("1.2.0");
         let tip = format!("a version is written after the package: `PACKAGE#{version}`");
-        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        // Clap's own names the option that it would have suggested.
-        let usage = command_in(&mut built_program(), arguments).render_usage();
-        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+        suggest_option(error, None, arguments);
         return;
     }
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
         && option.starts_with("--")
-        && error.get(ContextKind::SuggestedArg).is_none()
     {
         let near = near_option(option, arguments);
         // Nothing that begins with a dash is a value in mu.
         error.remove(ContextKind::Suggested);
-        if let Some(near) = near {
-            error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
-        }
+        suggest_option(error, near, arguments);
         return;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
@@ -441,14 +435,32 @@ fn command_in<'p>(program: &'p mut clap::Command, arguments: &[OsString]) -> &'p
     command
 }
 
-/// The option of the command in a command line that is spelt like this one, with its dashes.
+/// Suggests this option, or none. Clap's own guesses are far away, and its usage names the guess.
+fn suggest_option(error: &mut clap::Error, option: Option<String>, arguments: &[OsString]) {
+    let own = error.remove(ContextKind::SuggestedArg);
+    let option = option.map(ContextValue::String);
+    if own != option {
+        let usage = command_in(&mut built_program(), arguments).render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
+    if let Some(option) = option {
+        error.insert(ContextKind::SuggestedArg, option);
+    }
+}
+
+/// The option of the command in a command line that begins as this one does, or that is spelt like it, with its dashes.
 fn near_option(option: &str, arguments: &[OsString]) -> Option<String> {
     let (word, mut program) = (option.strip_prefix("--")?, built_program());
     let own = program.clone();
     let command = command_in(&mut program, arguments);
     let all = command.get_arguments().chain(own.get_arguments());
     let names = all.filter(|one| !one.is_hide_set()).filter_map(clap::Arg::get_long);
-    nearest(word, names).map(|name| format!("--{name}"))
+    let names: Vec<&str> = names.collect();
+    let begun = names.iter().copied().find(|name| {
+        let goes_on = word.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        goes_on || (!word.is_empty() && name.starts_with(word))
+    });
+    begun.or_else(|| nearest(word, names)).map(|name| format!("--{name}"))
 }
 
 #[cfg(test)]
@@ -539,9 +551,9 @@ mod tests {
     }
 
     fn check_refusal(arguments: &[&str], message: &str, hints: &[&str]) {
-        let Err(error) = <Cli as clap::Parser>::try_parse_from(arguments) else {
-            panic!("{arguments:?} is refused");
-        };
+        let words: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        let mut error = parse(&words, COLOR).expect_err("is refused");
+        suggest(&mut error, &words);
         let error = for_programs(&error.to_string());
         assert_eq!(error.to_string(), message);
         assert_eq!(error.hints, hints);
@@ -574,6 +586,17 @@ mod tests {
             &["mu", "get", "--sve"],
             "unexpected argument '--sve' found",
             &["a similar argument exists: '--save'", "see `mu get --help`"],
+        );
+        check_refusal(
+            &["mu", "get", "--save-dev"],
+            "unexpected argument '--save-dev' found",
+            &["a similar argument exists: '--save'", "see `mu get --help`"],
+        );
+        // Clap would say `--resolution`.
+        check_refusal(
+            &["mu", "get", "--production"],
+            "unexpected argument '--production' found",
+            &["see `mu get --help`"],
         );
     }
 }
