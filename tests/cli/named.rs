@@ -238,6 +238,50 @@ fn what_is_in_use_has_a_short_name_in_every_question() {
     assert_eq!(sandbox.state(), before);
 }
 
+#[test]
+fn a_dependency_is_found_by_its_local_name() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("far/off/redis", "1.0.0"),
+        Package::new("far/off/redis", "1.1.0"),
+        Package::new("near/cache", "1.0.0"),
+    ]);
+    for (name, list, needs) in [
+        ("a", "dependencies", "store: far/off/redis#1.0.0"),
+        ("b", "devDependencies", "other: near/cache"),
+        ("c", "dependencies", "cache: far/off/redis"),
+        ("d", "dependencies", "both: far/off/redis"),
+        ("e", "dependencies", "both: near/cache"),
+    ] {
+        let manifest = format!("name: acme/{name}\nversion: 1.0.0\n{list}: {{{needs}}}\n");
+        sandbox.write(&format!("{name}/Mu.yaml"), &manifest);
+    }
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.state();
+    for question in ["why", "which", "info", "tree"] {
+        sandbox.mu(&[question, "store"]).ok().says(&["far/off/redis"]);
+        sandbox.mu(&[question, "other"]).ok().says(&["near/cache"]);
+        // What the manifests call so comes before what ends so.
+        sandbox.mu(&[question, "cache"]).ok().says(&["far/off/redis"]);
+        let run = sandbox.mu(&[question, "both"]);
+        assert_eq!(run.status, 2, "{question}");
+        run.says(&["`both` could be `far/off/redis` or `near/cache`"]);
+    }
+    for change in ["update", "upgrade", "pin", "verify"] {
+        let dry: &[&str] = if change == "verify" { &[] } else { &["--dry-run"] };
+        sandbox.mu(&[&[change, "store"], dry].concat()).ok();
+    }
+    assert_eq!(sandbox.state(), before);
+    // A change is made to the entries that are called so, whatever else leads to that package, or ends so.
+    sandbox.mu(&["pin", "cache"]).ok();
+    assert!(sandbox.read("b/Mu.yaml").contains("{other: near/cache}"));
+    sandbox.mu(&["remove", "cache"]).ok().says(&["removed far/off/redis from acme/c"]);
+    assert_eq!(
+        sandbox.read("a/Mu.yaml"),
+        "name: acme/a\nversion: 1.0.0\ndependencies: {store: far/off/redis#1.0.0}\n"
+    );
+}
+
 /// Wherever it is from: the name that `mu why` takes, every other command takes, too.
 #[test]
 fn a_package_of_another_base_is_found_by_its_name_without_the_base() {

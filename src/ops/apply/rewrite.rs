@@ -434,17 +434,21 @@ pub(crate) fn named(
     session: &Session,
     names: &[PackageName],
 ) -> Result<Vec<PackageId>, CommandError> {
-    let mut known: BTreeSet<PackageId> = BTreeSet::new();
+    let (mut known, mut local_names) = (BTreeSet::new(), BTreeSet::new());
     for member in session.workspace.members.iter().filter(|_| !names.is_empty()) {
         let manifest = &member.manifest;
-        let entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
-        known.extend(entries.map(|entry| id_in(session, member, &entry.reference)));
+        for entry in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
+            known.insert(id_in(session, member, &entry.reference));
+            local_names.extend(entry.alias.as_deref());
+        }
     }
     let named = |name: &PackageName| {
         let reference = name.reference();
         let id = session.id_of_argument(reference);
-        // A whole name means what it says, even if no manifest has it: the error then names the right package.
-        if known.contains(&id) || reference.base().is_some() || reference.local().is_some() {
+        // A whole name means what it says, even if no manifest has it: the error then names the right package. A local name means
+        // its entries, whatever else ends so.
+        let is_whole = reference.base().is_some() || reference.local().is_some();
+        if known.contains(&id) || is_whole || local_names.contains(name.text()) {
             return Ok(id);
         }
         // `ec2` means `aws/ec2`, if only one dependency ends so.

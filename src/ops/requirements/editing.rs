@@ -244,10 +244,11 @@ impl Editing {
         id: &PackageId,
     ) -> Result<bool, CommandError> {
         let mut was_there = false;
+        let name = local_name(session, &self.changed, targets, text);
         for &index in targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
                 // A folder may have several names.
-                while let Some(reference) = find(session, &self.changed, index, section, text, id)
+                while let Some(reference) = find(session, &self.changed, index, section, name, id)
                     && self.change(session, index, |editor| editor.remove(section, &reference))?
                 {
                     was_there = true;
@@ -291,10 +292,11 @@ pub(crate) fn refuse_several(
     id: &PackageId,
 ) -> Result<(), CommandError> {
     let mut dependents = Vec::new();
+    let name = local_name(session, changed, targets, text);
     for &index in targets {
         let sections = [Section::Dependencies, Section::DevDependencies];
         let is_listed =
-            |&section: &Section| find(session, changed, index, section, text, id).is_some();
+            |&section: &Section| find(session, changed, index, section, name, id).is_some();
         if sections.iter().any(is_listed) {
             dependents.push(session.workspace.members[index].manifest.name.as_str());
         }
@@ -311,20 +313,33 @@ pub(crate) fn refuse_several(
         .hint(format!("`mu remove {text} --all` removes it from all")))
 }
 
-/// The reference of the dependency that `text` means: by its local name, or by the package it names.
+/// The local name that `text` is in one of these manifests: it means the entries with this name alone, not others on that package.
+fn local_name<'t>(
+    session: &Session,
+    changed: &ChangedManifests,
+    targets: &[usize],
+    text: &'t str,
+) -> Option<&'t str> {
+    let manifests = targets.iter().map(|&index| changed.manifest(&session.workspace, index));
+    let mut all =
+        manifests.flat_map(|found| found.dependencies.iter().chain(&found.dev_dependencies));
+    all.any(|dependency| dependency.alias.as_deref() == Some(text)).then_some(text)
+}
+
+/// The reference of the dependency with this local name; without one, of the one on this package.
 fn find(
     session: &Session,
     changed: &ChangedManifests,
     index: usize,
     section: Section,
-    text: &str,
+    local_name: Option<&str>,
     wanted: &PackageId,
 ) -> Option<Reference> {
     let member = &session.workspace.members[index];
     let mut listed = section.of(changed.manifest(&session.workspace, index)).iter();
-    let is_meant = |dependency: &&Requirement| {
-        let id = id_in(session, member, &dependency.reference);
-        dependency.alias.as_deref() == Some(text) || id == *wanted
+    let is_meant = |dependency: &&Requirement| match local_name {
+        Some(_) => dependency.alias.as_deref() == local_name,
+        None => id_in(session, member, &dependency.reference) == *wanted,
     };
     listed.find(is_meant).map(|dependency| dependency.reference.clone())
 }

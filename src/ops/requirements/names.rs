@@ -11,7 +11,7 @@ use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked;
-use crate::ops::session::locked::{locked_as_called, package_of_element};
+use crate::ops::session::locked::{locally_called, locked_as_called, package_of_element};
 use crate::ops::{CommandError, Session};
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::workspace::Member;
@@ -69,8 +69,8 @@ pub(crate) fn as_in(session: &Session, member: &Member, reference: &Reference) -
     full.map_or_else(|_| reference.clone(), |full| full.with_version(reference.version().cloned()))
 }
 
-/// A reference of the command line, as it is meant here: what is in use comes first. A name of one segment means what it means in a
-/// manifest here, if that is locked and nothing else is meant by it, or the only locked package whose name ends so. If the manifest
+/// A reference of the command line, as it is meant here: what is in use comes first. A name of one segment means what a manifest here
+/// calls so, what it means in a manifest here, if that is locked and nothing else is meant by it, or the only locked package whose name ends so. If the manifest
 /// around the current folder has a place for names of one segment, they mean that.
 pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     if !reference.is_single_name() || reference.protocol().is_some() {
@@ -89,18 +89,20 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     if session.places.member_of(&own).is_some() || is_locked {
         return reference;
     }
-    let members = session.workspace.members.iter();
-    let meant: BTreeSet<PackageId> = members
-        .map(|member| written_id(session, member, &reference))
-        .filter(|id| lock.find(id).next().is_some())
-        .collect();
+    let leaf = reference.name().as_str();
+    let called = || BTreeSet::from_iter(locally_called(session, &lock, leaf));
+    let written = || {
+        let members = session.workspace.members.iter();
+        let ids = members.map(|member| written_id(session, member, &reference));
+        BTreeSet::from_iter(ids.filter(|id| lock.find(id).next().is_some()))
+    };
     let ends_so = || {
-        let leaf = reference.name().as_str();
         let others = lock.packages.iter().filter(|package| !package.source.is_workspace_folder());
         let ids = others.map(|package| &package.id);
         BTreeSet::from_iter(ids.filter(|id| id.name().leaf() == leaf).cloned())
     };
-    let meant = if meant.is_empty() { ends_so() } else { meant };
+    let ways: [&dyn Fn() -> BTreeSet<PackageId>; 3] = [&called, &written, &ends_so];
+    let meant = ways.iter().map(|way| way()).find(|meant| !meant.is_empty()).unwrap_or_default();
     let [id] = &Vec::from_iter(meant)[..] else { return reference };
     in_use(session, id, &reference)
 }

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use mu_provider::threads;
 
 use crate::lock::{LockedPackage, Lockfile};
-use crate::manifest::Manifest;
 use crate::manifest::source::nearest;
+use crate::manifest::{Manifest, Requirement};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::folder_of;
 use crate::ops::{Code, CommandError, Session, Warning};
@@ -75,36 +75,70 @@ pub(crate) fn locked_as_called(
     lock: &Lockfile,
     reference: &Reference,
 ) -> Result<Option<PackageId>, CommandError> {
-    let id = session.id_of_argument(reference);
-    // As it is written; also a package that was replaced, because people still use its name.
-    if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
+    if let Some(id) = locked_as_written(session, lock, reference) {
         return Ok(Some(id));
     }
     if reference.base().is_some() {
         return Ok(None);
     }
     let name = reference.name().as_str();
+    let mut meant = locally_called(session, lock, name);
+    if meant.is_empty() {
+        // By the end of the name.
+        let locked = lock.packages.iter().map(|package| &package.id);
+        let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
+        meant = locked.chain(replaced).filter(|id| ends_in(id, name)).cloned().collect();
+    }
+    // Several majors of a package follow each other, and are one answer.
+    meant.dedup();
+    match &meant[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        several => Err(ambiguous(name, several)),
+    }
+}
+
+/// The locked package with the id that a reference says as it is written.
+fn locked_as_written(
+    session: &Session,
+    lock: &Lockfile,
+    reference: &Reference,
+) -> Option<PackageId> {
+    let id = session.id_of_argument(reference);
+    // Also a package that was replaced, because people still use its name.
+    if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
+        return Some(id);
+    }
     // `localhost/…`, as files have packages on this machine, cannot be read as base and name; mu prints `../…`, seen from the lock.
     let is_printed = |package: &&LockedPackage| {
-        package.id.as_str() == name
+        reference.base().is_none() && package.id.as_str() == reference.name().as_str()
             || reference
                 .local()
                 .is_some_and(|folder| session.shown.folder(&package.id).as_deref() == Some(folder))
     };
-    if let Some(package) = lock.packages.iter().find(is_printed) {
-        return Ok(Some(package.id.clone()));
+    lock.packages.iter().find(is_printed).map(|package| package.id.clone())
+}
+
+/// The locked packages that manifests of the workspace call so, as a local name of theirs.
+pub(crate) fn locally_called(session: &Session, lock: &Lockfile, name: &str) -> Vec<PackageId> {
+    let mut meant = Vec::new();
+    for member in &session.workspace.members {
+        let (manifest, places) = (&member.manifest, &session.places);
+        let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        for Requirement { reference, .. } in all.filter(|one| one.alias.as_deref() == Some(name)) {
+            let found = match reference.local() {
+                Some(_) => {
+                    let defaults = session.reference_defaults();
+                    let id = places.id_of(reference, &defaults, &member.folder, &session.workspace);
+                    lock.find(&id).next().map(|package| package.id.clone())
+                }
+                None => locked_as_written(session, lock, &reference.with_version(None)),
+            };
+            meant.extend(found);
+        }
     }
-    // By the end of the name. Several majors of a package follow each other, and are one answer.
-    let locked = lock.packages.iter().map(|package| &package.id);
-    let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
-    let mut meant: Vec<&PackageId> =
-        locked.chain(replaced).filter(|id| ends_in(id, name)).collect();
-    meant.dedup();
-    match &meant[..] {
-        [] => Ok(None),
-        [one] => Ok(Some((*one).clone())),
-        several => Err(ambiguous(name, several)),
-    }
+    meant.sort();
+    meant
 }
 
 /// Whether the name of a package is this one, or ends in it: `aws/ec2` in `ec2`, but not in `c2`.
