@@ -304,3 +304,22 @@ fn with_several_majors_a_package_stays_with_the_one_that_its_manifest_names() {
     assert_eq!(sandbox.read("Mu.yaml"), manifest);
     sandbox.mu(&["get", "--locked"]).ok();
 }
+
+#[test]
+fn a_change_that_would_change_more_names_its_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b/Mu.yaml", "name: acme/b\nversion: 1.0.0\n");
+    let manifest = |dependencies: &str| format!("name: acme/a\nversion: 1.0.0\n{dependencies}\n");
+    for (dependencies, command) in [
+        ("x-list: &list\n  - ./b\ndependencies: *list", ["remove", "./b"]),
+        ("x-list: &list [./b]\ndependencies: *list", ["add", "./c"]),
+        ("dependencies: {b: &b ./b}\nx-b: *b", ["remove", "./b"]),
+    ] {
+        sandbox.write("Mu.yaml", &manifest(dependencies));
+        sandbox.write("c/Mu.yaml", "name: acme/c\nversion: 1.0.0\n");
+        let run = sandbox.mu(&command).fails().says(&["by hand"]);
+        let has_line = ["line ", "Mu.yaml:"].iter().any(|place| run.stderr.contains(place));
+        assert!(has_line, "{}", run.stderr);
+        assert_eq!(sandbox.read("Mu.yaml"), manifest(dependencies));
+    }
+}

@@ -362,7 +362,9 @@ impl From<EditError> for CommandError {
                 let refused = refused.with_details(serde_json::json!({ "path": path }));
                 help.into_iter().fold(refused, Self::hint)
             }
-            other => Self::from_error(Code::Manifest, other),
+            EditError::Unsafe { .. } => {
+                Self::from_error(Code::Manifest, error).hint("make the change by hand")
+            }
         }
     }
 }

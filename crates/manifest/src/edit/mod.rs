@@ -351,7 +351,7 @@ impl Editor {
         if old.indirect != wanted.indirect {
             text = entry::mark(&self.path, &text, section, index, wanted.indirect)?;
         }
-        self.accept(section, text, &expected)
+        self.accept(section, text, &expected).map_err(|error| error.in_line(old.line))
     }
 
     /// Accepts the changed text if it means what was intended.

@@ -423,7 +423,10 @@ impl<'d> Patch<'d> {
     /// The text with all changes. It is an error if it is no longer well formed, has other content under a key
     /// other than `key`, or lacks a comment that no change was about.
     fn apply(&self, key: &str) -> Result<String, EditError> {
-        self.checked(key).ok_or_else(|| EditError::unsafe_at(self.document.path))
+        self.checked(key).ok_or_else(|| {
+            let first = self.splices.first().map(|(range, _)| self.document.line_of(range.start));
+            EditError::unsafe_at(self.document.path).in_line(first.unwrap_or_default())
+        })
     }
 
     fn checked(&self, key: &str) -> Option<String> {
