@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mu_formats::helm::HelmRepositoryAliases;
+use mu_formats::helm::{self, HelmRepositoryAliases};
 use mu_formats::{FORMATS, Format, Reading};
 use walkdir::{DirEntry, WalkDir};
 
@@ -30,8 +30,11 @@ use crate::{formats, fs};
 /// Folders of other tools, which are not searched for packages.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
-/// Folders of packages of other ecosystems that contain carried packages.
-const CARRIED: [&str; 2] = ["charts", "tests"];
+/// Where packages of other ecosystems have tests, which may be packages that nobody uses.
+const TESTS: &str = "tests";
+
+/// Where a chart has those that it carries. Without one around it, as in a repository of charts, it is a folder like any other.
+const CHARTS: &str = "charts";
 
 /// `members`: patterns of the folders that are searched, and the line of each.
 #[derive(Debug)]
@@ -185,8 +188,6 @@ pub(super) fn find(
             None => {}
         }
     }
-    let places: Vec<&str> = found.keys().map(String::as_str).collect();
-    warnings.extend(patterns.warnings(root, &places));
     let only = |(place, mut files): (String, Vec<PathBuf>)| match files.pop() {
         Some(file) if files.is_empty() => Ok((place, file)),
         file => {
@@ -205,13 +206,15 @@ pub(super) fn find(
     let is_whole = |path: &PathBuf| formats::format_of_manifest(path).is_some();
     for (place, path) in foreign {
         if !manifests.contains_key(&place)
-            && !is_inside_another(&place, |above| {
+            && !is_inside_another(root, &place, |above| {
                 manifests.get(above).is_some_and(|path| !above.is_empty() || is_whole(path))
             })
         {
             manifests.insert(place, path);
         }
     }
+    let places: Vec<&str> = manifests.keys().map(String::as_str).collect();
+    warnings.extend(patterns.warnings(root, &places));
     let manifests = manifests.into_iter().collect();
     Ok(Members { manifests, nested, links, left_out: left_out.into_inner(), unread })
 }
@@ -232,13 +235,14 @@ pub fn formats_below(root: &Path, own: [&Path; 2]) -> Vec<&'static str> {
     all.into_iter().filter(|format| present.contains(format)).collect()
 }
 
-/// Whether a folder with a foreign manifest is part of another package: it is in that package's folder, or
-/// among the charts or tests that it carries.
-fn is_inside_another(place: &str, is_package: impl Fn(&str) -> bool) -> bool {
+/// Whether a folder with a foreign manifest is part of another package: it is in that package's folder, or among tests, or a chart
+/// carries it, which need not be a member itself.
+fn is_inside_another(root: &Path, place: &str, is_package: impl Fn(&str) -> bool) -> bool {
     let mut above = place;
     loop {
         let (rest, name) = above.rsplit_once('/').unwrap_or(("", above));
-        if CARRIED.contains(&name) || (!above.is_empty() && is_package(rest)) {
+        let is_carried = || name == CHARTS && root.join(rest).join(helm::CHART).is_file();
+        if name == TESTS || is_carried() || (!above.is_empty() && is_package(rest)) {
             return true;
         }
         if rest.is_empty() {

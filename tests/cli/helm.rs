@@ -595,7 +595,8 @@ fn charts_below_the_root_are_members_where_the_settings_say_so() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n");
-    for place in ["api", "api/charts/inner", "api/tests/case", "api/part", "tests/other"] {
+    let inner = ["api/charts/inner", "api/tests/case", "api/part", "tests/other"];
+    for place in inner.into_iter().chain(["api", "charts/lone"]) {
         let name = place.rsplit('/').next().unwrap_or(place);
         sandbox.write(&format!("deploy/{place}/Chart.yaml"), &chart(name));
     }
@@ -607,9 +608,14 @@ fn charts_below_the_root_are_members_where_the_settings_say_so() {
     sandbox.asks_for(&[]);
     assert_eq!(members(sandbox), ["hub.mu.com/acme/web"]);
     sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
-    assert_eq!(members(sandbox), ["hub.mu.com/acme/web", "hub.mu.com/api"]);
+    // A folder of charts is one that a chart carries only where a chart is around it.
+    assert_eq!(members(sandbox), ["hub.mu.com/acme/web", "hub.mu.com/api", "hub.mu.com/lone"]);
     sandbox.mu_in("work/deploy/api", &["version", "minor"]).ok();
     assert!(sandbox.read("deploy/api/Chart.yaml").contains("version: 0.2.0"));
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\nmembers: [., deploy/*]\n");
+    sandbox.mu(&["list", "--workspace"]).ok().does_not_say(&["matches"]);
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\nmembers: [., deploy/api/charts/*]\n");
+    assert_eq!(members(sandbox), ["hub.mu.com/acme/web"]);
     sandbox.write(".mu/workspace.yaml", "formats: [chef]\n");
     sandbox.mu(&["list"]).fails().says(&[
         "`chef` is not a format",
