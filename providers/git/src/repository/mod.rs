@@ -104,14 +104,14 @@ impl Repository {
         })
     }
 
-    /// Calls `call` with an open session. A broken connection is rebuilt once.
+    /// Calls `call` with an open session. A broken connection is rebuilt once; a repository on this machine is as broken the second time.
     fn with_session<T>(
         &self,
         talk: &mut Talk,
         progress: &dyn Progress,
         mut call: impl FnMut(&mut dyn Session) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
-        let mut again = true;
+        let mut again = self.remote.scheme != Scheme::File;
         loop {
             let session = match &mut talk.session {
                 Some(session) if session.is_open() => session,

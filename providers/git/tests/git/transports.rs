@@ -258,3 +258,18 @@ fn a_bundle_that_is_not_whole_is_refused() {
         assert!(told(&error).contains(words), "{path:?}: {}", told(&error));
     }
 }
+
+#[test]
+fn a_repository_on_this_machine_that_lacks_a_file_is_asked_once() {
+    let origin = Origin::new("r");
+    origin.release("v1.0.0");
+    let blob = origin.git(&["rev-parse", "v1.0.0:Mu.yaml"]);
+    let (folder, file) = blob.split_at(2);
+    let objects = origin.root().join("r").join(".git/objects");
+    fs::remove_file(objects.join(folder).join(file)).expect("is loose");
+    let (world, location) = (World::new(), local(&origin.root().join("r")));
+    let release = world.release(&location, "1.0.0");
+    let error = world.fetch(&location, &release).expect_err("a file is not there");
+    assert!(told(&error).contains("cannot read the Git repository"), "{}", told(&error));
+    assert!(!world.notes.said().contains("once more"), "{}", world.notes.said());
+}
