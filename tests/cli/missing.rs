@@ -3,6 +3,7 @@
 use mu_testing::http::{Reply, TestServer};
 use serde_json::json;
 
+use crate::support::git::Origin;
 use crate::support::{Hub, Package, Sandbox};
 
 fn sandbox(dependencies: &[&str]) -> Sandbox {
@@ -141,6 +142,21 @@ fn a_name_that_another_registry_has_is_not_suggested() {
     let run = sandbox.mu(&["add", "other.example/aws/vcp"]).fails();
     run.says(&["package not found: `other.example/aws/vcp`"]).does_not_say(&["did you mean"]);
     sandbox.mu(&["add", "aws/vcp"]).fails().says(&["did you mean aws/vpc?"]);
+}
+
+#[test]
+fn a_revision_without_a_version_is_named_as_who_requires_what_cannot_be_asked() {
+    let origin = Origin::new("vpc");
+    let needs = "dependencies: [gone.example/net/legacy#^1]\n";
+    origin.commit(&[("Mu.yaml", &format!("name: vpc\nversion: 1.0.0\n{needs}"))]);
+    let folder = origin.root().join("vpc");
+    let sandbox = Sandbox::with_dependencies(&[&format!("git+file://{}", folder.display())]);
+    let server = TestServer::start(|_, _| Reply::status(401));
+    sandbox.mu(&["registry", "add", "gone.example/", &server.url("")]).ok();
+    sandbox.mu(&["get"]).fails().says(&[
+        "gone.example/net/legacy",
+        "/vpc` requires it, which `acme/web` (Mu.yaml:4) requires",
+    ]);
 }
 
 /// Whichever command asks, and however far a manifest is from the package: nobody has to search forty of them.

@@ -273,6 +273,10 @@ impl Package {
     ) -> Vec<PackageId> {
         let slots: Vec<_> = lock(&self.requirements).values().cloned().collect();
         let settled = slots.iter().filter_map(|slot| slot.get()?.as_ref().ok().cloned());
+        let revisions: Vec<_> = lock(&self.untagged).values().cloned().collect();
+        let of_revisions =
+            revisions.iter().filter_map(|looked| looked.requirements.get()?.as_ref().ok().cloned());
+        let settled = settled.chain(of_revisions);
         let looked_into = self.releases.len().min(*left);
         *left -= looked_into;
         let newest_first = (0..self.releases.len()).rev().take(looked_into as usize);
