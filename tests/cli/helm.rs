@@ -261,6 +261,34 @@ fn a_private_repository_gets_the_password_that_helm_has_for_it() {
 }
 
 #[test]
+fn a_repository_that_strangers_do_not_find_gets_the_password_that_there_is_for_it() {
+    let mut sandbox = Sandbox::new();
+    Charts::new(&sandbox.path("www")).add(&Chart::new("web", "0.3.0"));
+    write(sandbox.root(), "users", "ada:{PLAIN}hunter2\n");
+    let users = sandbox.path("users").display().to_string();
+    let guarded = format!(
+        "auth_basic charts; auth_basic_user_file {users};
+        error_page 401 =404 @hidden; location @hidden {{ return 404; }}"
+    );
+    let nginx = Nginx::serve(&sandbox.path("www"), &guarded);
+    let base = nginx.url("");
+    sandbox.asks_for(&[&format!("helm+{base}web")]);
+    sandbox.mu(&["get"]).fails().says(&["there is no package"]);
+    let names = "home/.config/helm/repositories.yaml";
+    let own =
+        format!("repositories: [{{name: own, url: '{base}', username: ada, password: hunter2}}]");
+    write(sandbox.root(), names, own);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), [format!("{}/web 0.3.0", nginx.host())]);
+    fs::remove_file(sandbox.path(names)).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).fails();
+    sandbox.set_token(&nginx.host(), "ada:hunter2");
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
 fn a_chart_says_by_its_range_that_prereleases_are_wanted() {
     let mut repository = Repository::new();
     repository.charts.add(&Chart::new("web", "0.5.0-rc.1"));

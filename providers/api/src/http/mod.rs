@@ -136,7 +136,8 @@ pub struct Http {
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
     /// How many requests were sent.
     sent: AtomicUsize,
-    /// The servers that have required a token, and how they want it. Reading requests send it only to these.
+    /// The servers that have required a token, or may hide from strangers what they have; and how they want it. Reading requests send it
+    /// only to these.
     asked: Mutex<HashMap<Origin, AuthorizationScheme>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
@@ -201,7 +202,8 @@ impl Http {
         insecure: bool,
     ) -> Result<Option<String>, ProviderError> {
         let open = self.get(url).insecure(insecure).authorization(Authorization::Nothing);
-        if open.allow(401).send()?.status() != 401 {
+        let open = [401, 403, 404].into_iter().fold(open, Request::allow);
+        if open.send()?.status() < 400 {
             return Ok(None);
         }
         self.get(url).insecure(insecure).send()?;
@@ -274,7 +276,7 @@ impl Http {
             Some(only) => builder_of_one(self.builder(), only, &self.options.proxies),
             None => self.builder(),
         };
-        match local {
+        let builder = match local {
             true => builder.no_proxy().tls_certs_only([]),
             false => self.options.proxies.set(builder),
         }
