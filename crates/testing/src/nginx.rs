@@ -22,6 +22,12 @@ pub const LOCALHOST: Identity = Identity {
     key: include_str!("../tls/key.pem"),
 };
 
+/// As [`LOCALHOST`], with a certificate that is signed by itself and says that it is an authority, as `openssl req -x509` makes them.
+pub const SELF_SIGNED: Identity = Identity {
+    certificate: include_str!("../tls/self-signed.pem"),
+    key: include_str!("../tls/self-signed-key.pem"),
+};
+
 /// A certificate and its key, as PEM.
 #[derive(Debug)]
 pub struct Identity {

@@ -147,9 +147,9 @@ pub struct Http {
     given_up: Mutex<HashMap<Origin, Unreachable>>,
     exchange: OnceLock<io::Result<Exchange>>,
     /// For the network: it trusts the system's roots, and uses the proxies of the options.
-    network: OnceLock<reqwest::Result<Client>>,
+    network: OnceLock<Result<Client, String>>,
     /// For plain http to this machine: it needs no roots, and no proxy may see the requests.
-    loopback: OnceLock<reqwest::Result<Client>>,
+    loopback: OnceLock<Result<Client, String>>,
     /// For servers that the user has set up another way to.
     others: Mutex<HashMap<Connection, Client>>,
 }
@@ -250,7 +250,7 @@ impl Http {
                 ErrorKind::Network,
                 format!("cannot set up TLS to reach `{url}`"),
             )
-            .because(retry::root_cause(error));
+            .because(error.clone());
             match &self.options.certificates {
                 Some(named) => failed.hint(format!("no certificate can be read there: {named}")),
                 None => failed.hint(
@@ -271,16 +271,20 @@ impl Http {
             .referer(false)
     }
 
-    fn build(&self, local: bool) -> reqwest::Result<Client> {
+    fn build(&self, local: bool) -> Result<Client, String> {
         let builder = match &self.options.only {
             Some(only) => builder_of_one(self.builder(), only, &self.options.proxies),
             None => self.builder(),
         };
         let builder = match local {
             true => builder.no_proxy().tls_certs_only([]),
-            false => self.options.proxies.set(builder),
-        }
-        .build()
+            false => {
+                let tls =
+                    connection::tls_config(Vec::new(), None).map_err(|error| error.to_string())?;
+                self.options.proxies.set(builder).tls_backend_preconfigured(tls)
+            }
+        };
+        builder.build().map_err(|error| retry::root_cause(&error))
     }
 }
 

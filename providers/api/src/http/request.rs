@@ -366,7 +366,8 @@ impl<'http> Request<'http> {
             Err(error) => {
                 let options = &self.http.options;
                 let refused = (options.ways)(&to).refused;
-                Err(Failure::transport(error, &to, options.proxies.of(&to), refused))
+                let proxy = options.proxies.of(&to);
+                Err(Failure::transport(error, &to, proxy, refused, options.certificates.as_deref()))
             }
         }
     }
