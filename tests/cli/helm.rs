@@ -205,7 +205,7 @@ fn versions_that_cannot_be_used_are_named() {
     repository.charts.add(&Chart::new("web", "0.4.0").needs("common", "newest", &url));
     repository.charts.add(
         &Chart::new("web", "0.5.0")
-            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: '@acme'\n"),
+            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: 's3://acme'\n"),
     );
     let sandbox = &repository.sandbox;
     sandbox.asks_for(&[&repository.chart("web")]);
@@ -215,16 +215,47 @@ fn versions_that_cannot_be_used_are_named() {
     let run = sandbox.mu(&["get"]).fails();
     run.says(&[
         "0.4.0 cannot be used: the range `newest` of the dependency `common` is not a range: `newest` is not a version",
-        "0.5.0 cannot be used: the repository `@acme` is not named in Helm's `repositories.yaml`",
+        "0.5.0 cannot be used: its repository has the scheme `s3`, which only a Helm plugin supports",
     ]);
     // mu also knows the names that the user gave to Helm.
     let file = format!("repositories:\n- name: acme\n  url: {url}\n");
     write(sandbox.root(), "home/.config/helm/repositories.yaml", file);
     repository.charts.add(&Chart::new("private", "1.3.0"));
+    repository.charts.add(
+        &Chart::new("web", "0.6.0")
+            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: '@acme'\n"),
+    );
     let sandbox = &repository.sandbox;
     sandbox.mu(&["get"]).ok();
     let locked = sandbox.locked();
-    assert_eq!(locked, [repository.id("private 1.3.0"), repository.id("web 0.5.0")]);
+    assert_eq!(locked, [repository.id("private 1.3.0"), repository.id("web 0.6.0")]);
+}
+
+#[test]
+fn a_published_chart_carries_what_its_author_had_from_a_repository_with_a_name() {
+    let mut repository = Repository::new();
+    let inside = Chart::new("private", "1.2.0");
+    for (name, file, format) in [("old", "requirements.yaml", "v1"), ("new", "Chart.yaml", "v2")] {
+        let list = "dependencies: [{name: private, version: 1.x, repository: '@acme'}]\n";
+        let head = format!("apiVersion: {format}\nname: {name}\nversion: 1.0.0\n");
+        let mut files = vec![(format!("{name}/Chart.yaml"), ('f', head.into_bytes()))];
+        match file {
+            "Chart.yaml" => files[0].1.1.extend(list.bytes()),
+            other => files.push((format!("{name}/{other}"), ('f', list.into()))),
+        }
+        let inner = inside.files().into_iter();
+        files.extend(inner.map(|(path, file)| (format!("{name}/charts/private/{path}"), file)));
+        let listed = Chart::new(name, "1.0.0").listed(list);
+        repository.charts.add_with(&listed, &mu_testing::tar_gz(files));
+    }
+    let sandbox = &repository.sandbox;
+    for name in ["old", "new"] {
+        sandbox.mu(&["get", &repository.chart(name)]).ok();
+        assert!(sandbox.has(&format!("{}/charts/private/Chart.yaml", repository.pack(name))));
+        let url = repository.nginx.url(&format!("stable/{name}-1.0.0.tgz"));
+        sandbox.mu(&["get", &url]).ok();
+    }
+    assert_eq!(sandbox.locked().len(), 4);
 }
 
 #[test]

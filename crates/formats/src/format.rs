@@ -71,6 +71,8 @@ pub struct Reading<'a> {
     pub is_own: bool,
     /// Whether the folders beside a package are there that others use where it is.
     pub is_folder: bool,
+    /// Whether the files are as their author has them, and no tool has packed what belongs to them.
+    pub is_source: bool,
     /// Short names that the user gave to registries of the format.
     pub aliases: Option<&'a HelmRepositoryAliases>,
     /// The names of what lies where the package carries others inside (`charts/`), if that was looked up.

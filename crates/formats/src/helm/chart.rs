@@ -230,8 +230,15 @@ fn depend(
 /// What the `repository` of the chart `name` names.
 fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
-        let url = around.aliases.and_then(|aliases| aliases.repository_url(alias, name)).ok_or_else(|| {
-            format!(
+        let url = around.aliases.and_then(|aliases| aliases.repository_url(alias, name));
+        // Where it was packed, the name led to a repository, and the chart from there is in the archive.
+        let is_packed = !around.is_own
+            && !around.is_source
+            && around.carried.is_none_or(|carried| carries(carried, name));
+        return match url {
+            Some(url) => url_of(&url).map(Repository::Url),
+            None if is_packed => Ok(Repository::Inside),
+            None => Err(format!(
                 "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
             )
         })?;
