@@ -115,6 +115,8 @@ pub(crate) fn check_name_segment(name: &str, what: &str) -> Result<(), String> {
 pub(crate) struct Seen {
     dependencies: HashSet<Dependency>,
     bundled: HashSet<String>,
+    /// What the dependencies are called in the manifest.
+    called: HashSet<String>,
 }
 
 impl Seen {
@@ -126,6 +128,11 @@ impl Seen {
             dependencies.push(dependency);
         }
         is_new
+    }
+
+    /// Takes note of what a dependency is called, and returns whether no other one is called so.
+    pub(crate) fn note_called(&mut self, name: &str) -> bool {
+        self.called.insert(name.to_owned())
     }
 
     /// Adds a package inside of this one.
