@@ -121,7 +121,7 @@ impl Response {
     }
 
     /// The beginning of the body, of about `limit` bytes, as far as it arrives. It will be read again.
-    pub(super) fn excerpt(&mut self, limit: usize) -> Bytes {
+    pub fn excerpt(&mut self, limit: usize) -> Bytes {
         let mut begin = Vec::from(std::mem::take(&mut self.rest));
         while begin.len() < limit
             && let Ok(Some(piece)) = self.answer.body.next()
