@@ -125,6 +125,13 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         Some(ErrorKind::ReadOnlyFilesystem) => {
             error.hint("this file system is read-only: work in a copy on another one")
         }
+        Some(ErrorKind::PermissionDenied) if let Some(hub) = path.and_then(hub_around) => {
+            let hub = quoted_for_shell(&hub.to_string_lossy());
+            let hint = format!(
+                "whoever owns the hub can let a group publish there: `chgrp -R GROUP {hub}`, `chmod -R g+rwX {hub}`, and `find {hub} -type d -exec chmod g+s {{}} +`"
+            );
+            error.hint(hint)
+        }
         Some(ErrorKind::PermissionDenied) if let Some(path) = path => {
             let path = quoted_for_shell(&path.to_string_lossy());
             let hint = format!(
@@ -134,6 +141,11 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         }
         _ => error,
     }
+}
+
+/// The folder of the hub that a path is in, if it is in one.
+fn hub_around(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|folder| folder.join("hub.json").is_file())
 }
 
 #[cfg(test)]
@@ -163,6 +175,21 @@ mod tests {
             hints,
             ["the user that runs mu lacks this permission: `ls -ld '/w/a b'` shows who has it"]
         );
+        let hub = tempfile::tempdir().expect("can be made");
+        fs::write_atomic(&hub.path().join("hub.json"), b"{}").expect("can be written");
+        let error = |path: &str| {
+            let path = hub.path().join(path);
+            let error = FileError::new("write", path, ErrorKind::PermissionDenied.into());
+            #[cfg(feature = "publish")]
+            let error = mu_hub::HubError::from(error);
+            with_hint(CommandError::from(error), Path::new("/c")).hints
+        };
+        for path in ["hub.lock", "packs/acme/x/x-1.0.0.tgz"] {
+            let hints = error(path);
+            let expected =
+                format!("let a group publish there: `chgrp -R GROUP {}`", hub.path().display());
+            assert!(hints.len() == 1 && hints[0].contains(&expected), "{hints:?}");
+        }
         check(ErrorKind::NotFound, "/c/store", &[]);
         // The cache is to be made in a home that cannot be written.
         let error =
