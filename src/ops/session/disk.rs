@@ -103,16 +103,15 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
     is_in_cache |= is_around;
     let other_folder = "MU_CACHE_DIR names another folder for the cache";
     match refusal {
-        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            let error = error.hint(
-                "free some space and run the command again: what was fetched completely is not fetched again",
-            );
-            if !is_in_cache {
-                return error;
-            }
-            error.hint(format!(
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) if is_in_cache => error
+            .hint("free some space and run the command again: what was fetched completely is not fetched again")
+            .hint(format!(
                 "`mu cache prune` removes what no workspace uses from the cache, and {other_folder}"
-            ))
+            )),
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            let disk = path.map(|path| format!("the disk of `{}`", path.display()));
+            let disk = disk.as_deref().unwrap_or("the disk");
+            error.hint(format!("free some space on {disk}, and run the command again"))
         }
         Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
             let error = error.hint(format!("the cache has to be writable: {other_folder}"));
@@ -166,7 +165,13 @@ mod tests {
     #[test]
     fn what_helps_depends_on_what_is_full() {
         check(ErrorKind::StorageFull, "/c/store/x", &["free some space", "MU_CACHE_DIR"]);
-        check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space"]);
+        check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space on the disk, and run"]);
+        let error = FileError::new("write", "/w/Mu.lock", ErrorKind::StorageFull.into());
+        let hints = with_hint(CommandError::from(error), Path::new("/c")).hints;
+        assert_eq!(
+            hints,
+            ["free some space on the disk of `/w/Mu.lock`, and run the command again"]
+        );
         check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
         check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &["work in a copy"]);
         let error = FileError::new("read", "/w/a b", ErrorKind::PermissionDenied.into());
