@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use mu_testing::http::{Reply, TestServer};
 use serde_json::json;
 
 use crate::support::git::git;
@@ -317,6 +318,16 @@ fn a_repository_that_strangers_do_not_find_gets_the_password_that_there_is_for_i
     sandbox.mu(&["get", "--locked"]).fails();
     sandbox.set_token(&nginx.host(), "ada:hunter2");
     sandbox.mu(&["get", "--locked"]).ok();
+    // One that has expired is told, where the server tells it.
+    let server = TestServer::start(|seen, _| match seen.header("authorization") {
+        Some(_) => Reply::status(401),
+        None => Reply::status(404),
+    });
+    sandbox.set_token(&server.host(), "ada:hunter2");
+    let said = format!("; the server does not accept what is stored for `{}`", server.host());
+    for reference in [format!("helm+{}", server.url("web")), server.url("web-1.0.0.tgz")] {
+        sandbox.mu(&["get", &reference]).fails().says(&[&said]);
+    }
 }
 
 #[test]

@@ -315,7 +315,7 @@ impl Provider for UrlProvider {
             Ok(Some(known)) => known.found.clone(),
             Ok(None) => {
                 let (place, _) = Self::place(location)?;
-                return Ok(Listing::absent(vec![place.url.to_string()]));
+                return Ok(Listing::absent(vec![self.archives.http.missing_at(&place.url)]));
             }
             Err(NotDownloaded::Unchanged(max_age)) => {
                 return Ok(Listing::Unchanged { max_age, validator: None });

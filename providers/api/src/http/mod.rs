@@ -46,6 +46,7 @@ pub use self::response::{Response, because_of_web_page, begins_web_page, elsewhe
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
 pub use crate::check_lead;
+use crate::threads::lock;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
 
@@ -139,6 +140,8 @@ pub struct Http {
     /// The servers that have required a token, or may hide from strangers what they have; and how they want it. Reading requests send it
     /// only to these.
     asked: Mutex<HashMap<Origin, AuthorizationScheme>>,
+    /// The servers that did not accept what was shown to them unasked, and with which status.
+    refused: Mutex<HashMap<Origin, u16>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
     /// How fast servers are asked that have refused requests because there were too many.
@@ -162,6 +165,7 @@ impl Http {
             ahead: Mutex::default(),
             sent: AtomicUsize::new(0),
             asked: Mutex::default(),
+            refused: Mutex::default(),
             waits: Mutex::default(),
             paces: Paces::default(),
             given_up: Mutex::default(),
@@ -180,6 +184,22 @@ impl Http {
     /// Whether something is stored for the server at `url`.
     pub fn has_credential(&self, url: &SafeUrl) -> bool {
         Credential::stored(self.options.credentials.as_ref(), &AskedServer::new(url)).is_some()
+    }
+
+    /// The status with which the server of `url` has refused what is stored for it, which it had not asked for.
+    fn refused_unasked(&self, url: &SafeUrl) -> Option<u16> {
+        lock(&self.refused).get(&url.as_url().origin()).copied()
+    }
+
+    /// A URL at which nothing was found, with what may be the reason for that.
+    pub fn missing_at(&self, url: &SafeUrl) -> String {
+        match self.refused_unasked(url) {
+            Some(_) => format!(
+                "{url}; the server does not accept what is stored for `{}`",
+                url.host_and_port()
+            ),
+            None => url.to_string(),
+        }
     }
 
     /// The user of what is stored for the server at `url`, empty for a token without one; `None` if nothing is, or nothing may be sent
@@ -227,7 +247,7 @@ impl Http {
 
     /// The client that goes another way than usual.
     fn client_by(&self, connection: &Connection) -> Result<Client, ProviderError> {
-        let mut others = crate::threads::lock(&self.others);
+        let mut others = lock(&self.others);
         if let Some(client) = others.get(connection) {
             return Ok(client.clone());
         }

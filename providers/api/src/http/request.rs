@@ -52,8 +52,6 @@ pub struct Request<'http> {
     is_compared: bool,
     /// Whether it shows what is stored although the server has not asked for it.
     is_introduced: bool,
-    /// The status with which the server refused what was shown unasked.
-    pub(super) refused_unasked: Option<u16>,
 }
 
 /// Whether a header states who somebody is: only a released secret makes one.
@@ -79,7 +77,6 @@ impl<'http> Request<'http> {
             own_headers: Vec::new(),
             is_compared: false,
             is_introduced: false,
-            refused_unasked: None,
         }
     }
 
@@ -552,7 +549,7 @@ impl<'http> Request<'http> {
         self.is_introduced = false;
         let known = known?;
         if matches!(known.status(), 401 | 403) {
-            self.refused_unasked = Some(known.status());
+            lock(&self.http.refused).insert(url.as_url().origin(), known.status());
             return Ok(stranger);
         }
         lock(&self.http.asked).insert(url.as_url().origin(), AuthorizationScheme::default());

@@ -250,7 +250,7 @@ impl Request<'_> {
             401 | 403 => self.unauthorized(&url, text, status).into(),
             404 | 410 => {
                 let error = ProviderError::new(ErrorKind::NotFound, text);
-                return Err(match self.refused_unasked {
+                return Err(match self.http.refused_unasked(&url) {
                     Some(status) => error.hint(self.not_accepted(status)).into(),
                     None => error.into(),
                 });
