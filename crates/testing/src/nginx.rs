@@ -28,6 +28,9 @@ pub const SELF_SIGNED: Identity = Identity {
     key: include_str!("../tls/self-signed-key.pem"),
 };
 
+/// A certificate of the first version, which says nothing but a name, for the key of [`SELF_SIGNED`].
+pub const FIRST_VERSION: &str = include_str!("../tls/first-version.pem");
+
 /// A certificate and its key, as PEM.
 #[derive(Debug)]
 pub struct Identity {

@@ -19,7 +19,10 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, SignatureScheme,
+};
 
 use super::Secret;
 use crate::{ErrorKind, ProviderError, SafeUrl, fs};
@@ -141,12 +144,22 @@ pub(super) fn tls_config(
 ) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Verifier::new(trusted)?);
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
     let mut config = match own {
-        Some((chain, key)) => builder.with_client_auth_cert(chain, key)?,
+        Some((chain, key)) => {
+            let own = CertifiedKey::new(chain, provider.key_provider.load_private_key(key)?);
+            // A certificate of the first version, which `openssl x509 -req` makes, cannot be compared with its key. Whether it is good is for
+            // the server to say.
+            match own.keys_match() {
+                Ok(()) | Err(rustls::Error::InvalidCertificate(_)) => {}
+                Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+                Err(error) => return Err(error),
+            }
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own)))
+        }
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -338,7 +351,7 @@ fn is_in(address: IpAddr, block: &str, length: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use mu_testing::{AUTHORITY, LOCALHOST, SELF_SIGNED};
+    use mu_testing::{AUTHORITY, FIRST_VERSION, LOCALHOST, SELF_SIGNED};
 
     use super::*;
 
@@ -375,6 +388,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_certificate_of_the_first_version_is_shown_to_servers_that_want_one() {
+        let certificate =
+            |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).expect("is one");
+        let read = |pem: &str| {
+            let key = PrivateKeyDer::from_pem_slice(SELF_SIGNED.key.as_bytes()).expect("is a key");
+            tls_config(vec![certificate(AUTHORITY)], Some((vec![certificate(pem)], key))).map(drop)
+        };
+        assert_eq!(read(FIRST_VERSION), Ok(()));
+        assert_eq!(read(SELF_SIGNED.certificate), Ok(()));
+        assert!(read(LOCALHOST.certificate).is_err(), "that has another key");
     }
 
     #[test]
