@@ -133,6 +133,21 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
     Ok(())
 }
 
+/// Refuses what Helm reads only in another form. In a published chart, what is only for people and makes no sense is left out.
+pub(super) fn check_forms(root: &Node<'_>) -> Result<(), Fault> {
+    for key in ["appVersion", "description", "home"] {
+        root.text(key)?;
+    }
+    root.list("keywords")?;
+    if let Some(person) = root.list("maintainers")?.iter().find(|person| !person.is_map()) {
+        return Err(person.fault("a maintainer is a map with `name`, `email` and `url`"));
+    }
+    match root.get("annotations")?.filter(|annotations| !annotations.is_map()) {
+        Some(other) => Err(other.fault("`annotations` must be a map")),
+        None => Ok(()),
+    }
+}
+
 /// What mu reads of a dependency.
 const DEPENDENCY: Shape = Folded(&[
     ("name", Text),

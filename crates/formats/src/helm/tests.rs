@@ -480,6 +480,38 @@ fn entries_that_come_by_aliases_and_merge_keys_are_changed_alone_or_not_at_all()
     assert_eq!(editor.text(), format!("{head}{merged}{entry}"));
 }
 
+/// Checked against `helm template` of Helm 3 and 4.
+#[test]
+fn what_helm_reads_only_in_another_form_is_an_error_of_its_author() {
+    let own = Reading { is_own: true, ..Reading::default() };
+    for (line, fault) in [
+        ("keywords: a", Some("`keywords` must be a list")),
+        ("keywords: [a, 1, null]", None),
+        ("maintainers: {name: a}", Some("`maintainers` must be a list")),
+        ("maintainers: [ada]", Some("a maintainer is a map with `name`, `email` and `url`")),
+        ("maintainers: [null]", Some("a maintainer is a map with `name`, `email` and `url`")),
+        ("maintainers: [{name: ada}]", None),
+        ("annotations: [a]", Some("`annotations` must be a map")),
+        ("annotations: {a: 1, b: true}", None),
+        ("home: [a]", Some("`home` must be text")),
+        ("description: {a: b}", Some("`description` must be text")),
+        ("description: ~", None),
+        ("appVersion: [1]", Some("`appVersion` must be text")),
+        ("appVersion: 1.0", None),
+        ("deprecated: yes", None),
+        ("deprecated: OFF", None),
+        ("deprecated: 1", Some("`deprecated` must be true or false")),
+    ] {
+        let text = format!("apiVersion: v2\nname: web\nversion: 1.0.0\n{line}\n");
+        let texts = files(&[(CHART, &text)]);
+        let read = read(&texts, &own).map_err(|error| error.reason);
+        match fault {
+            None => assert!(read.is_ok(), "{line}: {read:?}"),
+            Some(fault) => assert_eq!(read.expect_err("is refused"), fault, "{line}"),
+        }
+    }
+}
+
 #[test]
 fn copies_are_folders_or_archives() {
     for (path, expected) in [
