@@ -171,6 +171,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
         NoFile { path } => ("there is no file `{}`", path.display()),
         HelmPacks { files } => ("`helm package` takes files of mu along: write `{}` into `.helmignore`, each on a line", files.join("` and `")),
         HelmUses { folder } => ("Helm would use `{}` beside the archive of the same chart; remove the folder", folder.display()),
+        HelmRefuses { chart, file, bytes } => ("`{file}` of the chart {chart} has {bytes} bytes, and Helm 4 loads no chart with a file of more than 5 MiB"),
         HelmRenders { path, is_folder: false } => ("Helm would render `{}`, which no dependency names; remove the archive", path.display()),
         HelmRenders { path, is_folder: true } => (
             "Helm would render `{}`, which no dependency names; remove the folder, or name it under `dependencies`, without a `repository`",

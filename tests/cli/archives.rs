@@ -303,6 +303,47 @@ fn offered_as(archives: Vec<(&'static str, Vec<u8>)>) -> (Sandbox, TestServer) {
 }
 
 #[test]
+fn what_a_server_calls_a_web_page_is_an_archive_if_it_begins_as_one() {
+    let files = [("Mu.yaml".to_owned(), ('f', b"name: acme/tool\nversion: 1.2.0\n".to_vec()))];
+    let archive = mu_testing::tar_gz(files);
+    for (body, is_archive) in [(archive, true), (b"<p>Sign in".to_vec(), false)] {
+        let server = TestServer::start(move |_, _| {
+            Reply::body(body.clone()).header("content-type", "text/html")
+        });
+        let sandbox = Sandbox::new();
+        let run = sandbox.mu(&["get", &server.url("tool-1.2.tgz")]);
+        match is_archive {
+            true => run.ok(),
+            false => run.fails().says(&["the answer is a web page"]),
+        };
+    }
+}
+
+#[test]
+fn a_chart_with_a_hard_link_is_refused_because_helm_reads_an_empty_file() {
+    let made = Sandbox::new();
+    write(made.root(), "web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.0\n");
+    write(made.root(), "web/templates/a.yaml", "kind: A\n");
+    let second = made.path("web/templates/b.yaml");
+    fs::hard_link(made.path("web/templates/a.yaml"), second).expect("can be made");
+    let archive = made.path("web-1.2.0.tgz");
+    let packed = std::process::Command::new("tar")
+        .args(["-C".as_ref(), made.root().as_os_str(), "--sort=name".as_ref(), "-czf".as_ref()])
+        .args([archive.as_os_str(), "web".as_ref()])
+        .status();
+    assert!(packed.expect("there is a tar").success());
+    for helm in crate::support::Helm::all() {
+        let rendered = helm.template(&made.path("helm"), &archive);
+        assert_eq!(rendered.len(), 1, "the link is empty to Helm: {rendered:?}");
+    }
+    let (sandbox, _server) = offered_as(vec![("web-1.2.0.tgz", fs::read(archive).expect("is"))]);
+    sandbox.mu(&["get"]).fails().says(&[
+        "it has a hard link, which Helm reads as an empty file",
+        "`helm package` makes an archive of a chart without hard links",
+    ]);
+}
+
+#[test]
 fn archives_of_others_are_read_as_their_own_tools_read_them() {
     let manifest = "name: acme/tool\nversion: 1.2.0\n";
     // PowerShell's `Compress-Archive` writes backslashes, and macOS adds what its Finder knows.

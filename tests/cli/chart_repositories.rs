@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mu_testing::{AUTHORITY, LOCALHOST};
+use mu_testing::{AUTHORITY, LOCALHOST, SELF_SIGNED};
 
 use crate::support::{Chart, Charts, Nginx, Sandbox, write};
 
@@ -120,4 +120,34 @@ fn certificates_that_the_user_has_named_to_helm_count_for_their_repository_alone
     names(&trusted).ok().says(&["web 1.0.0"]);
     sandbox.asks_for(&[&format!("helm+{}/web", other.url("stable"))]);
     names(&trusted).fails().says(&[refused]);
+}
+
+#[test]
+fn a_server_whose_certificate_is_signed_by_itself_is_trusted_where_that_is_named() {
+    let mut sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+    Charts::new(&sandbox.path("www/stable")).add(&Chart::new("web", "1.0.0"));
+    let nginx = Nginx::serve_tls(&sandbox.path("www"), &SELF_SIGNED);
+    let url = nginx.url("stable");
+    sandbox.asks_for(&[&format!("helm+{url}/web")]);
+    let hint =
+        "or a certificate that is signed by itself, name the file with that in SSL_CERT_FILE";
+    sandbox.mu(&["get"]).fails().says(&["signed by itself", hint]);
+    write(sandbox.root(), "own.pem", SELF_SIGNED.certificate);
+    write(sandbox.root(), "other.pem", AUTHORITY);
+    let [own, other] = ["own.pem", "other.pem"].map(|file| sandbox.path(file));
+    let [own, other] = [own, other].map(|path| path.display().to_string());
+    write(
+        sandbox.root(),
+        NAMES,
+        format!("repositories: [{{name: a, url: '{url}', caFile: '{own}'}}]"),
+    );
+    sandbox.mu(&["get"]).ok().says(&["web 1.0.0"]);
+    fs::remove_file(sandbox.path(NAMES)).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    sandbox.set("SSL_CERT_FILE", &other);
+    let hint = "is among those that are trusted: SSL_CERT_FILE is `[DIR]/other.pem`";
+    sandbox.mu(&["update"]).fails().says(&["signed by itself", hint]);
+    sandbox.set("SSL_CERT_FILE", &own);
+    sandbox.mu(&["update"]).ok();
 }

@@ -178,6 +178,39 @@ fn integrity() {
 }
 
 #[test]
+fn a_lock_with_another_archive_than_its_hub_lists_is_not_the_fault_of_the_hub() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.hub().release("aws/other", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let locked = sandbox.lock()["packages"][0]["archive"].as_str().expect("is there").to_owned();
+    let wrong =
+        locked.replace("sha256:", "sha256:0000").chars().take(locked.len()).collect::<String>();
+    sandbox.write("Mu.lock", &lock.replace(&locked, &wrong));
+    let afresh = || {
+        std::fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+        std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    };
+    afresh();
+    let said = [&*format!("Mu.lock has {wrong}, and `"), &*format!("has {locked}")];
+    check(&sandbox, &["get"], "integrity", &said);
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&["if Mu.lock was edited or merged by hand, restore it, or take `archive` out of"])
+        .does_not_say(&["the hub's operator"]);
+    // As the hint says.
+    let line = lock.lines().find(|line| line.contains(&locked)).expect("is there");
+    sandbox.write("Mu.lock", &lock.replace(&format!("{line}\n"), ""));
+    sandbox.mu(&["get", "--locked"]).ok();
+    // An archive that is not what the hub itself lists is.
+    sandbox.write("Mu.lock", &lock);
+    let hub = sandbox.hub();
+    hub.flip(&hub.archive("aws/ec2", "1.0.0"));
+    afresh();
+    sandbox.mu(&["get"]).fails().says(&["the hub's operator"]);
+}
+
+#[test]
 fn network() {
     let sandbox = Sandbox::new();
     let nobody = ReservedPort::take();

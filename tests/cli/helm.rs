@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use mu_testing::http::{Reply, TestServer};
 use serde_json::json;
 
 use crate::support::git::git;
@@ -205,7 +206,7 @@ fn versions_that_cannot_be_used_are_named() {
     repository.charts.add(&Chart::new("web", "0.4.0").needs("common", "newest", &url));
     repository.charts.add(
         &Chart::new("web", "0.5.0")
-            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: '@acme'\n"),
+            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: 's3://acme'\n"),
     );
     let sandbox = &repository.sandbox;
     sandbox.asks_for(&[&repository.chart("web")]);
@@ -215,16 +216,47 @@ fn versions_that_cannot_be_used_are_named() {
     let run = sandbox.mu(&["get"]).fails();
     run.says(&[
         "0.4.0 cannot be used: the range `newest` of the dependency `common` is not a range: `newest` is not a version",
-        "0.5.0 cannot be used: the repository `@acme` is not named in Helm's `repositories.yaml`",
+        "0.5.0 cannot be used: its repository has the scheme `s3`, which only a Helm plugin supports",
     ]);
     // mu also knows the names that the user gave to Helm.
     let file = format!("repositories:\n- name: acme\n  url: {url}\n");
     write(sandbox.root(), "home/.config/helm/repositories.yaml", file);
     repository.charts.add(&Chart::new("private", "1.3.0"));
+    repository.charts.add(
+        &Chart::new("web", "0.6.0")
+            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: '@acme'\n"),
+    );
     let sandbox = &repository.sandbox;
     sandbox.mu(&["get"]).ok();
     let locked = sandbox.locked();
-    assert_eq!(locked, [repository.id("private 1.3.0"), repository.id("web 0.5.0")]);
+    assert_eq!(locked, [repository.id("private 1.3.0"), repository.id("web 0.6.0")]);
+}
+
+#[test]
+fn a_published_chart_carries_what_its_author_had_from_a_repository_with_a_name() {
+    let mut repository = Repository::new();
+    let inside = Chart::new("private", "1.2.0");
+    for (name, file, format) in [("old", "requirements.yaml", "v1"), ("new", "Chart.yaml", "v2")] {
+        let list = "dependencies: [{name: private, version: 1.x, repository: '@acme'}]\n";
+        let head = format!("apiVersion: {format}\nname: {name}\nversion: 1.0.0\n");
+        let mut files = vec![(format!("{name}/Chart.yaml"), ('f', head.into_bytes()))];
+        match file {
+            "Chart.yaml" => files[0].1.1.extend(list.bytes()),
+            other => files.push((format!("{name}/{other}"), ('f', list.into()))),
+        }
+        let inner = inside.files().into_iter();
+        files.extend(inner.map(|(path, file)| (format!("{name}/charts/private/{path}"), file)));
+        let listed = Chart::new(name, "1.0.0").listed(list);
+        repository.charts.add_with(&listed, &mu_testing::tar_gz(files));
+    }
+    let sandbox = &repository.sandbox;
+    for name in ["old", "new"] {
+        sandbox.mu(&["get", &repository.chart(name)]).ok();
+        assert!(sandbox.has(&format!("{}/charts/private/Chart.yaml", repository.pack(name))));
+        let url = repository.nginx.url(&format!("stable/{name}-1.0.0.tgz"));
+        sandbox.mu(&["get", &url]).ok();
+    }
+    assert_eq!(sandbox.locked().len(), 4);
 }
 
 #[test]
@@ -258,6 +290,44 @@ fn a_private_repository_gets_the_password_that_helm_has_for_it() {
     // What the user has given to mu counts first.
     sandbox.set_token(&nginx.host(), "ada:wrong");
     sandbox.mu(&["update"]).fails();
+}
+
+#[test]
+fn a_repository_that_strangers_do_not_find_gets_the_password_that_there_is_for_it() {
+    let mut sandbox = Sandbox::new();
+    Charts::new(&sandbox.path("www")).add(&Chart::new("web", "0.3.0"));
+    write(sandbox.root(), "users", "ada:{PLAIN}hunter2\n");
+    let users = sandbox.path("users").display().to_string();
+    let guarded = format!(
+        "auth_basic charts; auth_basic_user_file {users};
+        error_page 401 =404 @hidden; location @hidden {{ return 404; }}"
+    );
+    let nginx = Nginx::serve(&sandbox.path("www"), &guarded);
+    let base = nginx.url("");
+    sandbox.asks_for(&[&format!("helm+{base}web")]);
+    sandbox.mu(&["get"]).fails().says(&["there is no package"]);
+    let names = "home/.config/helm/repositories.yaml";
+    let own =
+        format!("repositories: [{{name: own, url: '{base}', username: ada, password: hunter2}}]");
+    write(sandbox.root(), names, own);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), [format!("{}/web 0.3.0", nginx.host())]);
+    fs::remove_file(sandbox.path(names)).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).fails();
+    sandbox.set_token(&nginx.host(), "ada:hunter2");
+    sandbox.mu(&["get", "--locked"]).ok();
+    // One that has expired is told, where the server tells it.
+    let server = TestServer::start(|seen, _| match seen.header("authorization") {
+        Some(_) => Reply::status(401),
+        None => Reply::status(404),
+    });
+    sandbox.set_token(&server.host(), "ada:hunter2");
+    let said = format!("; the server does not accept what is stored for `{}`", server.host());
+    for reference in [format!("helm+{}", server.url("web")), server.url("web-1.0.0.tgz")] {
+        sandbox.mu(&["get", &reference]).fails().says(&[&said]);
+    }
 }
 
 #[test]

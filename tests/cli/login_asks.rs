@@ -107,6 +107,14 @@ fn a_guarded_chart_repository_is_asked_where_it_is_named() {
     // The host alone shows everybody what it has.
     send(&sandbox, &["login", &nginx.host()], "ada:hunter2").says(&["cannot be asked", "--yes"]);
     assert!(!sandbox.root().join(FILE).exists());
+    // To strangers, it may be as if it was not there.
+    let guarded =
+        format!("{guarded} error_page 401 =404 @hidden; location @hidden {{ return 404; }}");
+    let nginx = Nginx::serve(&sandbox.path("www"), &guarded);
+    let base = format!("{}/stable", nginx.host());
+    assert_ne!(send(&sandbox, &["login", &base], "ada:wrong").status, 0);
+    send(&sandbox, &["login", &base], "ada:hunter2").ok();
+    sandbox.mu(&["whoami", &base]).ok().says(&["ada"]);
 }
 
 #[test]

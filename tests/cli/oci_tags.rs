@@ -114,6 +114,27 @@ fn a_tag_is_locked_by_its_digest_and_moves_with_update() {
 }
 
 #[test]
+fn a_tag_and_a_digest_are_shown_before_anything_requires_them() {
+    let server = DockerRegistry::start();
+    let host = server.host();
+    let [first, second] = ["1", "2"].map(|text| {
+        Artifact::chart(&Chart::new("web", "1.0.0").file("values.yaml", &format!("a: {text}\n")))
+    });
+    first.push(&host, "charts/web", "1.0.0");
+    second.push(&host, "charts/web", "edge");
+    let sandbox = Sandbox::new();
+    let place = format!("oci://{host}/charts/web");
+    for name in ["edge", &digest(&second)] {
+        let reference = format!("{place}#{name}");
+        let info = sandbox.mu(&["info", &reference, "--json"]).ok().json();
+        assert_eq!(info["format"], "helm", "{name}: {info}");
+        sandbox.mu(&["diff", &place, &reference]).says(&["+a: 2"]);
+    }
+    let missing = format!("{place}#nothing");
+    sandbox.mu(&["info", &missing]).fails().says(&["has no version nothing"]);
+}
+
+#[test]
 fn a_tag_beside_a_version_is_that_version() {
     let server = DockerRegistry::start();
     let host = server.host();

@@ -72,6 +72,28 @@ fn a_catalog_in_an_image_is_a_registry_and_the_error_has_its_line() {
 }
 
 #[test]
+fn a_catalog_that_is_a_database_is_named_with_what_makes_files_of_it() {
+    let sandbox = Sandbox::new();
+    let registry = OciServer::start(Behaviour::default());
+    let database = ("database/index.db".to_owned(), ('f', b"SQLite format 3\0".to_vec()));
+    let labels = json!({"operators.operatorframework.io.index.database.v1": "/database/index.db"});
+    push_image(&registry, "acme/catalog", &[tar_gz([database])], labels);
+    let image = format!("{}/acme/catalog:v1", registry.host());
+    write(sandbox.root(), "catalog.yaml", "SQLite format 3\0\x01");
+    let file = sandbox.path("catalog.yaml").display().to_string();
+    let shown = "[DIR]/catalog.yaml";
+    for (url, place) in
+        [(format!("olm+oci://{image}"), &*image), (format!("olm+file://{file}"), shown)]
+    {
+        sandbox.write(".mu/workspace.yaml", &format!("registries: {{x.example/: '{url}'}}\n"));
+        sandbox.mu(&["versions", "x.example/web"]).fails().says(&[
+            "is a database, and mu reads those that are files",
+            &format!("`opm migrate {place} FOLDER` makes files of it"),
+        ]);
+    }
+}
+
+#[test]
 fn a_release_comes_before_a_prerelease_that_a_range_accepts_too() {
     let sandbox = Sandbox::new();
     let mut operators = Operators::new(&sandbox.path("catalog"));

@@ -447,6 +447,83 @@ fn refused_by_helm(around: &Around, words: &str) {
 }
 
 #[test]
+fn what_helm_loads_no_chart_with_is_an_error_where_it_is_written() {
+    let around = Around::new();
+    let url = around.url();
+    let also =
+        |more: &str| format!("- {{name: redis, version: 17.x, repository: '{url}'{more}}}\n");
+    for (needs, said, helms) in [
+        (
+            [also(""), also("")].concat(),
+            "two dependencies are called `redis`: give one of them an `alias` of its own",
+            "more than one dependency with name or alias",
+        ),
+        (
+            [also(", alias: nginx"), need("nginx", "4.x", &url)].concat(),
+            "two dependencies are called `nginx`: give one of them an `alias` of its own",
+            "more than one dependency with name or alias",
+        ),
+        (also(", alias: a.b"), "the alias `a.b` has other characters", "disallowed characters"),
+        (
+            format!("{}type: module\n", also("")),
+            "the type `module`",
+            "must be application or library",
+        ),
+    ] {
+        around.write("work/app", chart("app", "1.0.0"), &[needs]);
+        around.sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+        around.vendor(&[]).fails().says(&[said, "work/app/Chart.yaml:"]);
+        refused_by_helm(&around, helms);
+    }
+    around.write("work/app", chart("app", "1.0.0"), &[also(""), also(", alias: second")]);
+    around.vendor(&[]).ok();
+}
+
+#[test]
+fn a_file_that_is_too_large_for_helm_is_said() {
+    let mut around = Around::new();
+    let large = "x".repeat((5 << 20) + 1);
+    around.charts.add(&chart("large", "1.0.0").file("files/data", &large));
+    around.write("work", chart("app", "1.0.0"), &[need("large", "1.x", &around.url())]);
+    let said = "`files/data` of the chart large 1.0.0 has 5242881 bytes, and Helm 4 loads no chart";
+    around.vendor(&[]).ok().says(&[said]);
+    around.vendor(&["--check"]).ok().says(&[said]);
+    let place = around.sandbox.path("work");
+    let [_, newest] = Helm::all();
+    let refused = newest
+        .run(&around.sandbox.path("helm"), &["template", "app", place.to_str().expect("is UTF-8")]);
+    refused.expect_err("is refused");
+}
+
+#[test]
+fn a_chart_inside_of_another_version_than_its_dependent_asks_for_is_no_fit() {
+    let around = Around::new();
+    let write = |range: &str| {
+        let needs = format!("- {{name: part, version: '{range}', alias: piece}}\n");
+        around.write("work", chart("app", "1.0.0"), &[needs]);
+    };
+    around.write("work/charts/part", chart("part", "1.0.0"), &[]);
+    write("^2.0.0");
+    for flags in [&[][..], &["--check"], &["--dry-run"]] {
+        around.vendor(flags).fails().says(&[
+            "charts/part` is part 1.0.0, and `",
+            "asks for ^2.0.0",
+            "put a version there that is in the range, or change the range",
+        ]);
+    }
+    let place = around.sandbox.path("work");
+    let place = place.to_str().expect("is UTF-8");
+    for helm in Helm::all() {
+        let listed = helm.run(&around.sandbox.path("helm"), &["dependency", "list", place]);
+        assert!(listed.expect("lists").contains("wrong version"));
+    }
+    write("^1.0.0");
+    around.vendor(&[]).ok();
+    around.vendor(&["--check"]).ok();
+    assert!(around.rendered("work").keys().any(|path| path.contains("charts/piece/")));
+}
+
+#[test]
 fn helm_packs_no_files_of_mu() {
     let around = Around::new();
     let sandbox = &around.sandbox;

@@ -525,6 +525,11 @@ fn a_full_disk_is_explained() {
         "hint: free some space and run the command again",
         "`mu cache prune` removes what no workspace uses from the cache, and MU_CACHE_DIR names another",
     ]);
+    // What was fetched does not help where something else is written.
+    let mount = "mkdir -p .mu/packs && mount -t tmpfs -o size=64k tiny .mu/packs";
+    let run = sandbox.shell("bash", &inside(&format!("{mount} && mu get"))).fails();
+    run.says(&["hint: free some space on the disk of `", ", and run the command again"])
+        .does_not_say(&["fetched completely", "mu cache prune"]);
 }
 
 #[test]

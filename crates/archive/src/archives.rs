@@ -43,6 +43,8 @@ pub struct Held {
     packing: Packing,
     top: Option<Vec<u8>>,
     is_plain: bool,
+    /// Whether files in it are hard links to others.
+    pub has_hard_links: bool,
     /// Its size in bytes.
     pub size: u64,
     /// Its digest.
@@ -262,7 +264,7 @@ impl Archives {
         let digest = archive.digest().map_err(|error| refused(ArchiveError::Io(error)))?;
         let survey = archive.read(|bytes| survey(bytes, size, packing, wanted)).map_err(refused)?;
         let (validator, max_age) = unless.now.into_inner();
-        let Survey { top, files, is_plain, .. } = survey;
+        let Survey { top, files, is_plain, has_hard_links, .. } = survey;
         let url = place.url.clone();
         Ok(Looked::Held(Box::new(Held {
             archive,
@@ -270,6 +272,7 @@ impl Archives {
             packing,
             top,
             is_plain,
+            has_hard_links,
             size,
             digest,
             files,

@@ -19,8 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::document::{Validator, file_path};
 use crate::partial::Partial;
 use crate::pick::Layers;
-use crate::unpack::Scratch;
-use crate::unpack::{self, ArchiveError, ArchiveLayout};
+use crate::unpack::{self, ArchiveError, ArchiveLayout, Scratch, is_gzip};
 use crate::zip::Source;
 
 /// Archives up to this size are held in memory. The download of a larger one can resume.
@@ -218,8 +217,9 @@ impl Download<'_> {
         let mut etag = None;
         let whole = self.http.retry(|| {
             let is_compared = wanted.digest.is_some();
-            let response = self.ask(url, is_compared, &mut partial, etag.as_deref())?;
-            if response.is_web_page() {
+            let mut response = self.ask(url, is_compared, &mut partial, etag.as_deref())?;
+            // Some servers call everything so.
+            if response.is_web_page() && !is_packed(&response.excerpt(4)) {
                 let text = format!("`{url}` is not an archive");
                 let error = ProviderError::new(ErrorKind::Protocol, text);
                 return Err(because_of_web_page(error).into());
@@ -373,6 +373,11 @@ impl Download<'_> {
         partial.clear()?;
         Ok(partial)
     }
+}
+
+/// Whether bytes begin as those of an archive do: as gzip, or as a zip.
+fn is_packed(start: &[u8]) -> bool {
+    is_gzip(start) || start.starts_with(b"PK")
 }
 
 /// What another archive means where a version was published.

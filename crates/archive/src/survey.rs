@@ -55,6 +55,8 @@ pub(crate) struct Survey {
     pub(crate) is_plain: bool,
     /// As [`Self::is_plain`], besides the folder.
     pub(crate) is_whole: bool,
+    /// Whether files in it are hard links to others.
+    pub(crate) has_hard_links: bool,
 }
 
 /// Looks through an archive of `length` bytes, and reads the files whose paths in the package are `wanted`.
@@ -75,11 +77,12 @@ pub(crate) fn survey(
         files: BTreeMap::new(),
         limits,
         entries: 0,
+        has_hard_links: false,
         left: limits.most_from(length).min(limits.bytes),
         unread: MOST_READ,
     };
     let is_whole = read(archive, length, packing, None, &mut looking)?;
-    let Looking { top, files, .. } = looking;
+    let Looking { top, files, has_hard_links, .. } = looking;
     let top = if let Top::One(top) = top { Some(top) } else { None };
     let inside = |path: String| match &top {
         None => Some(path),
@@ -91,7 +94,7 @@ pub(crate) fn survey(
     let files = files.into_iter().filter_map(|(path, content)| Some((inside(path)?, content)));
     let files = files.filter(|(path, _)| wanted(path)).collect();
     let is_plain = is_whole && top.is_none();
-    Ok(Survey { top, files, is_plain, is_whole })
+    Ok(Survey { top, files, is_plain, is_whole, has_hard_links })
 }
 
 /// Unpacks an archive of `length` bytes; what is in the folder `top` goes to the tree without it.
@@ -286,6 +289,7 @@ struct Looking<'a> {
     files: BTreeMap<String, Vec<u8>>,
     limits: Limits,
     entries: usize,
+    has_hard_links: bool,
     /// How many more bytes of files there may be.
     left: u64,
     /// How many more bytes of wanted files there may be.
@@ -350,6 +354,7 @@ impl Sink for Looking<'_> {
 
     fn copy(&mut self, path: &[u8], _: bool, target: &[u8]) -> Result<(), TreeError> {
         self.pass(path, false)?;
+        self.has_hard_links = true;
         let text = |path| std::str::from_utf8(path).ok();
         let content = text(target).and_then(|target| self.files.get(target)).cloned();
         match (text(path), content) {

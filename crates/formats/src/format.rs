@@ -71,6 +71,8 @@ pub struct Reading<'a> {
     pub is_own: bool,
     /// Whether the folders beside a package are there that others use where it is.
     pub is_folder: bool,
+    /// Whether the files are as their author has them, and no tool has packed what belongs to them.
+    pub is_source: bool,
     /// Short names that the user gave to registries of the format.
     pub aliases: Option<&'a HelmRepositoryAliases>,
     /// The names of what lies where the package carries others inside (`charts/`), if that was looked up.
@@ -113,6 +115,8 @@ pub(crate) fn check_name_segment(name: &str, what: &str) -> Result<(), String> {
 pub(crate) struct Seen {
     dependencies: HashSet<Dependency>,
     bundled: HashSet<String>,
+    /// What the dependencies are called in the manifest.
+    called: HashSet<String>,
 }
 
 impl Seen {
@@ -124,6 +128,11 @@ impl Seen {
             dependencies.push(dependency);
         }
         is_new
+    }
+
+    /// Takes note of what a dependency is called, and returns whether no other one is called so.
+    pub(crate) fn note_called(&mut self, name: &str) -> bool {
+        self.called.insert(name.to_owned())
     }
 
     /// Adds a package inside of this one.

@@ -172,12 +172,16 @@ impl<'t> Node<'t> {
         listed.filter_map(person).collect()
     }
 
-    /// Whether a key is `true`.
+    /// Whether a key is `true`, as YAML 1.1 writes it, which is what the tools of these formats read.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, Fault> {
+        const YES: [&str; 11] =
+            ["true", "True", "TRUE", "yes", "Yes", "YES", "y", "Y", "on", "On", "ON"];
+        const NO: [&str; 11] =
+            ["false", "False", "FALSE", "no", "No", "NO", "n", "N", "off", "Off", "OFF"];
         match self.text(key)? {
             None => Ok(false),
-            Some(("true" | "True" | "TRUE", _)) => Ok(true),
-            Some(("false" | "False" | "FALSE", _)) => Ok(false),
+            Some((text, _)) if YES.contains(&text) => Ok(true),
+            Some((text, _)) if NO.contains(&text) => Ok(false),
             Some((_, node)) => Err(node.fault(format!("`{key}` must be true or false"))),
         }
     }

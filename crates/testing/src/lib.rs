@@ -47,7 +47,7 @@ pub use self::files::{Files, ZipEntry, digest_of, gzip, hex, tar, tar_gz, tree, 
 #[cfg(unix)]
 pub use self::hub::{Hub, Package};
 pub use self::listener::{Listener, ReservedPort};
-pub use self::nginx::{AUTHORITY, Identity, LOCALHOST, Nginx};
+pub use self::nginx::{AUTHORITY, FIRST_VERSION, Identity, LOCALHOST, Nginx, SELF_SIGNED};
 #[cfg(unix)]
 pub use self::oci::OciServer;
 #[cfg(unix)]

@@ -22,6 +22,15 @@ pub const LOCALHOST: Identity = Identity {
     key: include_str!("../tls/key.pem"),
 };
 
+/// As [`LOCALHOST`], with a certificate that is signed by itself and says that it is an authority, as `openssl req -x509` makes them.
+pub const SELF_SIGNED: Identity = Identity {
+    certificate: include_str!("../tls/self-signed.pem"),
+    key: include_str!("../tls/self-signed-key.pem"),
+};
+
+/// A certificate of the first version, which says nothing but a name, for the key of [`SELF_SIGNED`].
+pub const FIRST_VERSION: &str = include_str!("../tls/first-version.pem");
+
 /// A certificate and its key, as PEM.
 #[derive(Debug)]
 pub struct Identity {

@@ -100,7 +100,7 @@ impl Catalog for RepositoryProvider {
         index: Option<&Repository>,
     ) -> Result<String, ProviderError> {
         let url = self.url(location)?;
-        let Some(index) = index else { return Ok(url.to_string()) };
+        let Some(index) = index else { return Ok(self.http.missing_at(&url)) };
         let (one, name) = (self.kind.one, &location.path);
         let others = Index::also_has(&index.of.misnamed, name);
         Ok(format!("{url}, which lists no {one} `{name}`{others}"))

@@ -162,7 +162,8 @@ impl HubProvider {
                 // A hub does not say that there is something which this token may not read, but another one may show it.
                 let is_for_all = !is_aged && !self.archives.http.has_credential(&root.url);
                 let generation = root.file.generation.filter(|_| is_for_all);
-                absent(url.to_string(), generation, max_age.or(root.max_age))
+                let said = self.archives.http.missing_at(&url);
+                absent(said, generation, max_age.or(root.max_age))
             }
             DocumentAnswer::Hidden => {
                 let needs = needs(&url);

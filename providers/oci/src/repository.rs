@@ -111,7 +111,7 @@ impl RegistryRepository<'_> {
             let page: TagList = serde_json::from_slice(&answer.bytes)
                 .map_err(|error| self.not_a_registry(&answer).because(error))?;
             let before = tags.len();
-            tags.extend(page.tags.unwrap_or_default());
+            tags.extend(page.tags.into_iter().flatten().flatten());
             if tags.len() > MOST_TAGS {
                 return Err(self.endless(&answer, &format!("more than {MOST_TAGS} tags")));
             }

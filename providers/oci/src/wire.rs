@@ -236,8 +236,8 @@ impl Index {
 /// The answer to the question for tags.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct TagList {
-    /// `null` if there are none.
-    pub tags: Option<Vec<String>>,
+    /// `null` if there are none, and in it for one that is gone.
+    pub tags: Option<Vec<Option<String>>>,
 }
 
 /// A later event about a version; exactly one of the first four keys is there.
@@ -378,6 +378,19 @@ mod tests {
             Descriptor::empty().digest,
             "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
         );
+    }
+
+    #[test]
+    fn a_list_of_tags_may_have_holes() {
+        for (text, expected) in [
+            (r#"{"name": "a", "tags": null}"#, &[][..]),
+            (r#"{"name": "a"}"#, &[]),
+            (r#"{"tags": ["1.0.0", null, "v2"]}"#, &["1.0.0", "v2"]),
+        ] {
+            let list: TagList = serde_json::from_str(text).expect("is a list");
+            let tags: Vec<String> = list.tags.into_iter().flatten().flatten().collect();
+            assert_eq!(tags, expected, "{text}");
+        }
     }
 
     #[test]

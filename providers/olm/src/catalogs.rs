@@ -41,6 +41,12 @@ const ALL: &str = "api/v1/all";
 /// The label of an image that says in which of its folders the catalog is, and the usual one.
 const CONFIGS: (&str, &str) = ("operators.operatorframework.io.index.configs.v1", "configs");
 
+/// The label of an image that has a catalog of the older format: where in it the database is.
+const DATABASE: &str = "operators.operatorframework.io.index.database.v1";
+
+/// What a database of SQLite begins with.
+const SQLITE: &str = "SQLite format 3\0";
+
 /// The catalogs of a run.
 #[derive(Debug)]
 pub(crate) struct Catalogs {
@@ -147,6 +153,9 @@ impl Catalogs {
         let mut hash = Sha256::new();
         let mut last = String::new();
         let read = self.read(location, validator, progress, &mut |file, text, beside| {
+            if text.starts_with(SQLITE) {
+                return Err(is_database(file));
+            }
             hash.update(text);
             file.clone_into(&mut last);
             let mut read = |path: &str| {
@@ -245,6 +254,9 @@ impl Catalogs {
             return Ok(Read::Unchanged { max_age: None });
         }
         let configs = image.label(CONFIGS.0)?;
+        if configs.is_none() && image.label(DATABASE)?.is_some() {
+            return Err(is_database(&location.root.to_string()));
+        }
         let configs = configs.as_deref().unwrap_or(CONFIGS.1);
         let configs = InnerPath::parse(configs.trim_matches('/')).map_err(|error| {
             let text = format!("the image of the catalog `{}` is refused", location.root);
@@ -305,6 +317,19 @@ fn referred(catalog: &Folder, from: &InnerPath, path: &str) -> Option<Vec<u8>> {
     let place = from.parent().map_or_else(|| path.clone(), |parent| parent.join(&path));
     let (_, metadata) = catalog.open_file(place.as_str()).ok()?;
     (metadata.len() <= LONGEST_RESOURCE).then(|| catalog.read(&place).ok())?.flatten()
+}
+
+/// The error of a catalog of the older format.
+fn is_database(place: &str) -> ProviderError {
+    let text = format!("the catalog `{place}` is a database, and mu reads those that are files");
+    let place = ["oci://", "file://"]
+        .into_iter()
+        .find_map(|scheme| place.strip_prefix(scheme))
+        .unwrap_or(place);
+    let place = place.trim_end_matches('/');
+    ProviderError::new(ErrorKind::Protocol, text).hint(format!(
+        "`opm migrate {place} FOLDER` makes files of it, and a registry can lead to them: `{{provider: olm, url: FOLDER}}`"
+    ))
 }
 
 fn refers_to_nothing(file: &str, path: &str) -> ProviderError {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use mu_archive::document::{Validator, evidence_beside};
 use mu_archive::remembered::AskedOnce;
 use mu_archive::{Archives, Held, Looked, Packing, Place, restore_anyones};
-use mu_formats::{FORMATS, Format, Reading, Texts};
+use mu_formats::{FORMATS, Format, Reading, Texts, helm};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
@@ -97,6 +97,27 @@ impl UrlProvider {
         Ok((Place { url, insecure: location.insecure, guard: None }, packing))
     }
 
+    /// Downloads an archive, unless it is what is `known`, and looks through it.
+    fn look(
+        &self,
+        location: &Location,
+        wanted: &Release,
+        known: Option<Validator>,
+        progress: &dyn Progress,
+    ) -> Result<Looked, ProviderError> {
+        let (place, packing) = Self::place(location)?;
+        let looked = self.archives.look(&place, packing, wanted, known, &is_wanted, progress)?;
+        let Looked::Held(held) = &looked else { return Ok(looked) };
+        // The digest of the content would speak of files that Helm does not see.
+        if held.has_hard_links && held.files.contains_key(helm::CHART) {
+            let text = format!("the chart `{}` is refused", place.url);
+            return Err(ProviderError::new(ErrorKind::Integrity, text)
+                .because("it has a hard link, which Helm reads as an empty file")
+                .hint("`helm package` makes an archive of a chart without hard links"));
+        }
+        Ok(looked)
+    }
+
     /// Downloads an archive, unless that was done in this run, or it is still what `validator` says; `None` if there is none.
     fn ask(
         &self,
@@ -104,11 +125,11 @@ impl UrlProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Option<Arc<KnownArchive>>, NotDownloaded> {
-        let (place, packing) = Self::place(location)?;
+        let (place, _) = Self::place(location)?;
         self.asked.get(&place.url, || {
             let last = validator.map(Validator::parse).filter(|last| *last != Validator::default());
             let any = Release::default();
-            match self.archives.look(&place, packing, &any, last, &is_wanted, progress)? {
+            match self.look(location, &any, last, progress)? {
                 Looked::Unchanged { max_age } => Err(NotDownloaded::Unchanged(max_age)),
                 Looked::Absent => Ok(None),
                 Looked::Held(held) => Ok(Some(KnownArchive::of(location, *held)?)),
@@ -137,7 +158,7 @@ impl UrlProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Held, ProviderError> {
-        let (place, packing) = Self::place(location)?;
+        let (place, _) = Self::place(location)?;
         let was_read = lock(&self.read).remove(&place.url);
         let is_wanted_one = |held: &Held| {
             release.archive.as_ref().is_none_or(|wanted| held.digest.to_string() == *wanted)
@@ -153,7 +174,7 @@ impl UrlProvider {
             return Ok(held);
         }
         let wanted = Release { archive: release.archive.clone(), ..Release::default() };
-        match self.archives.look(&place, packing, &wanted, None, &is_wanted, progress)? {
+        match self.look(location, &wanted, None, progress)? {
             Looked::Held(held) => Ok(*held),
             Looked::Absent | Looked::Unchanged { .. } => {
                 let text = format!("there is no archive at `{}`", place.url);
@@ -294,7 +315,7 @@ impl Provider for UrlProvider {
             Ok(Some(known)) => known.found.clone(),
             Ok(None) => {
                 let (place, _) = Self::place(location)?;
-                return Ok(Listing::absent(vec![place.url.to_string()]));
+                return Ok(Listing::absent(vec![self.archives.http.missing_at(&place.url)]));
             }
             Err(NotDownloaded::Unchanged(max_age)) => {
                 return Ok(Listing::Unchanged { max_age, validator: None });

@@ -324,8 +324,8 @@ impl Manifests<'_> {
                 let is_chart = format.name == helm::FORMAT.name;
                 let aliases = is_chart.then(|| (self.around.run().options.helms_aliases)());
                 let is_folder = self.route.provider.facts().kind == PlaceKind::Folder;
-                let reading =
-                    Reading { is_folder, aliases: aliases.as_ref(), ..Reading::default() };
+                let aliases = aliases.as_ref();
+                let reading = Reading { is_folder, is_source: true, aliases, ..Reading::default() };
                 formats::parse(format, &path, &file.text, beside, &reading)
             }
             None => Manifest::parse_published(&path, &file.text),

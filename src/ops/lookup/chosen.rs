@@ -53,12 +53,16 @@ pub(super) fn choose(
     if let Some(position) = best {
         return Ok(Revision::Release(position));
     }
-    // No version is meant. Where there are commits and branches, the name may be one of these.
+    // No version is meant. Where there are commits and branches, the name may be one of these; elsewhere a tag that is no version, or a
+    // digest.
     let name = wanted.unwrap_or(&VersionSpec::Tip);
     let name = if *name == VersionSpec::Latest { &VersionSpec::Tip } else { name };
-    let is_name =
-        name.as_tag().is_some() || matches!(name, VersionSpec::Tip | VersionSpec::Commit(_));
-    if releases.has_revisions() && is_name {
+    let is_name = match name {
+        VersionSpec::Tag(_) | VersionSpec::Digest(_) => true,
+        VersionSpec::Tip | VersionSpec::Commit(_) => releases.has_revisions(),
+        other => releases.has_revisions() && other.as_tag().is_some(),
+    };
+    if is_name {
         let found = session.index().revision(releases, name);
         if let Some(revision) = found.map_err(|error| unavailable_error(session, error))? {
             return Ok(revision);

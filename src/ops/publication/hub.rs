@@ -182,6 +182,10 @@ pub fn revoke_hub_token(
 
 impl From<HubError> for CommandError {
     fn from(error: HubError) -> Self {
+        let error = match error {
+            HubError::File(error) => return error.into(),
+            other => other,
+        };
         let code = match &error {
             HubError::Place { .. } => Code::Usage,
             HubError::Missing { .. } | HubError::NotFound { .. } => Code::NotFound,

@@ -103,16 +103,15 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
     is_in_cache |= is_around;
     let other_folder = "MU_CACHE_DIR names another folder for the cache";
     match refusal {
-        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            let error = error.hint(
-                "free some space and run the command again: what was fetched completely is not fetched again",
-            );
-            if !is_in_cache {
-                return error;
-            }
-            error.hint(format!(
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) if is_in_cache => error
+            .hint("free some space and run the command again: what was fetched completely is not fetched again")
+            .hint(format!(
                 "`mu cache prune` removes what no workspace uses from the cache, and {other_folder}"
-            ))
+            )),
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            let disk = path.map(|path| format!("the disk of `{}`", path.display()));
+            let disk = disk.as_deref().unwrap_or("the disk");
+            error.hint(format!("free some space on {disk}, and run the command again"))
         }
         Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
             let error = error.hint(format!("the cache has to be writable: {other_folder}"));
@@ -125,6 +124,13 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         Some(ErrorKind::ReadOnlyFilesystem) => {
             error.hint("this file system is read-only: work in a copy on another one")
         }
+        Some(ErrorKind::PermissionDenied) if let Some(hub) = path.and_then(hub_around) => {
+            let hub = quoted_for_shell(&hub.to_string_lossy());
+            let hint = format!(
+                "whoever owns the hub can let a group publish there: `chgrp -R GROUP {hub}`, `chmod -R g+rwX {hub}`, and `find {hub} -type d -exec chmod g+s {{}} +`"
+            );
+            error.hint(hint)
+        }
         Some(ErrorKind::PermissionDenied) if let Some(path) = path => {
             let path = quoted_for_shell(&path.to_string_lossy());
             let hint = format!(
@@ -134,6 +140,11 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         }
         _ => error,
     }
+}
+
+/// The folder of the hub that a path is in, if it is in one.
+fn hub_around(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|folder| folder.join("hub.json").is_file())
 }
 
 #[cfg(test)]
@@ -154,7 +165,13 @@ mod tests {
     #[test]
     fn what_helps_depends_on_what_is_full() {
         check(ErrorKind::StorageFull, "/c/store/x", &["free some space", "MU_CACHE_DIR"]);
-        check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space"]);
+        check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space on the disk, and run"]);
+        let error = FileError::new("write", "/w/Mu.lock", ErrorKind::StorageFull.into());
+        let hints = with_hint(CommandError::from(error), Path::new("/c")).hints;
+        assert_eq!(
+            hints,
+            ["free some space on the disk of `/w/Mu.lock`, and run the command again"]
+        );
         check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
         check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &["work in a copy"]);
         let error = FileError::new("read", "/w/a b", ErrorKind::PermissionDenied.into());
@@ -163,6 +180,21 @@ mod tests {
             hints,
             ["the user that runs mu lacks this permission: `ls -ld '/w/a b'` shows who has it"]
         );
+        let hub = tempfile::tempdir().expect("can be made");
+        fs::write_atomic(&hub.path().join("hub.json"), b"{}").expect("can be written");
+        let error = |path: &str| {
+            let path = hub.path().join(path);
+            let error = FileError::new("write", path, ErrorKind::PermissionDenied.into());
+            #[cfg(feature = "publish")]
+            let error = mu_hub::HubError::from(error);
+            with_hint(CommandError::from(error), Path::new("/c")).hints
+        };
+        for path in ["hub.lock", "packs/acme/x/x-1.0.0.tgz"] {
+            let hints = error(path);
+            let expected =
+                format!("let a group publish there: `chgrp -R GROUP {}`", hub.path().display());
+            assert!(hints.len() == 1 && hints[0].contains(&expected), "{hints:?}");
+        }
         check(ErrorKind::NotFound, "/c/store", &[]);
         // The cache is to be made in a home that cannot be written.
         let error =

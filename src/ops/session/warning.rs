@@ -153,6 +153,7 @@ pub enum Warning {
     HelmPacks { files: Vec<String> },
     HelmUses { folder: PathBuf },
     HelmRenders { path: PathBuf, is_folder: bool },
+    HelmRefuses { chart: String, file: String, bytes: u64 },
 }
 
 impl Warning {

@@ -56,7 +56,7 @@ pub(super) static SHAPE: Shape = Folded(&[
     ("sources", Unused),
     ("tags", Unused),
     ("tillerVersion", Unused),
-    ("type", Unused),
+    ("type", Text),
     // In an index.
     ("checksum", Unused),
     ("created", Text),
@@ -107,6 +107,13 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
 
 /// Reads everything else that a chart says. Text that is only for people is left out if it makes no sense.
 pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
+    if let Some((kind, node)) = root.text("type")?
+        && !["", "application", "library"].contains(&kind)
+    {
+        let reason =
+            format!("the type `{kind}` is none that Helm knows: `application` or `library`");
+        return Err(node.fault(reason));
+    }
     release.app_version = root.text_for_people("appVersion");
     release.description = root.text_for_people("description");
     release.website = root.text_for_people("home");
@@ -124,6 +131,21 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
         release.license = LICENSES.iter().find_map(|key| annotations.text_for_people(key));
     }
     Ok(())
+}
+
+/// Refuses what Helm reads only in another form. In a published chart, what is only for people and makes no sense is left out.
+pub(super) fn check_forms(root: &Node<'_>) -> Result<(), Fault> {
+    for key in ["appVersion", "description", "home"] {
+        root.text(key)?;
+    }
+    root.list("keywords")?;
+    if let Some(person) = root.list("maintainers")?.iter().find(|person| !person.is_map()) {
+        return Err(person.fault("a maintainer is a map with `name`, `email` and `url`"));
+    }
+    match root.get("annotations")?.filter(|annotations| !annotations.is_map()) {
+        Some(other) => Err(other.fault("`annotations` must be a map")),
+        None => Ok(()),
+    }
 }
 
 /// What mu reads of a dependency.
@@ -164,6 +186,18 @@ pub(super) fn add(
     }
     let (name, at) = node.text("name")?.ok_or_else(|| node.fault("a dependency has no `name`"))?;
     check_name_segment(name, "a chart").map_err(|reason| at.fault(reason))?;
+    let alias = node.text("alias")?.filter(|(alias, _)| !alias.is_empty());
+    let (called, called_at) = alias.unwrap_or((name, at));
+    if alias.is_some() {
+        check_alias(called).map_err(|reason| called_at.fault(reason))?;
+    }
+    // Helm loads no chart with two, whatever their versions and repositories are.
+    if !seen.note_called(called) {
+        let reason = format!(
+            "two dependencies are called `{called}`: give one of them an `alias` of its own"
+        );
+        return Err(called_at.fault(reason));
+    }
     let version = node.text("version")?;
     let (repository, at) = match node.text("repository")? {
         Some((text, at)) => {
@@ -205,6 +239,17 @@ pub(super) fn add(
     Ok(depend(release, dependency, around, seen))
 }
 
+/// Checks what a dependency is called instead of the chart, as Helm does.
+fn check_alias(alias: &str) -> Result<(), String> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    match alias.bytes().all(is_allowed) {
+        true => Ok(()),
+        false => Err(format!(
+            "the alias `{alias}` has other characters than letters, digits, `-` and `_`, which Helm refuses"
+        )),
+    }
+}
+
 /// What a repository begins with that is a folder.
 const FOLDER: &str = "file://";
 
@@ -230,12 +275,18 @@ fn depend(
 /// What the `repository` of the chart `name` names.
 fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
-        let url = around.aliases.and_then(|aliases| aliases.repository_url(alias, name)).ok_or_else(|| {
-            format!(
+        let url = around.aliases.and_then(|aliases| aliases.repository_url(alias, name));
+        // Where it was packed, the name led to a repository, and the chart from there is in the archive.
+        let is_packed = !around.is_own
+            && !around.is_source
+            && around.carried.is_none_or(|carried| carries(carried, name));
+        return match url {
+            Some(url) => url_of(&url).map(Repository::Url),
+            None if is_packed => Ok(Repository::Inside),
+            None => Err(format!(
                 "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
-            )
-        })?;
-        return url_of(&url).map(Repository::Url);
+            )),
+        };
     }
     let Some(path) = text.strip_prefix(FOLDER) else { return url_of(text).map(Repository::Url) };
     let inner = path.trim_start_matches("./");

@@ -69,6 +69,9 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     let (root, unknown) = reader::read_all(text, &chart::SHAPE).map_err(in_chart)?;
     let mut release = chart::head(&root, None).map_err(in_chart)?;
     release.unknown = unknown.check(around.is_own).map_err(in_chart)?;
+    if around.is_own {
+        chart::check_forms(&root).map_err(in_chart)?;
+    }
     let (mut places, mut names, mut seen) = (Vec::new(), Vec::new(), Seen::default());
     let mut add = |text: &str, root: &Node<'_>| -> Result<(), Fault> {
         let mut lines = LineCounter::new(text);

@@ -183,8 +183,20 @@ fn what_is_wrong_is_pointed_at() {
             "Chart.yaml:6:12: the range `latest` of the dependency `a` is not a range: `latest` is not a version",
         ),
         (
-            &dependency("  version: 1.x\n  repository: '@acme'\n"),
-            "Chart.yaml:7:15: the repository `@acme` is not named in Helm's `repositories.yaml`: name it with `helm repo add acme URL`, or write its URL here",
+            &format!("{head}type: module\n"),
+            "Chart.yaml:4:7: the type `module` is none that Helm knows: `application` or `library`",
+        ),
+        (
+            &dependency("  version: 1.x\n  repository: https://h.example\n  alias: a.b\n"),
+            "Chart.yaml:8:10: the alias `a.b` has other characters than letters, digits, `-` and `_`, which Helm refuses",
+        ),
+        (
+            &dependency("- {name: a, version: 2.x, repository: 'https://h.example'}\n"),
+            "Chart.yaml:6:10: two dependencies are called `a`: give one of them an `alias` of its own",
+        ),
+        (
+            &dependency("  alias: b\n- {name: b, version: 2.x, repository: 'https://h.example'}\n"),
+            "Chart.yaml:7:10: two dependencies are called `b`: give one of them an `alias` of its own",
         ),
         (
             &dependency("  version: 1.x\n  repository: s3://bucket/charts\n"),
@@ -205,6 +217,22 @@ fn what_is_wrong_is_pointed_at() {
         (&format!("{head}dependencies: a\n"), "Chart.yaml:4:15: `dependencies` must be a list"),
     ] {
         assert_eq!(chart(text).map(|package| package.release.name), Err(expected.to_owned()));
+    }
+    // Where it was packed, the name of the repository meant something; what came from there is in the archive.
+    let named = dependency("  version: 1.x\n  repository: '@acme'\n");
+    let texts = files(&[(CHART, &named)]);
+    assert_eq!(read(&texts, &Reading::default()).expect("is a chart").release.bundled, ["a"]);
+    let none = std::collections::BTreeSet::new();
+    for around in [
+        Reading { is_own: true, ..Reading::default() },
+        Reading { is_source: true, ..Reading::default() },
+        Reading { carried: Some(&none), ..Reading::default() },
+    ] {
+        let error = read(&texts, &around).expect_err("leads nowhere");
+        assert_eq!(
+            error.reason,
+            "the repository `@acme` is not named in Helm's `repositories.yaml`: name it with `helm repo add acme URL`, or write its URL here"
+        );
     }
     let secret = dependency("  version: 1.x\n  repository: https://ada:hunter2@h.example/c\n");
     let error = chart(&secret).expect_err("may hold a secret");
@@ -378,7 +406,7 @@ fn what_aliases_and_merge_keys_name_is_read_in_an_index() {
 /// Checked against `helm dependency list` of Helm 3 and 4.
 #[test]
 fn what_aliases_and_merge_keys_name_is_read_in_a_chart_as_helm_reads_it() {
-    let chart = "apiVersion: v2\nname: shop\nversion: &v 1.0.0\nappVersion: *v\nx-c: &c {version: 2.0.0, repository: 'https://a.example/'}\nx-d: &d {version: 3.0.0, repository: 'https://b.example/', alias: x}\nx-w: &w {<<: *d, name: whole}\ndependencies: &all\n- name: before\n  version: 1.0.0\n  <<: *c\n- <<: *c\n  name: after\n  version: 1.0.0\n- name: listed\n  <<: [*c, *d]\n- name: inside\n  <<: [{version: 9.0.0}, *d]\n- *w\n";
+    let chart = "apiVersion: v2\nname: shop\nversion: &v 1.0.0\nappVersion: *v\nx-c: &c {version: 2.0.0, repository: 'https://a.example/'}\nx-d: &d {version: 3.0.0, repository: 'https://b.example/'}\nx-w: &w {<<: *d, name: whole}\ndependencies: &all\n- name: before\n  version: 1.0.0\n  <<: *c\n- <<: *c\n  name: after\n  version: 1.0.0\n- name: listed\n  <<: [*c, *d]\n- name: inside\n  <<: [{version: 9.0.0}, *d]\n- *w\n";
     let package = self::chart(chart).expect("is a chart");
     let expected = [
         "helm+https://a.example/before#2.0.0",
@@ -433,7 +461,7 @@ fn entries_that_come_by_aliases_and_merge_keys_are_changed_alone_or_not_at_all()
     };
     assert_eq!(set("- name: web\n  version: 1.0.0\n  <<: *c\n", "web"), refused(7));
     assert_eq!(set("- name: a\n- *w\n", "whole"), refused(8));
-    let anchored = "- &a\n  name: web\n  version: 1.0.0\n  repository: https://a.example\n- *a\n";
+    let anchored = "- &a\n  name: web\n  version: 1.0.0\n  repository: https://a.example\n- {<<: *a, alias: other}\n";
     assert_eq!(set(anchored, "web"), refused(8));
     let remove = |entries: &str, name: &str| {
         let mut editor = editor(entries);
@@ -450,6 +478,38 @@ fn entries_that_come_by_aliases_and_merge_keys_are_changed_alone_or_not_at_all()
     assert!(editor.add(section, &new).expect("is added"));
     let entry = "- name: x\n  version: ^1\n  repository: https://b.example\n";
     assert_eq!(editor.text(), format!("{head}{merged}{entry}"));
+}
+
+/// Checked against `helm template` of Helm 3 and 4.
+#[test]
+fn what_helm_reads_only_in_another_form_is_an_error_of_its_author() {
+    let own = Reading { is_own: true, ..Reading::default() };
+    for (line, fault) in [
+        ("keywords: a", Some("`keywords` must be a list")),
+        ("keywords: [a, 1, null]", None),
+        ("maintainers: {name: a}", Some("`maintainers` must be a list")),
+        ("maintainers: [ada]", Some("a maintainer is a map with `name`, `email` and `url`")),
+        ("maintainers: [null]", Some("a maintainer is a map with `name`, `email` and `url`")),
+        ("maintainers: [{name: ada}]", None),
+        ("annotations: [a]", Some("`annotations` must be a map")),
+        ("annotations: {a: 1, b: true}", None),
+        ("home: [a]", Some("`home` must be text")),
+        ("description: {a: b}", Some("`description` must be text")),
+        ("description: ~", None),
+        ("appVersion: [1]", Some("`appVersion` must be text")),
+        ("appVersion: 1.0", None),
+        ("deprecated: yes", None),
+        ("deprecated: OFF", None),
+        ("deprecated: 1", Some("`deprecated` must be true or false")),
+    ] {
+        let text = format!("apiVersion: v2\nname: web\nversion: 1.0.0\n{line}\n");
+        let texts = files(&[(CHART, &text)]);
+        let read = read(&texts, &own).map_err(|error| error.reason);
+        match fault {
+            None => assert!(read.is_ok(), "{line}: {read:?}"),
+            Some(fault) => assert_eq!(read.expect_err("is refused"), fault, "{line}"),
+        }
+    }
 }
 
 #[test]

@@ -112,22 +112,41 @@ pub fn create_durably(path: &Path, content: &[u8]) -> Result<Option<Metadata>, F
 }
 
 /// Creates a new file beside `path` with this content, and its folder if necessary, all of which is on the disk then. Others may
-/// read it as far as the user lets them read new files.
+/// read it as far as the user lets them read new files; where a group may write into the folder, it may write what is new there, too.
 fn stage_durably(path: &Path, content: &[u8]) -> Result<NamedTempFile, FileError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let is_new = |folder: &&Path| !folder.is_dir();
     let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
     create_folder(folder)?;
+    new.iter().rev().for_each(|folder| share(folder));
     new.into_iter().try_for_each(sync_folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(STAGED);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut staged = builder.tempfile_in(folder).at("write a file in", folder)?;
+    share(staged.path());
     let written = io::Write::write_all(&mut staged, content);
     written.and_then(|()| staged.as_file().sync_all()).at("write", staged.path())?;
     Ok(staged)
 }
+
+/// Lets the group write what is new at `path` if it may write into the folder around it, whatever the user's umask is, as Git does in a
+/// shared repository. A file system that knows no modes keeps its own.
+#[cfg(unix)]
+fn share(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| fs::metadata(path).map(|found| found.permissions().mode());
+    let Some(Ok(around)) = path.parent().map(mode) else { return };
+    let Ok(own) = mode(path) else { return };
+    let shared = own | if path.is_dir() { 0o070 | around & 0o2000 } else { 0o060 };
+    if around & 0o020 != 0 && shared != own {
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(shared));
+    }
+}
+
+#[cfg(not(unix))]
+fn share(_: &Path) {}
 
 /// Brings the name of what is at `path` to the disk.
 #[cfg(unix)]

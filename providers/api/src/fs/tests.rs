@@ -31,6 +31,28 @@ fn writes_whole_files_through_links_and_keeps_permissions() {
     assert_eq!(fs::read_dir(folder.path().join("a")).expect("reads").count(), 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_new_in_a_folder_of_a_group_belongs_to_the_group() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o7777;
+    // A group that the folder does not hand on is still the one of whoever writes.
+    for (around, handed_on) in [(0o2775, 0o2000), (0o775, 0)] {
+        let hub = tempfile::tempdir().expect("a temporary folder");
+        fs::set_permissions(hub.path(), fs::Permissions::from_mode(around)).expect("is ours");
+        let (one, two) = (hub.path().join("a/b/one"), hub.path().join("a/b/two"));
+        replace_durably(&one, b"1").expect("writes");
+        replace_durably(&one, b"2").expect("writes");
+        create_durably(&two, b"1").expect("writes");
+        for folder in [hub.path().join("a"), hub.path().join("a/b")] {
+            assert_eq!(mode(&folder) & 0o2070, 0o070 | handed_on, "{around:o}");
+        }
+        for file in [&one, &two] {
+            assert_eq!(mode(file) & 0o060, 0o060, "{around:o}");
+        }
+    }
+}
+
 /// How often this thread has written so far, as Linux counts.
 #[cfg(target_os = "linux")]
 fn writes() -> u64 {

@@ -4,11 +4,25 @@
 //!
 //! [`Proxies`] says which proxy a request goes through, if any; `reqwest` makes the connection. Entries of `NO_PROXY` mean what they
 //! mean to the tools around: `reqwest` itself knows neither `*.acme.co` nor `acme.co:8443`.
+//!
+//! [`tls_config`] says whose certificates are trusted: what the system trusts, as the library for that finds out, and one thing that it refuses
+//! ([`Verifier`]).
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy, Url};
+use reqwest::{Client, ClientBuilder, Proxy, Url};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, SignatureScheme,
+};
 
 use super::Secret;
 use crate::{ErrorKind, ProviderError, SafeUrl, fs};
@@ -53,13 +67,15 @@ impl Connection {
             let text = format!("`{}` is no certificate that can be used", path.display());
             ProviderError::new(ErrorKind::Io, text).because(error.to_string())
         };
+        let mut trusted = Vec::new();
         for place in &self.trusted {
             let files = match fs::metadata(place)?.is_dir() {
                 true => fs::entries(place)?.iter().map(std::fs::DirEntry::path).collect(),
                 false => vec![place.clone()],
             };
             for file in files.iter().filter(|file| file.is_file()) {
-                let found = Certificate::from_pem_bundle(&fs::read(file)?);
+                let found: Result<Vec<_>, _> =
+                    CertificateDer::pem_slice_iter(&fs::read(file)?).collect();
                 // A folder may have other files, too.
                 let found = match found {
                     Err(_) if file != place => continue,
@@ -68,18 +84,29 @@ impl Connection {
                 if found.is_empty() && file == place {
                     return Err(failed(file, &"there is no certificate in it"));
                 }
-                builder = builder.tls_certs_merge(found);
+                trusted.extend(found);
             }
         }
-        if let Some((certificate, key)) = &self.own {
-            let mut pem = fs::read(certificate)?;
-            if let Some(key) = key {
-                pem.push(b'\n');
-                pem.extend(fs::read(key)?);
+        let own = match &self.own {
+            None => None,
+            Some((certificate, key)) => {
+                let pem = fs::read(certificate)?;
+                let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+                let chain = chain.map_err(|error| failed(certificate, &error))?;
+                let place = key.as_ref().unwrap_or(certificate);
+                let pem = if key.is_some() { fs::read(place)? } else { pem };
+                let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
+                    let text = format!("`{}` has no key that can be used", place.display());
+                    ProviderError::new(ErrorKind::Io, text).because(error.to_string())
+                })?;
+                Some((chain, key))
             }
-            let own = Identity::from_pem(&pem).map_err(|error| failed(certificate, &error))?;
-            builder = builder.identity(own);
-        }
+        };
+        let no_tls = |error: &dyn std::fmt::Display| {
+            ProviderError::new(ErrorKind::Network, "cannot set up TLS").because(error.to_string())
+        };
+        builder =
+            builder.tls_backend_preconfigured(tls_config(trusted, own).map_err(|e| no_tls(&e))?);
         match self.proxy.as_deref() {
             None => builder = proxies.set(builder),
             Some("") => builder = builder.no_proxy(),
@@ -102,9 +129,117 @@ impl Connection {
                 builder = builder.proxy(Proxy::custom(through));
             }
         }
-        builder.build().map_err(|error| {
-            ProviderError::new(ErrorKind::Network, "cannot set up TLS").because(error.to_string())
-        })
+        builder.build().map_err(|error| no_tls(&error))
+    }
+}
+
+/// How a client speaks TLS that trusts these certificates beside the system's, and shows its own ones and proves them with a key.
+///
+/// # Errors
+///
+/// When one of them cannot be used, or there are none at all.
+pub(super) fn tls_config(
+    trusted: Vec<CertificateDer<'static>>,
+    own: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Arc::new(Verifier::new(trusted)?);
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match own {
+        Some((chain, key)) => {
+            let own = CertifiedKey::new(chain, provider.key_provider.load_private_key(key)?);
+            // A certificate of the first version, which `openssl x509 -req` makes, cannot be compared with its key. Whether it is good is for
+            // the server to say.
+            match own.keys_match() {
+                Ok(()) | Err(rustls::Error::InvalidCertificate(_)) => {}
+                Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+                Err(error) => return Err(error),
+            }
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own)))
+        }
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Trusts what the system's library trusts, and a server's certificate that is itself one of the trusted.
+///
+/// A certificate that is signed by itself mostly says that it is an authority: `openssl req -x509` makes such ones. webpki takes none of
+/// these for a server. OpenSSL and Go do, if exactly it was named. That trusts nobody more than before: the server proves that it has the
+/// key of a trusted authority, with which it could sign another certificate for its name.
+#[derive(Debug)]
+struct Verifier {
+    usual: rustls_platform_verifier::Verifier,
+    /// What is trusted beside the system's.
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl Verifier {
+    fn new(trusted: Vec<CertificateDer<'static>>) -> Result<Self, rustls::Error> {
+        let usual = rustls_platform_verifier::Verifier::new_with_extra_roots(
+            trusted.iter().cloned(),
+            Arc::new(ring::default_provider()),
+        )?;
+        Ok(Self { usual, trusted })
+    }
+
+    /// Whether a certificate is, byte for byte, one that was named: here, to the system, or in `SSL_CERT_FILE`.
+    fn is_named(&self, certificate: &CertificateDer<'_>) -> bool {
+        let systems = || rustls_native_certs::load_native_certs().certs;
+        self.trusted.contains(certificate) || systems().contains(certificate)
+    }
+}
+
+/// Whether a certificate was refused for this alone: that it says that it is an authority. Its time was looked at before.
+fn is_for_authority(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(error)) = error else {
+        return false;
+    };
+    error.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match self.usual.verify_server_cert(certificate, others, name, ocsp, now) {
+            Err(error) if is_for_authority(&error) && self.is_named(certificate) => {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
     }
 }
 
@@ -214,7 +349,59 @@ fn is_in(address: IpAddr, block: &str, length: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use mu_testing::{AUTHORITY, FIRST_VERSION, LOCALHOST, SELF_SIGNED};
+
     use super::*;
+
+    #[test]
+    fn a_certificate_that_is_signed_by_itself_is_trusted_if_it_was_named_and_for_its_name_and_time_alone()
+     {
+        let read = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).expect("is one");
+        let [own, other, ordinary] =
+            [SELF_SIGNED.certificate, AUTHORITY, LOCALHOST.certificate].map(read);
+        let verify = |trusted: &CertificateDer<'static>, shown, name: &'static str, year: u64| {
+            let verifier = Verifier::new(vec![trusted.clone()]).expect("can be made");
+            let name = ServerName::try_from(name).expect("is a name");
+            let now = Duration::from_secs((year - 1970) * 31_556_952);
+            let now = UnixTime::since_unix_epoch(now);
+            let verified = verifier.verify_server_cert(shown, &[], &name, &[], now);
+            verified.map(drop).map_err(|error| format!("{error:?}"))
+        };
+        for (trusted, shown, name, year, expected) in [
+            (&own, &own, "localhost", 2030, None),
+            (&own, &own, "localhost.example", 2030, Some("NotValidForName")),
+            (&own, &own, "localhost", 2130, Some("Expired")),
+            (&own, &own, "localhost", 2020, Some("NotValidYet")),
+            (&other, &own, "localhost", 2030, Some("CaUsedAsEndEntity")),
+            (&other, &ordinary, "localhost", 2030, None),
+            (&own, &ordinary, "localhost", 2030, Some("UnknownIssuer")),
+            (&other, &other, "localhost", 2030, Some("NotValidForName")),
+        ] {
+            let verified = verify(trusted, shown, name, year);
+            match expected {
+                None => assert_eq!(verified, Ok(()), "{name} {year}"),
+                Some(word) => {
+                    let error = verified.expect_err("is refused");
+                    assert!(error.contains(word), "{name} {year}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_the_first_version_is_shown_to_servers_that_want_one() {
+        let certificate =
+            |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).expect("is one");
+        let read = |pem: &str| {
+            let key = PrivateKeyDer::from_pem_slice(SELF_SIGNED.key.as_bytes()).expect("is a key");
+            tls_config(vec![certificate(AUTHORITY)], Some((vec![certificate(pem)], key))).map(drop)
+        };
+        assert_eq!(read(FIRST_VERSION), Ok(()));
+        assert_eq!(read(SELF_SIGNED.certificate), Ok(()));
+        assert!(read(LOCALHOST.certificate).is_err(), "that has another key");
+    }
 
     #[test]
     fn some_hosts_need_no_proxy() {

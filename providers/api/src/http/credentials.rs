@@ -331,8 +331,9 @@ impl Released {
 /// How a server wants to be shown what is stored for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AuthorizationScheme {
-    #[default]
     Bearer,
+    /// For a user and a password; a token alone is a `Bearer` all the same. It is the usual one, because no `Bearer` holds a `:`.
+    #[default]
     Basic,
 }
 
@@ -342,9 +343,9 @@ impl AuthorizationScheme {
         let mut words = challenges.map(|challenge| challenge.split([' ', ',']).next());
         let is_basic =
             |word: Option<&str>| word.is_some_and(|word| word.trim().eq_ignore_ascii_case("basic"));
-        match words.next() {
-            Some(first) if is_basic(first) && words.all(is_basic) => Self::Basic,
-            _ => Self::Bearer,
+        match words.all(is_basic) {
+            true => Self::Basic,
+            false => Self::Bearer,
         }
     }
 }

@@ -46,6 +46,7 @@ pub use self::response::{Response, because_of_web_page, begins_web_page, elsewhe
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
 pub use crate::check_lead;
+use crate::threads::lock;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
 
@@ -136,8 +137,11 @@ pub struct Http {
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
     /// How many requests were sent.
     sent: AtomicUsize,
-    /// The servers that have required a token, and how they want it. Reading requests send it only to these.
+    /// The servers that have required a token, or may hide from strangers what they have; and how they want it. Reading requests send it
+    /// only to these.
     asked: Mutex<HashMap<Origin, AuthorizationScheme>>,
+    /// The servers that did not accept what was shown to them unasked, and with which status.
+    refused: Mutex<HashMap<Origin, u16>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
     /// How fast servers are asked that have refused requests because there were too many.
@@ -146,9 +150,9 @@ pub struct Http {
     given_up: Mutex<HashMap<Origin, Unreachable>>,
     exchange: OnceLock<io::Result<Exchange>>,
     /// For the network: it trusts the system's roots, and uses the proxies of the options.
-    network: OnceLock<reqwest::Result<Client>>,
+    network: OnceLock<Result<Client, String>>,
     /// For plain http to this machine: it needs no roots, and no proxy may see the requests.
-    loopback: OnceLock<reqwest::Result<Client>>,
+    loopback: OnceLock<Result<Client, String>>,
     /// For servers that the user has set up another way to.
     others: Mutex<HashMap<Connection, Client>>,
 }
@@ -161,6 +165,7 @@ impl Http {
             ahead: Mutex::default(),
             sent: AtomicUsize::new(0),
             asked: Mutex::default(),
+            refused: Mutex::default(),
             waits: Mutex::default(),
             paces: Paces::default(),
             given_up: Mutex::default(),
@@ -179,6 +184,22 @@ impl Http {
     /// Whether something is stored for the server at `url`.
     pub fn has_credential(&self, url: &SafeUrl) -> bool {
         Credential::stored(self.options.credentials.as_ref(), &AskedServer::new(url)).is_some()
+    }
+
+    /// The status with which the server of `url` has refused what is stored for it, which it had not asked for.
+    fn refused_unasked(&self, url: &SafeUrl) -> Option<u16> {
+        lock(&self.refused).get(&url.as_url().origin()).copied()
+    }
+
+    /// A URL at which nothing was found, with what may be the reason for that.
+    pub fn missing_at(&self, url: &SafeUrl) -> String {
+        match self.refused_unasked(url) {
+            Some(_) => format!(
+                "{url}; the server does not accept what is stored for `{}`",
+                url.host_and_port()
+            ),
+            None => url.to_string(),
+        }
     }
 
     /// The user of what is stored for the server at `url`, empty for a token without one; `None` if nothing is, or nothing may be sent
@@ -201,7 +222,8 @@ impl Http {
         insecure: bool,
     ) -> Result<Option<String>, ProviderError> {
         let open = self.get(url).insecure(insecure).authorization(Authorization::Nothing);
-        if open.allow(401).send()?.status() != 401 {
+        let open = [401, 403, 404].into_iter().fold(open, Request::allow);
+        if open.send()?.status() < 400 {
             return Ok(None);
         }
         self.get(url).insecure(insecure).send()?;
@@ -225,7 +247,7 @@ impl Http {
 
     /// The client that goes another way than usual.
     fn client_by(&self, connection: &Connection) -> Result<Client, ProviderError> {
-        let mut others = crate::threads::lock(&self.others);
+        let mut others = lock(&self.others);
         if let Some(client) = others.get(connection) {
             return Ok(client.clone());
         }
@@ -248,7 +270,7 @@ impl Http {
                 ErrorKind::Network,
                 format!("cannot set up TLS to reach `{url}`"),
             )
-            .because(retry::root_cause(error));
+            .because(error.clone());
             match &self.options.certificates {
                 Some(named) => failed.hint(format!("no certificate can be read there: {named}")),
                 None => failed.hint(
@@ -269,16 +291,20 @@ impl Http {
             .referer(false)
     }
 
-    fn build(&self, local: bool) -> reqwest::Result<Client> {
+    fn build(&self, local: bool) -> Result<Client, String> {
         let builder = match &self.options.only {
             Some(only) => builder_of_one(self.builder(), only, &self.options.proxies),
             None => self.builder(),
         };
-        match local {
+        let builder = match local {
             true => builder.no_proxy().tls_certs_only([]),
-            false => self.options.proxies.set(builder),
-        }
-        .build()
+            false => {
+                let tls =
+                    connection::tls_config(Vec::new(), None).map_err(|error| error.to_string())?;
+                self.options.proxies.set(builder).tls_backend_preconfigured(tls)
+            }
+        };
+        builder.build().map_err(|error| retry::root_cause(&error))
     }
 }
 

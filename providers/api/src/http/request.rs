@@ -21,6 +21,9 @@ use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 /// How many redirects are followed.
 const REDIRECTS: usize = 10;
 
+/// The conditions of requests for what has changed since it was there the last time.
+const UNLESS_SAME: [&str; 2] = ["if-none-match", "if-modified-since"];
+
 /// The slowest sending that still counts as progress, in bytes per second.
 const SLOWEST_SENDING: u64 = 16 << 10;
 
@@ -47,6 +50,8 @@ pub struct Request<'http> {
     own_headers: Vec<(HeaderName, Secret)>,
     /// Whether the answer is compared with a digest.
     is_compared: bool,
+    /// Whether it shows what is stored although the server has not asked for it.
+    is_introduced: bool,
 }
 
 /// Whether a header states who somebody is: only a released secret makes one.
@@ -71,6 +76,7 @@ impl<'http> Request<'http> {
             connection: None,
             own_headers: Vec::new(),
             is_compared: false,
+            is_introduced: false,
         }
     }
 
@@ -225,6 +231,11 @@ impl<'http> Request<'http> {
             }
             if self.is_answered(&url, &response)? || self.is_asked_for_token(&url, &response) {
                 response = self.send_to(&url)?;
+            } else if self.may_hide(&url, &response) {
+                response = self.introduced(&url, response)?;
+            }
+            if response.status() == 412 && self.drop_conditions() {
+                response = self.send_to(&url)?;
             }
             let Some(location) = self.redirect(&response)? else { return self.judge(response) };
             url = credentials::redirected(&url, location, self.insecure)?;
@@ -293,6 +304,10 @@ impl<'http> Request<'http> {
         Ok(true)
     }
 
+    fn reads(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD)
+    }
+
     /// Whether its URL is the whole request.
     fn is_plain(&self) -> bool {
         self.method == Method::GET
@@ -313,7 +328,7 @@ impl<'http> Request<'http> {
             return Ok(None);
         }
         match response.header("location") {
-            location @ Some(_) if matches!(self.method, Method::GET | Method::HEAD) => Ok(location),
+            location @ Some(_) if self.reads() => Ok(location),
             // A request with a body goes only to the given URL, and follows no redirect.
             location => Err(ProviderError::new(
                 ErrorKind::Protocol,
@@ -348,7 +363,8 @@ impl<'http> Request<'http> {
             Err(error) => {
                 let options = &self.http.options;
                 let refused = (options.ways)(&to).refused;
-                Err(Failure::transport(error, &to, options.proxies.of(&to), refused))
+                let proxy = options.proxies.of(&to);
+                Err(Failure::transport(error, &to, proxy, refused, options.certificates.as_deref()))
             }
         }
     }
@@ -467,10 +483,11 @@ impl<'http> Request<'http> {
     }
 
     /// What to send to `url`: nothing over a connection that others can read, or after a redirect to
-    /// another server. Reading requests send a stored token only if the server has asked for one.
+    /// another server. Reading requests send a stored token only if the server has asked for one, or may hide from strangers what is
+    /// there.
     pub(super) fn token_for(&self, url: &SafeUrl) -> Option<Header> {
-        let reads = matches!(self.method, Method::GET | Method::HEAD);
-        let is_lazy = reads && self.authorization == Authorization::Stored;
+        let is_lazy =
+            self.reads() && self.authorization == Authorization::Stored && !self.is_introduced;
         if is_lazy && !lock(&self.http.asked).contains_key(&url.as_url().origin()) {
             return None;
         }
@@ -514,6 +531,40 @@ impl<'http> Request<'http> {
             lock(&self.http.asked).insert(url.as_url().origin(), scheme);
         }
         has_token
+    }
+
+    /// Whether a server that has got no token may have hidden what is there, and there is a token for it: many answer 404 to strangers, or
+    /// lead them to a page for signing in.
+    fn may_hide(&self, url: &SafeUrl, response: &Response) -> bool {
+        matches!(response.status(), 301 | 302 | 303 | 307 | 308 | 404 | 410)
+            && self.token_for(url).is_none()
+            && self.may_be_shown(url).is_some()
+    }
+
+    /// The answer of such a server to one who shows the token, and shows it from now on. If the server does not accept that, its answer to
+    /// strangers counts: an old token makes nothing worse that everybody may read.
+    fn introduced(&mut self, url: &SafeUrl, stranger: Response) -> Result<Response, Failure> {
+        self.is_introduced = true;
+        let known = self.send_to(url);
+        self.is_introduced = false;
+        let known = known?;
+        if matches!(known.status(), 401 | 403) {
+            lock(&self.http.refused).insert(url.as_url().origin(), known.status());
+            return Ok(stranger);
+        }
+        lock(&self.http.asked).insert(url.as_url().origin(), AuthorizationScheme::default());
+        Ok(known)
+    }
+
+    /// Takes away the conditions under which what is there need not be sent again; whether there were some. Servers and proxies that do
+    /// not know them answer 412.
+    fn drop_conditions(&mut self) -> bool {
+        if !self.reads() {
+            return false;
+        }
+        let before = self.headers.len();
+        self.headers.retain(|(name, _)| !UNLESS_SAME.contains(name));
+        self.headers.len() < before
     }
 }
 

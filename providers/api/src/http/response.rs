@@ -121,7 +121,7 @@ impl Response {
     }
 
     /// The beginning of the body, of about `limit` bytes, as far as it arrives. It will be read again.
-    pub(super) fn excerpt(&mut self, limit: usize) -> Bytes {
+    pub fn excerpt(&mut self, limit: usize) -> Bytes {
         let mut begin = Vec::from(std::mem::take(&mut self.rest));
         while begin.len() < limit
             && let Ok(Some(piece)) = self.answer.body.next()
@@ -248,7 +248,13 @@ impl Request<'_> {
         let text = format!("`{url}` answered {}", response.status_text());
         let failure: Failure = match status {
             401 | 403 => self.unauthorized(&url, text, status).into(),
-            404 | 410 => return Err(ProviderError::new(ErrorKind::NotFound, text).into()),
+            404 | 410 => {
+                let error = ProviderError::new(ErrorKind::NotFound, text);
+                return Err(match self.http.refused_unasked(&url) {
+                    Some(status) => error.hint(self.not_accepted(status)).into(),
+                    None => error.into(),
+                });
+            }
             408 | 429 | 500..=599 => Failure::unavailable(&response, overload),
             _ => Failure::refused(&response, text),
         };
@@ -303,7 +309,6 @@ impl Request<'_> {
             }
         }
         let host = asked.host_and_unusual_port();
-        let variable = or_variable(&host);
         if self.token_for(url).is_none() {
             return error.hint(match self.stored_credential() {
                 // It is there, and was not shown.
@@ -313,18 +318,25 @@ impl Request<'_> {
                 _ => ways_in(&host, &[]),
             });
         }
+        error.hint(self.not_accepted(status))
+    }
+
+    /// The hint about a token that a server refused with `status`.
+    fn not_accepted(&self, status: u16) -> String {
+        let host = self.asked().host_and_unusual_port();
+        let variable = or_variable(&host);
         match (self.variable(), status) {
-            (Some(name), 401) => error.hint(format!(
+            (Some(name), 401) => format!(
                 "the token in `{name}` was refused; set another, or unset it to use what `mu login {host}` stored"
-            )),
-            (None, 401) => error.hint(format!(
+            ),
+            (None, 401) => format!(
                 "the token for `{host}` was not accepted; `mu login {host}` stores a new one{variable}"
-            )),
+            ),
             // The server accepted the token, but it does not allow this request.
-            (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
-            (None, _) => error.hint(format!(
+            (Some(name), _) => format!("the token in `{name}` does not allow this"),
+            (None, _) => format!(
                 "the token for `{host}` does not allow this; `mu login {host}` stores a new one{variable}"
-            )),
+            ),
         }
     }
 

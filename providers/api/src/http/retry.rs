@@ -119,12 +119,14 @@ impl Failure {
         self.error
     }
 
-    /// What went wrong between here and `url`; `refused` is a hint if its certificate is not accepted.
+    /// What went wrong between here and `url`; `refused` is a hint if its certificate is not accepted, and `trusted` what names those that
+    /// are.
     pub(super) fn transport(
         error: ExchangeError,
         url: &SafeUrl,
         proxy: Option<&str>,
         refused: Option<String>,
+        trusted: Option<&str>,
     ) -> Self {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
         let unreachable = || network(format!("cannot reach `{url}`"));
@@ -137,12 +139,19 @@ impl Failure {
                 return unreachable_for(Unreachable::Silent(patience));
             }
             ExchangeError::Transport(error) if is_about_certificates(&error) => {
-                let failed = network(format!(
-                    "the identity of `{}` cannot be verified",
-                    url.host_and_port()
-                ))
-                .because(in_words(&root_cause(&error)))
-                .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE");
+                let host = url.host_and_port();
+                let cause = root_cause(&error);
+                let failed = network(format!("the identity of `{host}` cannot be verified"))
+                    .because(in_words(&cause));
+                // Whom one trusts makes no other certificate of it.
+                let is_unknown = ["UnknownIssuer", "CaUsedAsEndEntity"];
+                let failed = match (is_unknown.iter().any(|word| cause.contains(word)), trusted) {
+                    (false, _) => failed,
+                    (true, None) => failed.hint("if it uses a certificate authority of your own, or a certificate that is signed by itself, name the file with that in SSL_CERT_FILE"),
+                    (true, Some(trusted)) => failed.hint(format!(
+                        "neither its certificate nor the authority that signed it is among those that are trusted: {trusted}"
+                    )),
+                };
                 return refused.into_iter().fold(failed, ProviderError::hint).into();
             }
             ExchangeError::Transport(error) if is_without_tls(&error) => {

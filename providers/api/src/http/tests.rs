@@ -488,7 +488,7 @@ fn a_server_that_asks_for_basic_alone_gets_a_user_and_a_password() {
         (&["basic"], "Basic YWRhOmh1bnRlcjI="),
         (&["Basic realm=x", "Bearer"], "Bearer ada:hunter2"),
         (&["Bearer realm=x"], "Bearer ada:hunter2"),
-        (&[], "Bearer ada:hunter2"),
+        (&[], "Basic YWRhOmh1bnRlcjI="),
     ] {
         let server = TestServer::start(move |request, _| match request.header("authorization") {
             Some(_) => Reply::body("fine"),
@@ -508,6 +508,71 @@ fn a_server_that_asks_for_basic_alone_gets_a_user_and_a_password() {
         }
         assert_eq!(server.seen().len(), 3, "it is refused once");
     }
+}
+
+#[test]
+fn a_server_that_hides_from_strangers_what_it_has_gets_the_password() {
+    let other = TestServer::start(|_, _| Reply::body("sign in"));
+    let elsewhere = other.url("login");
+    for hidden in [
+        Reply::status(404),
+        Reply::status(410),
+        Reply::redirect("/login"),
+        Reply::redirect(elsewhere.as_str()),
+    ] {
+        let server = TestServer::start(move |request, _| match request.header("authorization") {
+            Some(_) if request.path == "/none" => Reply::status(404),
+            Some(_) => Reply::body("fine"),
+            None if request.path == "/login" => Reply::body("sign in"),
+            None => hidden.clone(),
+        });
+        let credentials = Arc::new(Ada(server.host()));
+        let http = Http::new(HttpOptions { credentials, ..Notes::default().options() });
+        for path in ["a", "b"] {
+            assert_eq!(get(&http, &server, path).expect("lets in"), "fine");
+            let seen = server.seen().pop().expect("was asked");
+            assert_eq!(seen.header("authorization"), Some("Basic YWRhOmh1bnRlcjI="));
+        }
+        assert_eq!(get(&http, &server, "none").expect_err("lacks").kind(), ErrorKind::NotFound);
+        assert_eq!(server.seen().len(), 4, "the password is shown late once");
+        assert_eq!(other.seen().len(), 0);
+    }
+}
+
+#[test]
+fn a_password_that_a_server_does_not_accept_makes_nothing_worse_that_it_shows_to_all() {
+    for refusal in [401, 403] {
+        let server = TestServer::start(move |request, _| match request.header("authorization") {
+            Some(_) => Reply::status(refusal),
+            None if request.path == "/moved" => Reply::redirect("/open"),
+            None if request.path == "/open" => Reply::body("fine"),
+            None => Reply::status(404),
+        });
+        let credentials = Arc::new(Ada(server.host()));
+        let http = Http::new(HttpOptions { credentials, ..Notes::default().options() });
+        for _ in 0..2 {
+            let error = get(&http, &server, "none").expect_err("is not there");
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+            let hint = error.hints().join(" ");
+            assert!(hint.contains(&format!("the token for `{}`", server.host())), "{hint}");
+            assert_eq!(get(&http, &server, "moved").expect("everybody may"), "fine");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_under_conditions_is_asked_without_them_where_nobody_knows_these() {
+    let server = TestServer::start(|request, _| match request.header("if-none-match") {
+        Some(_) => Reply::status(412),
+        None => Reply::body("fine"),
+    });
+    let http = Http::new(Notes::default().options());
+    let unless = |request: Request<'_>| request.header("if-none-match", "\"one\"").attempt().ok();
+    let status = |answer: Option<Response>| answer.map(|answer| answer.status());
+    assert_eq!(status(unless(http.get(&url(&server, "a")))), Some(200));
+    assert_eq!(server.seen().len(), 2);
+    // What writes only where nothing has changed keeps its condition.
+    assert_eq!(status(unless(http.post(&url(&server, "a")).allow(412))), Some(412));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The errors about content that is not what was expected, or that did not arrive. Nothing is fetched or compared here.
 
-use mu_provider::Digest;
+use mu_provider::{ArchiveDigest, Digest};
 
 use crate::lock::LockedPackage;
 use crate::ops::{Code, CommandError};
@@ -29,6 +29,28 @@ pub(super) fn content_differs(
         "actual": actual.to_string(),
         "from": place,
     }))
+}
+
+/// The error about an archive of which Mu.lock has another digest than its registry.
+pub(super) fn archive_differs(
+    package: &LockedPackage,
+    locked: &ArchiveDigest,
+    listed: &str,
+) -> CommandError {
+    let LockedPackage { id, version, source, .. } = package;
+    let message = format!(
+        "Mu.lock and the registry differ about the archive of `{id} {version}`: Mu.lock has {locked}, and `{source}` has {listed}"
+    );
+    CommandError::new(Code::Integrity, message)
+        .hint("if Mu.lock was edited or merged by hand, restore it, or take `archive` out of this entry: its `digest` says what the content has to be")
+        .hint("otherwise, ask those who run the registry why the archive was replaced")
+        .with_details(serde_json::json!({
+            "id": id.to_string(),
+            "version": version,
+            "expected": locked.to_string(),
+            "actual": listed,
+            "from": source.to_string(),
+        }))
 }
 
 /// The error about a folder that differs from a lock that must not change; `change` says in what, if that is known.

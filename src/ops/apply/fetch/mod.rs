@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_provider::threads::{self, at_once, lock};
 use mu_provider::{Digest, Release, Soon};
 
-use crate::index::Route;
+use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
-use crate::ops::apply::fetch::error::{content_differs, not_fetched};
+use crate::ops::apply::fetch::error::{archive_differs, content_differs, not_fetched};
 use crate::ops::apply::fetch::here::LocalPacks;
 use crate::ops::apply::fetch::one::{
     changed_folder, note_release_archive, unpacked_before, work_at_once,
@@ -412,11 +412,33 @@ impl<'run> Fetching<'run> {
                 let place = route.location.describe();
                 Err(content_differs(package, [&expected, &actual], said_by, &place))
             }
-            Err(error) => Err(self.explain_move(
-                index,
-                with_requirer(session, &package.id, not_fetched(error, &what)),
-            )),
+            Err(error) => {
+                let error = self.explain_archive(index, not_fetched(error, &what));
+                Err(self.explain_move(index, with_requirer(session, &package.id, error)))
+            }
         }
+    }
+
+    /// Says of an archive that is not the one in Mu.lock, but the one that its registry lists with the same content, that these two differ:
+    /// nobody has changed what was published.
+    fn explain_archive(&self, index: usize, error: CommandError) -> CommandError {
+        let package = &self.resolved.lock.packages[index];
+        let is_locked = !self.resolved.releases.contains_key(&index);
+        let locked = package.archive.filter(|_| is_locked && error.code == Code::Integrity);
+        let Some(locked) = locked.filter(|_| !package.source.is_url_archive()) else {
+            return error;
+        };
+        let id = used_instead(self.session, &package.id);
+        let listed = || {
+            let (index, version) = (self.session.index(), package.parsed_version()?);
+            let at = index.published(&id).ok()?.position_of_version(&version)?;
+            let line = index.release(&id, Candidate::Release(at)).ok()?.1;
+            // Some registries list no digests of contents.
+            let own = package.digest.map(|digest| digest.to_string());
+            let is_same = line.digest.is_none() || line.digest == own;
+            line.archive.clone().filter(|archive| is_same && *archive != locked.to_string())
+        };
+        listed().map_or(error, |listed| archive_differs(package, &locked, &listed))
     }
 
     /// Adds to `error` that the settings lead to another place than when the package was locked, if so.

@@ -278,6 +278,7 @@ impl<'run> Vendoring<'run> {
         let target = in_charts(&archive_name(need, &version))?;
         if as_published {
             check_whole(&need.name, &version, &folder)?;
+            self.warn_of_large_files(&format!("{} {version}", need.name), &folder);
         }
         if !is_made_one && is_there(&target)? {
             return Ok(Found { version, archive: Some(Content::Kept), from, digest: published });
@@ -337,7 +338,7 @@ impl<'run> Vendoring<'run> {
                     return Err(CommandError::new(Code::NotFound, message)
                         .hint("write a `repository`, or put the chart there"));
                 }
-                return Ok(Found::there(need.version.clone()));
+                carried.clone()
             }
             // The settings choose the copy inside.
             None => carried.clone(),
@@ -347,8 +348,13 @@ impl<'run> Vendoring<'run> {
             around.inner(&place)?;
         }
         let version = self.version_in(&folder, need, &member.manifest_path)?;
+        if !need.has_in_range(&version) {
+            return Err(other_version(need, &version, &folder, &member.manifest_path));
+        }
         if place == carried {
-            return Ok(Found::there(version));
+            // Helm locks what is written for a chart without a repository, and else what is there.
+            let is_written = need.repository.is_empty();
+            return Ok(Found::there(if is_written { need.version.clone() } else { version }));
         }
         let chart =
             UnpackedChart { name: &need.name, folder: &folder, locked_as: None, is_own: true };
@@ -450,6 +456,16 @@ fn two_called(need: &Need, version: &str, first: &str, second: &str) -> CommandE
     CommandError::new(Code::Conflict, message).hint(
         "Helm keeps charts by name and version alone, so it can use only one of them: take one out, or require another version of it",
     )
+}
+
+/// The error for a chart inside that is not in the range of the dependency. Helm renders it all the same, under its own name and not under
+/// the alias.
+fn other_version(need: &Need, version: &str, folder: &Path, by: &Path) -> CommandError {
+    let Need { name, version: range, .. } = need;
+    let (folder, by) = (folder.display(), by.display());
+    let message = format!("`{folder}` is {name} {version}, and `{by}` asks for {range}");
+    CommandError::new(Code::Conflict, message)
+        .hint("put a version there that is in the range, or change the range")
 }
 
 /// The name of the archive of a dependency.

@@ -274,7 +274,23 @@ fn absent(name: &str, folder: &Path, inner: &str) -> CommandError {
         .hint("run `helm dependency update` there, or give the dependency a `repository` that mu can ask")
 }
 
+/// The largest file of a chart that Helm loads, from 3.17.3 on and in 4.
+const LARGEST_FILE: u64 = 5 << 20;
+
 impl Vendoring<'_> {
+    /// Warns of what is too large for Helm in the published chart whose files are in `folder`.
+    pub(super) fn warn_of_large_files(&self, chart: &str, folder: &Path) {
+        for entry in walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten() {
+            let bytes =
+                entry.metadata().map_or(0, |found| if found.is_file() { found.len() } else { 0 });
+            if bytes > LARGEST_FILE {
+                let file = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+                let (chart, file) = (chart.to_owned(), file.display().to_string());
+                self.session.events.warning(&Warning::HelmRefuses { chart, file, bytes });
+            }
+        }
+    }
+
     /// Removes the archives of earlier versions and of former dependencies, which `lock` names. Warns of what else Helm would
     /// render.
     pub(super) fn remove_others(

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use mu_manifest::Requirement;
-use mu_manifest::reference::Reference;
+use mu_manifest::reference::{Range, Reference, Version};
 use mu_provider::{ArchiveDigest, Dependency, Release};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::{CHART, REQUIREMENTS, chart};
 use crate::format::{Reading, Seen, Texts};
 use crate::node::{Fault, FormatError, Kind, Node};
+use crate::range::rewritten;
 use crate::reader;
 use crate::shape::Shape::{self, All, Folded, List, Text, Unused};
 use crate::shape::TEXTS;
@@ -69,6 +70,17 @@ pub struct Need {
     pub requirement: Option<Requirement>,
     /// The dependency as Go prints it.
     json: String,
+}
+
+impl Need {
+    /// Whether this version of the chart is what the dependency asks for.
+    pub fn has_in_range(&self, version: &str) -> bool {
+        let (Ok(range), Ok(version)) = (rewritten(&self.version), Version::parse_lenient(version))
+        else {
+            return true;
+        };
+        Range::parse(&range.text).is_ok_and(|read| read.matches(&version, range.prerelease))
+    }
 }
 
 /// Reads the dependencies of the chart with these files; `is_own` says whether its author works on it there.
