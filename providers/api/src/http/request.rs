@@ -348,7 +348,7 @@ impl<'http> Request<'http> {
             Err(error) => {
                 let options = &self.http.options;
                 let refused = (options.ways)(&to).refused;
-                Err(Failure::transport(error, &to, options.proxies.of(&to), refused))
+                Err(Failure::transport(error, &to, self.proxy_to(&to), refused))
             }
         }
     }
@@ -433,7 +433,7 @@ impl<'http> Request<'http> {
             });
         }
         let watched = options.watch.clone().map(|watch| {
-            let proxy = options.proxies.of(&to).map(str::to_owned);
+            let proxy = self.proxy_to(&to);
             let (number, url) = (number as u64, url.clone());
             Watched { watch, number, url, origin, proxy, is_sent: false }
         });
@@ -445,6 +445,12 @@ impl<'http> Request<'http> {
     }
 
     /// The way to the server of `url`, if it is not the usual one: as the request says, or as the user has set it up for that server.
+    /// The name of the proxy on the way to `url`, if there is one.
+    fn proxy_to(&self, url: &SafeUrl) -> Option<String> {
+        let way = self.way_to(url).unwrap_or_default();
+        way.proxy_for(url, &self.http.options.proxies)
+    }
+
     fn way_to(&self, url: &SafeUrl) -> Option<Connection> {
         let own = self.connection.as_ref().filter(|_| url.is_same_server(&self.url));
         let set_up = || {

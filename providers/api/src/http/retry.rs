@@ -123,7 +123,7 @@ impl Failure {
     pub(super) fn transport(
         error: ExchangeError,
         url: &SafeUrl,
-        proxy: Option<&str>,
+        proxy: Option<String>,
         refused: Option<String>,
     ) -> Self {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
@@ -153,7 +153,6 @@ impl Failure {
                     .into();
             }
             ExchangeError::Transport(error) if error.is_connect() => {
-                let proxy = proxy.map(str::to_owned);
                 let cause = root_cause(&error.without_url());
                 // A proxy that refuses will refuse again, and a name that is not known will not be.
                 let may_pass = by_proxy(&cause).is_none() && !is_unknown_name(&cause);
