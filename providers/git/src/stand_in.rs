@@ -4,6 +4,7 @@
 //! It has the index, the objects and the ignore rules of the other one, and nothing of its configuration, which could name programs.
 //! libgit2 or the program `git` then reads it. Nothing in the other repository is written.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -148,14 +149,25 @@ impl Place {
         Some(all.iter().find(is_url)?.value.clone())
     }
 
-    /// The URL of the remote that others know as this repository, as it is written.
-    pub(crate) fn origin(&self) -> Option<String> {
+    /// The URL, as it is written, of the remote that Git takes where none is named: that which the checked-out `branch` follows, or
+    /// `origin`, or the only one.
+    pub(crate) fn default_remote(&self, branch: Option<&str>) -> Option<String> {
         let text = text_of(&self.common.join("config")).ok()??;
-        let mut all = settings(&text).into_iter();
-        let is_url = |one: &Setting| {
-            one.section == "remote" && one.name.as_deref() == Some("origin") && one.key == "url"
+        let all = settings(&text);
+        let value = |section: &str, name: &str, key: &str| {
+            let is_it = |one: &&Setting| {
+                (&*one.section, one.name.as_deref(), &*one.key) == (section, Some(name), key)
+            };
+            all.iter().rfind(is_it).map(|one| one.value.clone())
         };
-        Some(all.find(is_url)?.value)
+        let followed = branch.and_then(|branch| value("branch", branch, "remote"));
+        let url = |remote: &str| value("remote", remote, "url");
+        let only = || {
+            let urls = all.iter().filter(|one| one.section == "remote" && one.key == "url");
+            let names: BTreeSet<_> = urls.filter_map(|one| one.name.as_deref()).collect();
+            names.first().filter(|_| names.len() == 1).and_then(|name| url(name))
+        };
+        followed.and_then(|remote| url(&remote)).or_else(|| url("origin")).or_else(only)
     }
 
     /// The commit that is checked out, or the branch without commits, as `HEAD` has it; `None` if only `git` could tell.
