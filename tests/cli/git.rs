@@ -226,6 +226,33 @@ fn a_tag_is_a_pin_already() {
 }
 
 #[test]
+fn the_object_of_a_tag_leads_to_its_commit() {
+    let origin = Origin::new("lib.git");
+    let commit = origin.commit(&[("Mu.yaml", "name: acme/lib\n")]);
+    origin.git(&["tag", "--annotate", "--message", "the first", "v1.0.0"]);
+    origin.commit(&[("Mu.yaml", "name: acme/lib\ndescription: later\n")]);
+    // As `git rev-parse` prints it for an annotated tag.
+    let object = origin.git(&["rev-parse", "v1.0.0"]);
+    let object = object.trim();
+    assert_ne!(object, commit);
+    let server = HttpServer::start(origin.root());
+    for root in [server.root(), format!("git+file://{}/", origin.root().display())] {
+        for digits in [object, &object[..12]] {
+            let sandbox = Sandbox::with_dependencies(&[&format!("{root}lib.git#{digits}")]);
+            sandbox.mu(&["get"]).ok();
+            let lock = sandbox.read("Mu.lock");
+            assert_eq!(sandbox.lock()["packages"][0]["commit"], *commit);
+            assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+            for command in [&["get", "--locked"][..], &["get"], &["update"], &["verify"]] {
+                sandbox.mu(command).ok();
+                assert_eq!(sandbox.read("Mu.lock"), lock, "{digits}: {command:?}");
+            }
+            sandbox.mu(&["get", "--offline"]).ok();
+        }
+    }
+}
+
+#[test]
 fn the_packages_in_the_folders_of_a_repository_are_listed() {
     let origin = Origin::new("modules.git");
     origin.commit(&[("net/vpc/Mu.yaml", "name: vpc\n"), ("data/db/Mu.yaml", "name: db\n")]);

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mu_manifest::reference::{AppVersioning, Version, VersionSpec};
+use mu_manifest::reference::{AppVersioning, CommitDigits, Version, VersionSpec};
 use pubgrub::VersionSet;
 
 use super::{Candidates, Inquiry};
@@ -148,7 +148,7 @@ impl Candidates {
                 self.locked_at(Some(digest.as_str()), |known| known == digest.as_str())
             }
             VersionSpec::Commit(commit) if self.releases.has_revisions() => {
-                self.locked_at(spec.as_tag(), |known| commit.matches(known))
+                self.locked_at(Some(commit.as_str()), |known| commit.matches(known))
             }
             _ => PositionSet::default(),
         };
@@ -194,7 +194,22 @@ impl Candidates {
     /// The tag or branch by which a requirement names its candidate.
     pub(crate) fn reference(&self, requirement: &Requirement) -> Option<String> {
         let spec = self.actual_spec(requirement);
-        spec.as_tag().filter(|_| !self.speaks_of_versions(spec)).map(ToOwned::to_owned)
+        let name = match spec {
+            VersionSpec::Commit(commit) if commit.is_full() => {
+                Some(commit.as_str()).filter(|_| self.leads_elsewhere(commit))
+            }
+            _ => spec.as_tag(),
+        };
+        name.filter(|_| !self.speaks_of_versions(spec)).map(ToOwned::to_owned)
+    }
+
+    /// Whether these digits lead to a commit with others: they are those of a tag's own object.
+    fn leads_elsewhere(&self, digits: &CommitDigits) -> bool {
+        let found = self.named.get(digits.as_str()).copied().flatten();
+        let found = found.and_then(|position| self.candidate_commit(position));
+        let is_locked = |reference: &str| reference == digits.as_str();
+        found.is_some_and(|commit| !digits.matches(commit))
+            || self.locked.iter().any(|one| one.reference.as_deref().is_some_and(is_locked))
     }
 
     /// The spec that counts for a requirement: an override takes precedence.
