@@ -259,16 +259,22 @@ fn the_packages_in_the_folders_of_a_repository_are_listed() {
     for tag in ["net/vpc/v1.0.0", "net/vpc/v1.1.0", "data/db/v0.1.0", "data/old"] {
         origin.git(&["tag", tag]);
     }
+    // A tag may speak of a folder that was never there.
+    origin.git(&["tag", "net/gone/v1.0.0"]);
     let server = HttpServer::start(origin.root());
     let mut sandbox = Sandbox::new();
     sandbox.replace(&server.host(), "[HOST]");
     let reference = format!("{}modules.git", server.root());
-    let packages = "packages in its folders: `[HOST]/modules/data/db`, `[HOST]/modules/net/vpc`";
+    let packages = "its tags give versions to folders: `[HOST]/modules/data/db`, `[HOST]/modules/net/gone`, \
+                    `[HOST]/modules/net/vpc`";
     sandbox.mu(&["versions", &reference]).ok().says(&["has no version tags", packages]);
     let json = sandbox.mu(&["versions", &reference, "--json"]).ok().json();
-    assert_eq!(json["packages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["packages"].as_array().map(Vec::len), Some(3));
     sandbox.mu(&["get", &format!("{reference}#v1.0.0")]).fails().says(&["`net/vpc`"]);
-    sandbox.mu(&["get", &format!("{reference}/net/vpcc")]).fails().says(&["`net/vpc`"]);
+    for folder in ["net/vpcc", "net/gone"] {
+        let run = sandbox.mu(&["get", &format!("{reference}/{folder}")]).fails();
+        run.says(&["folders of it that have versions: `data/db`, `net/vpc`"]);
+    }
     sandbox.mu(&["get", &format!("{reference}/net/vpc")]).ok();
 }
 

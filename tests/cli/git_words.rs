@@ -99,7 +99,7 @@ fn a_repository_whose_versions_are_those_of_folders_names_them() {
     origin.git(&["tag", "net/vpc/v1.0.0"]);
     for version in ["deadbee", "v1.0.0"] {
         let run = sandbox.mu(&["get", &reference(&origin, version)]).fails();
-        run.says(&["its folders have version tags of their own: `net/vpc`"]);
+        run.says(&["its tags give versions to folders: `net/vpc`"]);
     }
     let url = format!("git+file://{}", origin.folder().display());
     sandbox.mu(&["versions", &url]).ok().says(&["net/vpc"]);
