@@ -226,6 +226,26 @@ fn a_tag_is_a_pin_already() {
 }
 
 #[test]
+fn another_commit_in_the_manifest_is_another_one_in_the_lock() {
+    let origin = Origin::new("lib.git");
+    let commits = ["one", "two", "three"].map(|text| {
+        origin.commit(&[("Mu.yaml", "name: acme/lib\n"), ("text", text)]).trim().to_owned()
+    });
+    let [one, two, three] = &commits;
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    // From the tip, the name of a branch, and other digits, to a commit that no tag makes a version.
+    for (name, commit) in
+        [("tip", three), (one, one), (two, two), (&one[..10], one), ("main", three), (two, two)]
+    {
+        sandbox.asks_for(&[&format!("git+{}lib.git#{name}", server.root())]);
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["commit"], **commit, "{name}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+}
+
+#[test]
 fn the_object_of_a_tag_leads_to_its_commit() {
     let origin = Origin::new("lib.git");
     let commit = origin.commit(&[("Mu.yaml", "name: acme/lib\n")]);

@@ -142,13 +142,18 @@ impl Candidates {
             return Ok(None);
         }
         let is_repository = self.releases.has_commits();
+        // What was locked for the tip has no name, and all digits of a commit are one, so that they are not taken for the tip.
+        let chosen_by = match spec {
+            VersionSpec::Commit(commit) => Some(commit.as_str()),
+            other => other.as_tag(),
+        };
         // A locked candidate needs no request, unless the name is a tag.
         let locked = match spec {
             VersionSpec::Digest(digest) => {
-                self.locked_at(Some(digest.as_str()), |known| known == digest.as_str())
+                self.locked_at(chosen_by, |known| known == digest.as_str())
             }
             VersionSpec::Commit(commit) if self.releases.has_revisions() => {
-                self.locked_at(Some(commit.as_str()), |known| commit.matches(known))
+                self.locked_at(chosen_by, |known| commit.matches(known))
             }
             _ => PositionSet::default(),
         };
@@ -160,7 +165,7 @@ impl Candidates {
         let named: PositionSet = self.name(inquiry, name)?.into_iter().collect();
         // The branch has moved on since it was locked: both commits are accepted, and the search keeps the locked one.
         // After `mu update` nothing is kept, and only the new one is left.
-        let set = named.union(&self.locked_at(spec.as_tag(), |_| false));
+        let set = named.union(&self.locked_at(chosen_by, |_| false));
         // In a registry, what is no tag may still be a version: `1234567` is examined as a range then.
         Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
     }
