@@ -123,7 +123,7 @@ impl<'http> Request<'http> {
         self
     }
 
-    /// Treats this status as an answer, not as an error.
+    /// Treats this status as an answer, not as an error, and not as a redirect that is followed.
     #[must_use]
     pub fn allow(mut self, status: u16) -> Self {
         self.allowed.push(status);
@@ -309,7 +309,8 @@ impl<'http> Request<'http> {
         &self,
         response: &'response Response,
     ) -> Result<Option<&'response str>, ProviderError> {
-        if !matches!(response.status(), 301 | 302 | 303 | 307 | 308) {
+        let status = response.status();
+        if !matches!(status, 301 | 302 | 303 | 307 | 308) || self.allowed.contains(&status) {
             return Ok(None);
         }
         match response.header("location") {
@@ -444,13 +445,13 @@ impl<'http> Request<'http> {
         Ok(pending)
     }
 
-    /// The way to the server of `url`, if it is not the usual one: as the request says, or as the user has set it up for that server.
     /// The name of the proxy on the way to `url`, if there is one.
     fn proxy_to(&self, url: &SafeUrl) -> Option<String> {
         let way = self.way_to(url).unwrap_or_default();
         way.proxy_for(url, &self.http.options.proxies)
     }
 
+    /// The way to the server of `url`, if it is not the usual one: as the request says, or as the user has set it up for that server.
     fn way_to(&self, url: &SafeUrl) -> Option<Connection> {
         let own = self.connection.as_ref().filter(|_| url.is_same_server(&self.url));
         let set_up = || {
