@@ -19,7 +19,7 @@ use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError, TreeWriter};
 use mu_provider_hub::wire::HubFile;
 
 #[cfg(feature = "git")]
-use self::recorded::{recorded_modes, take_recorded_line_ends};
+use self::recorded::{leave_out_own_files, recorded_modes, take_recorded_line_ends};
 use self::rules::{OF_PACKAGES, Rules};
 use crate::env::Environment;
 use crate::formats;
@@ -201,7 +201,12 @@ pub(crate) fn write(
     let others = [environment.cache.clone(), environment.mu_home.clone()];
     let owned = &Owned::around(folder, environment)?;
     let source = Source { folder, kind, owned, others: &others };
-    for PackageItem { path, content } in choose_contents(&source, environment, &mut Vec::new())? {
+    let mut chosen = choose_contents(&source, environment, &mut Vec::new())?;
+    #[cfg(feature = "git")]
+    if owned.has_more() {
+        leave_out_own_files(folder, kind.manifest(), owned.top(), environment, &mut chosen)?;
+    }
+    for PackageItem { path, content } in std::mem::take(&mut chosen) {
         match content {
             Content::File { executable, recorded: Some(content), .. } => {
                 tree.file_in_memory(path.as_bytes(), executable, &content)?;

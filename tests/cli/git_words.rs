@@ -233,9 +233,12 @@ fn a_folder_of_the_lock_that_git_ignores_is_said() {
     git(&work, &["init", "--quiet"]);
     sandbox.write("aws/vpc/Mu.yaml", "name: aws/vpc\nversion: 1.5.0\n");
     sandbox.mu(&["get"]).ok().does_not_say(&["which Git ignores"]);
-    for (file, pattern) in
-        [(".git/info/exclude", "/aws/vpc/\n"), (".gitignore", "aws/\n"), ("aws/.gitignore", "vpc")]
-    {
+    for (file, pattern) in [
+        (".git/info/exclude", "/aws/vpc/\n"),
+        (".gitignore", "aws/\n"),
+        ("aws/.gitignore", "vpc"),
+        ("aws/vpc/.gitignore", "*\n"),
+    ] {
         write(&work, file, pattern);
         for command in [&["get"][..], &["status"], &["get", "--locked"]] {
             sandbox

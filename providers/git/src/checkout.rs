@@ -15,10 +15,9 @@ use git2::{
 use mu_provider::Commit;
 use mu_provider::fs::{self, canonicalize};
 
-use crate::config_text::settings;
 use crate::opened::LocalGit;
 use crate::ref_name;
-use crate::stand_in::{StandIn, StandInError, text_of};
+use crate::stand_in::{EXCLUDE, StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
 use crate::unsaved::{hidden_by_library, hidden_by_program};
 
@@ -243,6 +242,75 @@ fn ahead_by_program(
     Ok(Some(stand_in.commits(&[tip].into(), &[base], &local.programs)?.len()))
 }
 
+impl LocalGit {
+    /// Those of the files at `places`, paths without links, that Git ignores and does not track, if this user or this clone ignores anything
+    /// that others do not (`core.excludesFile`, `info/exclude`); none if Git ignores `folder` itself, in whose checkout they are.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn ignored_files(
+        &self,
+        folder: &Path,
+        places: &[PathBuf],
+    ) -> Result<BTreeSet<PathBuf>, SurroundingsError> {
+        let folder = &canonicalize(folder)?;
+        let library = |repository: &Repository| {
+            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let Some(root) = root.filter(|_| self.has_own_rules(repository)) else {
+                return Ok(BTreeSet::new());
+            };
+            let index = repository.index()?;
+            let is_ignored = |place: &Path, slash: &str| match inside(&root, place) {
+                Some(path) if !path.is_empty() => {
+                    let is_ignored = repository.is_path_ignored(format!("{path}{slash}"))?;
+                    Ok::<_, git2::Error>(
+                        is_ignored && index.get_path(Path::new(&path), 0).is_none(),
+                    )
+                }
+                _ => Ok(false),
+            };
+            let mut found = BTreeSet::new();
+            if !is_ignored(folder, "/")? {
+                for place in places {
+                    if is_ignored(place, "")? {
+                        found.insert(place.clone());
+                    }
+                }
+            }
+            Ok(found)
+        };
+        let program = |stand_in: &StandIn| {
+            let root = stand_in.root();
+            let Some(own) = inside(root, folder) else { return Ok(BTreeSet::new()) };
+            let paths = places.iter().filter_map(|place| inside(root, place));
+            match stand_in.ignored_files(&own, paths, &self.programs) {
+                Ok(ignored) => Ok(ignored.iter().map(|path| root.join(path)).collect()),
+                // Without Git, nothing is ignored.
+                Err(StandInError::Run(_)) => Ok(BTreeSet::new()),
+                Err(error) => Err(error),
+            }
+        };
+        Ok(self.around(folder, &|_| true, &library, &program)?.unwrap_or_default())
+    }
+
+    /// Whether this user or this clone has rules that others do not have.
+    fn has_own_rules(&self, repository: &Repository) -> bool {
+        let usual = || {
+            let variable = |name: &str| self.programs.variable(name).map(Path::new);
+            let home = || Some(variable("HOME")?.join(".config"));
+            let folder = variable("XDG_CONFIG_HOME").map(Path::to_owned).or_else(home);
+            folder.map(|folder| folder.join("git/ignore"))
+        };
+        let set = repository.config().and_then(|config| config.get_path("core.excludesfile"));
+        let files = [Some(repository.commondir().join(EXCLUDE)), set.ok().or_else(usual)];
+        files.into_iter().flatten().any(|file| {
+            let text = text_of(&file).ok().flatten().unwrap_or_default();
+            text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        })
+    }
+}
+
 /// Any of the permissions to execute a file.
 const EXECUTABLE: u32 = 0o111;
 
@@ -257,9 +325,12 @@ impl LocalGit {
     ///
     /// When the repository cannot be read.
     pub fn recorded_modes(&self, folder: &Path) -> Result<Modes, SurroundingsError> {
-        let asked = |stand_in: &StandIn| modes_by_program(stand_in, self);
-        // A stand-in has its own configuration.
-        Ok(self.around(folder, &|_| false, &modes_by_library, &asked)?.flatten())
+        let asked = |stand_in: &StandIn| match modes_by_program(stand_in, self) {
+            // Without Git, files are as they are there.
+            Err(StandInError::Run(_)) => Ok(None),
+            found => found,
+        };
+        Ok(self.around(folder, &|_| true, &modes_by_library, &asked)?.flatten())
     }
 }
 
@@ -279,17 +350,8 @@ fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
 }
 
 fn modes_by_program(stand_in: &StandIn, local: &LocalGit) -> Result<Modes, StandInError> {
-    let place = stand_in.place();
-    let mut tells = true;
-    for file in [place.common.join("config"), place.own.join("config.worktree")] {
-        let text = text_of(&file)?.unwrap_or_default();
-        let said = settings(&text)
-            .into_iter()
-            .rfind(|one| (&*one.section, &*one.key) == ("core", "filemode") && one.name.is_none());
-        if let Some(said) = said {
-            tells = !["false", "no", "off", "0"].contains(&&*said.value.to_ascii_lowercase());
-        }
-    }
+    let said = stand_in.setting("core.filemode", &local.programs)?.unwrap_or_default();
+    let tells = !["false", "no", "off", "0"].contains(&&*said.to_ascii_lowercase());
     if tells {
         return Ok(None);
     }
