@@ -14,7 +14,7 @@ use mu_provider::ProviderError;
 #[cfg(feature = "git")]
 use super::rules::Rules;
 #[cfg(feature = "git")]
-use super::{Content, PackageItem};
+use super::{Content, Owned, PackageItem, stays};
 use crate::env::Environment;
 #[cfg(feature = "git")]
 use crate::fs;
@@ -38,6 +38,40 @@ pub(super) fn take_recorded_line_ends(
     for (place, content) in recorded_line_ends(folder, environment, &places)? {
         for recorded in files.remove(&place).into_iter().flatten() {
             *recorded = Some(content.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Takes links for those files that Git has made of links, where it makes none: as they are recorded, or what they lead to where a link
+/// would be none in the package. One to a folder elsewhere stays a file.
+#[cfg(feature = "git")]
+pub(super) fn take_recorded_links(
+    folder: &Path,
+    owned: &Owned,
+    keeps_links: bool,
+    environment: &Environment,
+    chosen: &mut [PackageItem],
+) -> Result<(), ProviderError> {
+    let links = local_git(environment).recorded_links(folder).map_err(|error| {
+        let text = format!("it is not known which files of `{}` are links", folder.display());
+        ProviderError::new(ErrorKind::Io, text).because(error)
+    })?;
+    if links.is_empty() {
+        return Ok(());
+    }
+    for item in chosen {
+        let Content::File { place, .. } = &item.content else { continue };
+        let real = fs::canonicalize(place)?;
+        let (Some(above), true) = (real.parent(), links.contains(&real)) else { continue };
+        let Some(target) = fs::read_text_if_there(&real)? else { continue };
+        let led = fs::canonicalize(&above.join(&target)).ok();
+        let is_inside = led.as_ref().is_none_or(|led| owned.is_inside(led));
+        if keeps_links && is_inside && stays(&item.path, &target) {
+            item.content = Content::Link(target);
+        } else if let Some(led) = led.filter(|led| led.is_file() && owned.is_author_path(led)) {
+            let executable = fs::is_executable(&fs::metadata(&led)?);
+            item.content = Content::File { place: led, executable, recorded: None };
         }
     }
     Ok(())

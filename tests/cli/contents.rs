@@ -216,6 +216,42 @@ fn a_package_whose_folder_is_a_link_is_what_it_leads_to() {
 }
 
 #[test]
+fn links_that_git_makes_files_of_change_no_lock() {
+    for format in ["--object-format=sha1", "--object-format=sha256"] {
+        let sandbox = mono();
+        let mono = sandbox.path("mono");
+        fs::remove_dir_all(mono.join(".git")).expect("is there");
+        git(&mono, &["init", "-q", format]);
+        write(&mono, ".gitignore", ".mu/packs/\n");
+        write(&mono, "LICENSE", "MIT\n");
+        for (link, to) in [
+            ("LICENSE", "../LICENSE"),
+            ("inside", "main.tf"),
+            ("deep/up", "../main.tf"),
+            ("dangling", "nowhere"),
+        ] {
+            let link = mono.join("lib").join(link);
+            fs::create_dir_all(link.parent().expect("has one")).expect("can be made");
+            symlink(to, link).expect("can be made");
+        }
+        sandbox.mu_in("mono/app", &["get"]).ok();
+        git(&mono, &["add", "."]);
+        git(&mono, &["commit", "-qm", "all"]);
+        let there = sandbox.path("there");
+        let [from, to] = [&mono, &there].map(|path| path.to_str().expect("is UTF-8"));
+        // As Git for Windows clones, where links need a right that few have.
+        git(sandbox.root(), &["clone", "-q", "-c", "core.symlinks=false", from, to]);
+        let text = fs::read_to_string(there.join("lib/inside")).expect("is there");
+        assert_eq!(text, "main.tf");
+        let run = sandbox.mu_in("there/app", &["get", "--locked"]);
+        assert_eq!(run.status, 0, "{format}: {}", run.shown());
+        // A file that is no link, whatever it has.
+        write(&there, "lib/inside", "other.tf");
+        sandbox.mu_in("there/app", &["get", "--locked"]).fails().says(&["`inside`"]);
+    }
+}
+
+#[test]
 fn files_that_one_person_ignores_are_in_nobodys_lock() {
     for format in ["--object-format=sha1", "--object-format=sha256"] {
         let sandbox = mono();

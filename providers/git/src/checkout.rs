@@ -334,6 +334,48 @@ impl LocalGit {
     }
 }
 
+impl LocalGit {
+    /// The files of the checkout around a folder that Git has recorded as links, by their paths, if it makes none (`core.symlinks=false`):
+    /// what such a file has is where the link leads.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn recorded_links(&self, folder: &Path) -> Result<BTreeSet<PathBuf>, SurroundingsError> {
+        let library = |repository: &Repository| {
+            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let makes_links = repository.config()?.get_bool("core.symlinks").unwrap_or(true);
+            let Some(root) = root.filter(|_| !makes_links) else { return Ok(BTreeSet::new()) };
+            let index = repository.index()?;
+            let links = index.iter().filter(|entry| entry.mode == LINK);
+            let paths = links.filter_map(|entry| String::from_utf8(entry.path).ok());
+            Ok(paths.map(|path| root.join(path)).collect())
+        };
+        let program = |stand_in: &StandIn| {
+            match says_no(stand_in.setting("core.symlinks", &self.programs)) {
+                Ok(true) => {
+                    let entries = stand_in.entries(&self.programs)?.into_iter();
+                    let links = entries.filter(|entry| entry.mode == LINK);
+                    Ok(links.map(|entry| stand_in.root().join(&entry.path)).collect())
+                }
+                // Without Git, files are as they are there.
+                Ok(false) | Err(StandInError::Run(_)) => Ok(BTreeSet::new()),
+                Err(error) => Err(error),
+            }
+        };
+        Ok(self.around(folder, &|_| true, &library, &program)?.unwrap_or_default())
+    }
+}
+
+/// The mode of a link in an index.
+const LINK: u32 = 0o120_000;
+
+/// Whether a setting has one of Git's words for no.
+fn says_no(said: Result<Option<String>, StandInError>) -> Result<bool, StandInError> {
+    let said = said?.unwrap_or_default();
+    Ok(["false", "no", "off", "0"].contains(&&*said.to_ascii_lowercase()))
+}
+
 fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
     let Some(root) = repository.workdir().and_then(|root| canonicalize(root).ok()) else {
         return Ok(None);
@@ -350,9 +392,7 @@ fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
 }
 
 fn modes_by_program(stand_in: &StandIn, local: &LocalGit) -> Result<Modes, StandInError> {
-    let said = stand_in.setting("core.filemode", &local.programs)?.unwrap_or_default();
-    let tells = !["false", "no", "off", "0"].contains(&&*said.to_ascii_lowercase());
-    if tells {
+    if !says_no(stand_in.setting("core.filemode", &local.programs))? {
         return Ok(None);
     }
     let entries = stand_in.entries(&local.programs)?;
