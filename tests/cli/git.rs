@@ -246,6 +246,31 @@ fn another_commit_in_the_manifest_is_another_one_in_the_lock() {
 }
 
 #[test]
+fn a_commit_that_is_asked_for_is_compared_with_no_tag() {
+    let origin = Origin::new("lib.git");
+    origin.commit(&[("Mu.yaml", "name: acme/lib\nversion: 1.0.0\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    // Its manifest says the last version, as most do between two releases.
+    let later = origin.commit(&[("more", "later")]);
+    let server = HttpServer::start(origin.root());
+    for digits in [later.trim(), &later[..10]] {
+        let reference = format!("git+{}lib.git#{digits}", server.root());
+        let sandbox = Sandbox::with_dependencies(&[&reference]);
+        sandbox.mu(&["get"]).ok();
+        for command in [&["verify", "--trust"][..], &["audit"]] {
+            sandbox.mu(command).ok().does_not_say(&["the commit of the tag"]);
+        }
+        // One that is gone is found, of course.
+        let lock = sandbox.read("Mu.lock");
+        let other = format!("{}{}", digits, &"0".repeat(40)[digits.len()..]);
+        if other != digits {
+            sandbox.write("Mu.lock", &lock.replace(later.trim(), &other));
+            sandbox.mu(&["verify", "--trust"]).fails().says(&["has no commit"]);
+        }
+    }
+}
+
+#[test]
 fn the_object_of_a_tag_leads_to_its_commit() {
     let origin = Origin::new("lib.git");
     let commit = origin.commit(&[("Mu.yaml", "name: acme/lib\n")]);
