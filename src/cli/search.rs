@@ -215,7 +215,7 @@ pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> C
     if !found.packages.is_empty() {
         let packages = found.packages.iter().map(|id| format!("`{}`", context.name(id)));
         let packages = packages.collect::<Vec<_>>().join(", ");
-        context.shell.status(&format!("packages in its folders: {packages}"));
+        context.shell.status(&format!("its tags give versions to folders: {packages}"));
     }
     if found.shown.is_empty() {
         return Ok(0);

@@ -19,7 +19,9 @@ use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError, TreeWriter};
 use mu_provider_hub::wire::HubFile;
 
 #[cfg(feature = "git")]
-use self::recorded::{recorded_modes, take_recorded_line_ends};
+use self::recorded::{
+    leave_out_own_files, recorded_modes, take_recorded_line_ends, take_recorded_links,
+};
 use self::rules::{OF_PACKAGES, Rules};
 use crate::env::Environment;
 use crate::formats;
@@ -79,6 +81,11 @@ pub(crate) enum Kind<'a> {
 }
 
 impl<'a> Kind<'a> {
+    /// Whether what links lead to is taken, as Helm does.
+    fn follows_all(self) -> bool {
+        matches!(self, Self::Chart | Self::Packed)
+    }
+
     /// The manifest's path in the folder, where it is packed regardless of the rules.
     fn manifest(self) -> Option<&'a str> {
         match self {
@@ -126,6 +133,10 @@ pub(crate) fn choose_contents(
         chosen.retain(|item| !derived.contains(&item.path));
     }
     chosen.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
+    #[cfg(feature = "git")]
+    if owned.has_more() {
+        take_recorded_links(folder, owned, !kind.follows_all(), environment, &mut chosen)?;
+    }
     #[cfg(feature = "git")]
     if owned.has_more()
         && let Some(modes) = recorded_modes(folder, environment)?
@@ -201,7 +212,12 @@ pub(crate) fn write(
     let others = [environment.cache.clone(), environment.mu_home.clone()];
     let owned = &Owned::around(folder, environment)?;
     let source = Source { folder, kind, owned, others: &others };
-    for PackageItem { path, content } in choose_contents(&source, environment, &mut Vec::new())? {
+    let mut chosen = choose_contents(&source, environment, &mut Vec::new())?;
+    #[cfg(feature = "git")]
+    if owned.has_more() {
+        leave_out_own_files(folder, kind.manifest(), owned.top(), environment, &mut chosen)?;
+    }
+    for PackageItem { path, content } in std::mem::take(&mut chosen) {
         match content {
             Content::File { executable, recorded: Some(content), .. } => {
                 tree.file_in_memory(path.as_bytes(), executable, &content)?;
@@ -372,9 +388,8 @@ impl<'a> Walk<'a> {
         self.chosen.push(PackageItem { path, content });
     }
 
-    /// Whether what links lead to is taken, as Helm does.
     fn follows_all(&self) -> bool {
-        matches!(self.kind, Kind::Chart | Kind::Packed)
+        self.kind.follows_all()
     }
 
     fn leaves_out(

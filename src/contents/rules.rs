@@ -184,7 +184,7 @@ impl Rules {
     }
 
     /// The rules for what is in the repository at `top` that everybody has.
-    #[cfg(all(feature = "git", feature = "publish"))]
+    #[cfg(feature = "git")]
     pub(crate) fn of_everybody(top: &Path) -> Result<Self, FileError> {
         let rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
         rules.with_folder_inside(top, &mut Vec::new())

@@ -279,7 +279,7 @@ pub(super) fn objection(
                 let range = wanted.as_range();
                 range.zip(version).is_some_and(|(range, version)| range.matches(version, false))
             };
-            commit.is_some_and(|found| wanted.matches(found)) || has_tag() || is_version()
+            wanted.names(commit, installed.reference.as_deref()) || is_version()
         }
     };
     if fits {

@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::git::git;
+use crate::support::git::{REPOSITORY_FORMATS, git};
 use crate::support::{Sandbox, write};
 
 /// A repository with the workspace `mono/app`, which needs the package in `mono/lib`.
@@ -216,6 +216,86 @@ fn a_package_whose_folder_is_a_link_is_what_it_leads_to() {
 }
 
 #[test]
+fn links_that_git_makes_files_of_change_no_lock() {
+    for format in ["--object-format=sha1", "--object-format=sha256"] {
+        let sandbox = mono();
+        let mono = sandbox.path("mono");
+        fs::remove_dir_all(mono.join(".git")).expect("is there");
+        git(&mono, &["init", "-q", format]);
+        write(&mono, ".gitignore", ".mu/packs/\n");
+        write(&mono, "LICENSE", "MIT\n");
+        for (link, to) in [
+            ("LICENSE", "../LICENSE"),
+            ("inside", "main.tf"),
+            ("deep/up", "../main.tf"),
+            ("dangling", "nowhere"),
+        ] {
+            let link = mono.join("lib").join(link);
+            fs::create_dir_all(link.parent().expect("has one")).expect("can be made");
+            symlink(to, link).expect("can be made");
+        }
+        sandbox.mu_in("mono/app", &["get"]).ok();
+        git(&mono, &["add", "."]);
+        git(&mono, &["commit", "-qm", "all"]);
+        let there = sandbox.path("there");
+        let [from, to] = [&mono, &there].map(|path| path.to_str().expect("is UTF-8"));
+        // As Git for Windows clones, where links need a right that few have.
+        git(sandbox.root(), &["clone", "-q", "-c", "core.symlinks=false", from, to]);
+        let text = fs::read_to_string(there.join("lib/inside")).expect("is there");
+        assert_eq!(text, "main.tf");
+        let run = sandbox.mu_in("there/app", &["get", "--locked"]);
+        assert_eq!(run.status, 0, "{format}: {}", run.shown());
+        // A file that is no link, whatever it has.
+        write(&there, "lib/inside", "other.tf");
+        sandbox.mu_in("there/app", &["get", "--locked"]).fails().says(&["`inside`"]);
+    }
+}
+
+#[test]
+fn files_that_one_person_ignores_are_in_nobodys_lock() {
+    for format in ["--object-format=sha1", "--object-format=sha256"] {
+        let sandbox = mono();
+        let mono = sandbox.path("mono");
+        fs::remove_dir_all(mono.join(".git")).expect("is there");
+        git(&mono, &["init", "-q", format]);
+        write(&mono, ".gitignore", ".mu/packs/\n*.built\n");
+        write(&mono, "lib/.muignore", "!out.built\n");
+        write(&mono, "lib/out.built", "built");
+        sandbox.mu_in("mono/app", &["get"]).ok();
+        let lock = sandbox.read("../mono/app/Mu.lock");
+        git(&mono, &["add", "."]);
+        git(&mono, &["commit", "-qm", "all"]);
+        write(&mono, "lib/.idea/x.xml", "of an editor");
+        write(&mono, "lib/deep/notes.local", "of a person");
+        sandbox.mu_in("mono/app", &["get", "--locked"]).fails();
+        // What is tracked is there for everybody, and so is what everybody's rules leave out and `.muignore` includes.
+        let rules = "*.local\n.idea/\n/lib/main.tf\n*.built\n";
+        let file = sandbox.path("mine").display().to_string();
+        let is_same = |how: &str| {
+            let run = sandbox.mu_in("mono/app", &["get", "--locked"]);
+            assert_eq!(run.status, 0, "{format}: {how}: {}", run.shown());
+            sandbox.mu_in("mono/app", &["get"]).ok();
+            assert_eq!(sandbox.read("../mono/app/Mu.lock"), lock, "{format}: {how}");
+            assert_eq!(installed(&sandbox), [".muignore", "Mu.yaml", "main.tf", "out.built"]);
+        };
+        write(&mono, ".git/info/exclude", rules);
+        is_same("info/exclude");
+        write(&mono, ".git/info/exclude", "# nothing\n");
+        write(sandbox.root(), "mine", rules);
+        git(&mono, &["config", "core.excludesFile", &file]);
+        is_same("core.excludesFile");
+        // Rules that leave out the package itself, or its manifest, say nothing about its files.
+        git(&mono, &["rm", "-rq", "--cached", "lib"]);
+        for rules in ["/lib/\n", "/lib/*\n", "Mu.yaml\n*.tf\n"] {
+            write(sandbox.root(), "mine", rules);
+            sandbox.mu_in("mono/app", &["get"]).ok();
+            let installed = installed(&sandbox);
+            assert!(installed.contains(&"main.tf".to_owned()), "{rules}: {installed:?}");
+        }
+    }
+}
+
+#[test]
 fn line_ends_that_attributes_turn_are_those_that_git_has_recorded() {
     let sandbox = mono();
     let mono = sandbox.path("mono");
@@ -235,6 +315,92 @@ fn line_ends_that_attributes_turn_are_those_that_git_has_recorded() {
         assert_eq!(read("lib/main.tf"), "# main\r\n");
         sandbox.mu_in(&format!("{setting}/app"), &["get", "--locked"]).ok();
         assert_eq!(read("app/Mu.lock").replace("\r\n", "\n"), lock, "{setting}");
+    }
+}
+
+#[test]
+fn line_ends_are_as_git_has_them_wherever_its_settings_are() {
+    type Set = fn(&mut Sandbox, &str);
+    let ways: [(&str, Set); 5] = [
+        ("GIT_CONFIG_COUNT", |sandbox, _| {
+            sandbox.set("GIT_CONFIG_COUNT", "1");
+            sandbox.set("GIT_CONFIG_KEY_0", "core.autocrlf");
+            sandbox.set("GIT_CONFIG_VALUE_0", "true");
+        }),
+        ("GIT_CONFIG_PARAMETERS", |sandbox, _| {
+            sandbox.set("GIT_CONFIG_PARAMETERS", "'core.autocrlf'='true'");
+        }),
+        ("GIT_CONFIG_GLOBAL", |sandbox, file| sandbox.set("GIT_CONFIG_GLOBAL", file)),
+        ("GIT_CONFIG_SYSTEM", |sandbox, file| {
+            sandbox.set("GIT_CONFIG_NOSYSTEM", "false");
+            sandbox.set("GIT_CONFIG_SYSTEM", file);
+        }),
+        // libgit2 reads this file, too, but only Git knows the condition.
+        ("hasconfig", |sandbox, file| {
+            sandbox.set("GIT_CONFIG_NOSYSTEM", "false");
+            let condition = "[includeIf \"hasconfig:remote.*.url:**/mono\"]";
+            let text = format!("{condition}\n\tpath = {file}\n");
+            let config = sandbox.read("../there/.git/config");
+            write(&sandbox.path("there"), ".git/config", config + &text);
+        }),
+    ];
+    for (way, set) in ways {
+        let mut sandbox = mono();
+        let mono = sandbox.path("mono");
+        write(&mono, ".gitignore", ".mu/packs/\n");
+        sandbox.mu_in("mono/app", &["get"]).ok();
+        git(&mono, &["add", "."]);
+        git(&mono, &["commit", "-qm", "all"]);
+        let there = sandbox.path("there");
+        let [from, to] = [&mono, &there].map(|path| path.to_str().expect("is UTF-8"));
+        git(sandbox.root(), &["-c", "core.autocrlf=true", "clone", "-q", from, to]);
+        let text = fs::read_to_string(there.join("lib/main.tf")).expect("is there");
+        assert_eq!(text, "# main\r\n");
+        let run = sandbox.mu_in("there/app", &["get", "--locked"]).fails();
+        run.says(&["has other content"]);
+        let file = sandbox.path("settings").display().to_string();
+        write(sandbox.root(), "settings", "[core]\n\tautocrlf = true\n");
+        set(&mut sandbox, &file);
+        let run = sandbox.mu_in("there/app", &["get", "--locked"]);
+        assert_eq!(run.status, 0, "{way}: {}", run.shown());
+    }
+}
+
+#[test]
+fn line_ends_that_git_turns_change_no_lock_in_any_format() {
+    for (format, init, after) in REPOSITORY_FORMATS {
+        let sandbox = Sandbox::new();
+        let mono = sandbox.path("mono");
+        let app = "name: acme/app\nversion: 1.0.0\ndependencies: [../../lib]\n";
+        write(&mono, ".gitignore", ".mu/packs/\n");
+        write(&mono, "acme/web/.mu/workspace.yaml", "");
+        write(&mono, "acme/web/Mu.yaml", app);
+        write(&mono, "lib/Mu.yaml", "name: acme/lib\nversion: 1.0.0\n");
+        write(&mono, "lib/main.tf", "# main\n");
+        write(&mono, "lib/as-is.tf", "# as it is\r\n");
+        write(&mono, "far/away/file", "not in a sparse checkout");
+        git(&mono, &[&["init", "-q"], init].concat());
+        sandbox.mu_in("mono/acme/web", &["get"]).ok();
+        git(&mono, &["add", "."]);
+        git(&mono, &["commit", "-qm", "all"]);
+        for arguments in after {
+            git(&mono, arguments);
+        }
+        let is_turned = |how: &str| {
+            fs::remove_file(mono.join("lib/main.tf")).expect("is there");
+            git(&mono, &["checkout", "--", "lib"]);
+            let text = fs::read_to_string(mono.join("lib/main.tf")).expect("is there");
+            assert_eq!(text, "# main\r\n", "{format}: {how}");
+            let run = sandbox.mu_in("mono/acme/web", &["get", "--locked"]);
+            assert_eq!(run.status, 0, "{format}: {how}: {}", run.shown());
+        };
+        git(&mono, &["config", "core.autocrlf", "true"]);
+        is_turned("a setting");
+        git(&mono, &["config", "--unset", "core.autocrlf"]);
+        for attributes in ["main.tf text eol=crlf\n", "main.tf crlf eol=crlf\n"] {
+            write(&mono, ".git/info/attributes", attributes);
+            is_turned(attributes);
+        }
     }
 }
 

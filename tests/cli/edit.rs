@@ -124,16 +124,18 @@ impl World {
 
 #[test]
 fn where_work_was_pushed_is_told_by_the_url_that_others_know() {
-    let world = World::new();
+    let mut world = World::new();
+    let settings = world.sandbox.path("home/.gitconfig");
+    world.sandbox.set("GIT_CONFIG_GLOBAL", settings.to_str().expect("is UTF-8"));
     let sandbox = &world.sandbox;
     sandbox.mu(&["edit", "net/vpc"]).ok();
     let clone = format!(".mu/edit/{}", world.place());
     let folder = world.work().join(&clone);
-    // This user's Git leads the URL elsewhere, as many do to reach a host by SSH.
-    let settings =
-        format!("[url \"{}\"]\n\tinsteadOf = https://git.acme.example/\n", world.server.root());
-    fs::write(sandbox.path("home/.gitconfig"), settings).expect("can be written");
-    git(&folder, &["config", "remote.origin.url", "https://git.acme.example/acme/mono.git"]);
+    // This user's Git leads the URL elsewhere, as many do to reach a host by SSH. It has their name, as some hosts write it.
+    let text = "insteadOf = https://ada@git.acme.example/";
+    fs::write(settings, format!("[url \"{}\"]\n\t{text}\n", world.server.root()))
+        .expect("can be written");
+    git(&folder, &["config", "remote.origin.url", "https://ada@git.acme.example/acme/mono.git"]);
     world.commit_in(&clone, "net/vpc/main.tf");
     world.push(&clone);
     git(&folder, &["update-ref", "refs/remotes/origin/edit/vpc-1.2.0", "HEAD"]);

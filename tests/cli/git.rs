@@ -226,22 +226,100 @@ fn a_tag_is_a_pin_already() {
 }
 
 #[test]
+fn another_commit_in_the_manifest_is_another_one_in_the_lock() {
+    let origin = Origin::new("lib.git");
+    let commits = ["one", "two", "three"].map(|text| {
+        origin.commit(&[("Mu.yaml", "name: acme/lib\n"), ("text", text)]).trim().to_owned()
+    });
+    let [one, two, three] = &commits;
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    // From the tip, the name of a branch, and other digits, to a commit that no tag makes a version.
+    for (name, commit) in
+        [("tip", three), (one, one), (two, two), (&one[..10], one), ("main", three), (two, two)]
+    {
+        sandbox.asks_for(&[&format!("git+{}lib.git#{name}", server.root())]);
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["commit"], **commit, "{name}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+}
+
+#[test]
+fn a_commit_that_is_asked_for_is_compared_with_no_tag() {
+    let origin = Origin::new("lib.git");
+    origin.commit(&[("Mu.yaml", "name: acme/lib\nversion: 1.0.0\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    // Its manifest says the last version, as most do between two releases.
+    let later = origin.commit(&[("more", "later")]);
+    let server = HttpServer::start(origin.root());
+    for digits in [later.trim(), &later[..10]] {
+        let reference = format!("git+{}lib.git#{digits}", server.root());
+        let sandbox = Sandbox::with_dependencies(&[&reference]);
+        sandbox.mu(&["get"]).ok();
+        for command in [&["verify", "--trust"][..], &["audit"]] {
+            sandbox.mu(command).ok().does_not_say(&["the commit of the tag"]);
+        }
+        // One that is gone is found, of course.
+        let lock = sandbox.read("Mu.lock");
+        let other = format!("{}{}", digits, &"0".repeat(40)[digits.len()..]);
+        if other != digits {
+            sandbox.write("Mu.lock", &lock.replace(later.trim(), &other));
+            sandbox.mu(&["verify", "--trust"]).fails().says(&["has no commit"]);
+        }
+    }
+}
+
+#[test]
+fn the_object_of_a_tag_leads_to_its_commit() {
+    let origin = Origin::new("lib.git");
+    let commit = origin.commit(&[("Mu.yaml", "name: acme/lib\n")]);
+    origin.git(&["tag", "--annotate", "--message", "the first", "v1.0.0"]);
+    origin.commit(&[("Mu.yaml", "name: acme/lib\ndescription: later\n")]);
+    // As `git rev-parse` prints it for an annotated tag.
+    let object = origin.git(&["rev-parse", "v1.0.0"]);
+    let object = object.trim();
+    assert_ne!(object, commit);
+    let server = HttpServer::start(origin.root());
+    for root in [server.root(), format!("git+file://{}/", origin.root().display())] {
+        for digits in [object, &object[..12]] {
+            let sandbox = Sandbox::with_dependencies(&[&format!("{root}lib.git#{digits}")]);
+            sandbox.mu(&["get"]).ok();
+            let lock = sandbox.read("Mu.lock");
+            assert_eq!(sandbox.lock()["packages"][0]["commit"], *commit);
+            assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+            for command in [&["get", "--locked"][..], &["get"], &["update"], &["verify"]] {
+                sandbox.mu(command).ok();
+                assert_eq!(sandbox.read("Mu.lock"), lock, "{digits}: {command:?}");
+            }
+            sandbox.mu(&["get", "--offline"]).ok();
+        }
+    }
+}
+
+#[test]
 fn the_packages_in_the_folders_of_a_repository_are_listed() {
     let origin = Origin::new("modules.git");
     origin.commit(&[("net/vpc/Mu.yaml", "name: vpc\n"), ("data/db/Mu.yaml", "name: db\n")]);
     for tag in ["net/vpc/v1.0.0", "net/vpc/v1.1.0", "data/db/v0.1.0", "data/old"] {
         origin.git(&["tag", tag]);
     }
+    // A tag may speak of a folder that was never there.
+    origin.git(&["tag", "net/gone/v1.0.0"]);
     let server = HttpServer::start(origin.root());
     let mut sandbox = Sandbox::new();
     sandbox.replace(&server.host(), "[HOST]");
     let reference = format!("{}modules.git", server.root());
-    let packages = "packages in its folders: `[HOST]/modules/data/db`, `[HOST]/modules/net/vpc`";
+    let packages = "its tags give versions to folders: `[HOST]/modules/data/db`, `[HOST]/modules/net/gone`, \
+                    `[HOST]/modules/net/vpc`";
     sandbox.mu(&["versions", &reference]).ok().says(&["has no version tags", packages]);
     let json = sandbox.mu(&["versions", &reference, "--json"]).ok().json();
-    assert_eq!(json["packages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["packages"].as_array().map(Vec::len), Some(3));
     sandbox.mu(&["get", &format!("{reference}#v1.0.0")]).fails().says(&["`net/vpc`"]);
-    sandbox.mu(&["get", &format!("{reference}/net/vpcc")]).fails().says(&["`net/vpc`"]);
+    for folder in ["net/vpcc", "net/gone"] {
+        let run = sandbox.mu(&["get", &format!("{reference}/{folder}")]).fails();
+        run.says(&["folders of it that have versions: `data/db`, `net/vpc`"]);
+    }
     sandbox.mu(&["get", &format!("{reference}/net/vpc")]).ok();
 }
 

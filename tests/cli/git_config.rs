@@ -135,3 +135,16 @@ fn what_the_users_own_configuration_includes_for_a_checkout_counts_there() {
     sandbox.mu_in("work/ssh", &["get"]).fails();
     assert!(!ssh.exists());
 }
+
+#[test]
+fn a_redirect_that_the_user_forbids_is_named() {
+    let mut sandbox = Sandbox::new();
+    let server = TestServer::start(|_, _| Reply::redirect("https://elsewhere.example/a.git"));
+    sandbox.set("GIT_CONFIG_COUNT", "1");
+    sandbox.set("GIT_CONFIG_KEY_0", "http.followRedirects");
+    sandbox.set("GIT_CONFIG_VALUE_0", "false");
+    sandbox.mu(&["get", &format!("git+{}", server.url("a.git"))]).fails().says(&[
+        "redirects to `https://elsewhere.example/a.git`, and `http.followRedirects`",
+        "hint: name the repository by the URL that it redirects to",
+    ]);
+}

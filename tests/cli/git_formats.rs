@@ -70,6 +70,28 @@ fn an_ignored_folder_changes_no_lock_and_edits_stay_out_of_git_in_any_format() {
 }
 
 #[test]
+fn a_folder_all_of_whose_files_git_ignores_is_ignored_in_any_format() {
+    for (format, init, after) in REPOSITORY_FORMATS {
+        let sandbox = committed(init, after);
+        let lock = sandbox.read("Mu.lock");
+        let using = "using the edit of hub.mu.com/aws/ec2";
+        // As `virtualenv` and others make folders of their own; and as many write rules.
+        for (file, rules) in [("aws/ec2/.gitignore", "*\n"), (".git/info/exclude", "/aws/ec2/*\n")]
+        {
+            sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.0.9").file("deep/a", "a"));
+            sandbox.write(file, rules);
+            sandbox.mu(&["get"]).ok().says(&[using]);
+            assert_eq!(sandbox.read("Mu.lock"), lock, "{format}: {file}");
+            sandbox.mu(&["get", "--locked"]).ok();
+            // A file that Git would add is the team's.
+            sandbox.write(file, &rules.replace("*", "*.md"));
+            sandbox.mu(&["get", "--locked"]).fails();
+            fs::remove_dir_all(sandbox.path("work/aws")).expect("is there");
+        }
+    }
+}
+
+#[test]
 fn a_repository_that_nothing_can_read_is_no_missing_one() {
     let sandbox = committed(&[], &[]);
     sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.0.9"));

@@ -99,7 +99,7 @@ fn a_repository_whose_versions_are_those_of_folders_names_them() {
     origin.git(&["tag", "net/vpc/v1.0.0"]);
     for version in ["deadbee", "v1.0.0"] {
         let run = sandbox.mu(&["get", &reference(&origin, version)]).fails();
-        run.says(&["its folders have version tags of their own: `net/vpc`"]);
+        run.says(&["its tags give versions to folders: `net/vpc`"]);
     }
     let url = format!("git+file://{}", origin.folder().display());
     sandbox.mu(&["versions", &url]).ok().says(&["net/vpc"]);
@@ -233,9 +233,12 @@ fn a_folder_of_the_lock_that_git_ignores_is_said() {
     git(&work, &["init", "--quiet"]);
     sandbox.write("aws/vpc/Mu.yaml", "name: aws/vpc\nversion: 1.5.0\n");
     sandbox.mu(&["get"]).ok().does_not_say(&["which Git ignores"]);
-    for (file, pattern) in
-        [(".git/info/exclude", "/aws/vpc/\n"), (".gitignore", "aws/\n"), ("aws/.gitignore", "vpc")]
-    {
+    for (file, pattern) in [
+        (".git/info/exclude", "/aws/vpc/\n"),
+        (".gitignore", "aws/\n"),
+        ("aws/.gitignore", "vpc"),
+        ("aws/vpc/.gitignore", "*\n"),
+    ] {
         write(&work, file, pattern);
         for command in [&["get"][..], &["status"], &["get", "--locked"]] {
             sandbox

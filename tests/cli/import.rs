@@ -100,6 +100,31 @@ fn submodules_come_at_the_commits_of_the_index_also_if_they_are_not_checked_out(
 }
 
 #[test]
+fn relative_submodules_lie_beside_the_remote_that_git_takes() {
+    let module = "[submodule \"logs\"]\n\tpath = logs\n\turl = ../logs.git\n";
+    let origin = "[remote \"origin\"]\n\turl = https://ada:hunter2@127.0.0.1:1/o/app.git\n";
+    let fork = "[remote \"fork\"]\n\turl = https://127.0.0.1:1/f/app\n";
+    let follows = "[branch \"main\"]\n\tremote = fork\n";
+    let submodule = |format: &str, remotes: &[&str]| {
+        let sandbox = Sandbox::new();
+        let work = sandbox.path("work");
+        git(&work, &["init", "--quiet", "--initial-branch=main", format]);
+        sandbox.write(".gitmodules", module);
+        let commit = "1895753f53a63c055e7cae81ebe4ea5d5805584f";
+        git(&work, &["update-index", "--add", "--cacheinfo", &format!("160000,{commit},logs")]);
+        sandbox.write(".git/config", &(sandbox.read(".git/config") + &remotes.concat()));
+        sandbox.mu(&["import", "--offline"]).fails()
+    };
+    for format in ["--ref-format=files", "--ref-format=reftable"] {
+        // The name and the password in a URL are one person's.
+        let run = submodule(format, &[origin, fork]).says(&["127.0.0.1:1/o/logs"]);
+        run.does_not_say(&["ada", "hunter2"]);
+        submodule(format, &[origin, fork, follows]).says(&["127.0.0.1:1/f/logs"]);
+        submodule(format, &[fork]).says(&["127.0.0.1:1/f/logs"]);
+    }
+}
+
+#[test]
 fn relative_submodules_lie_beside_the_repository() {
     let (_origin, root, [logs, _], _server) = repositories();
     let sandbox = sandbox();

@@ -163,12 +163,13 @@ fn watched_git(sandbox: &mut Sandbox) -> PathBuf {
 /// Checks that everything in these calls that looks like an option is one of mu's own; returns the calls.
 #[track_caller]
 fn only_own_options(asked: &Path) -> Vec<Vec<String>> {
-    const OWN: [&str; 20] = [
+    const OWN: [&str; 21] = [
         "--",
         "--end-of-options",
         "--filter=blob:none",
         "--get-regexp",
         "--init",
+        "--list",
         "--max-count=1",
         "--no-checkout",
         "--no-track",

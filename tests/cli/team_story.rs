@@ -214,7 +214,7 @@ fn what_other_tools_leave_and_what_people_paste_leads_on() {
     sandbox.mu(&["versions", all]).ok().says(&["data/postgres", "net/vpc"]);
     sandbox.mu(&["add", &modules.reference("net/vpcc")]).fails().says(&["net/vpc"]);
     let run = sandbox.mu(&["add", &format!("{all}#v1.0.0")]).fails();
-    run.says(&["its folders have version tags of their own"]);
+    run.says(&["its tags give versions to folders"]);
     // A patch, a fork and files to commit.
     sandbox.mu(&["patch", "net/vpc"]).ok();
     let copies = fs::read_dir(sandbox.path("work/.mu/patch")).expect("is there");

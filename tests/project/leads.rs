@@ -8,8 +8,8 @@ const MAKE_URLS: [(&str, usize, &str); 11] = [
     ("providers/exec/src/plugin.rs", 1, "finds the token for a URL; nothing is asked"),
     (
         "providers/git/src/remote_url.rs",
-        4,
-        "is that check for Git: of submodules, and of the user's Git settings; the last one takes a password off a text",
+        5,
+        "is that check for Git: of submodules, and of the user's Git settings; the last two take a password off a text",
     ),
     (
         "providers/git/src/submodules.rs",

@@ -107,6 +107,98 @@ impl StandIn {
         Ok(unwatched.collect())
     }
 
+    /// Those of these files that Git ignores and does not track; none if it ignores the folder `inside`, which has them.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn ignored_files(
+        &self,
+        inside: &str,
+        paths: impl Iterator<Item = String>,
+        programs: &GitPrograms,
+    ) -> Result<BTreeSet<String>, StandInError> {
+        let input: String = paths.map(|path| format!("./{path}\0")).collect();
+        match self.ask(&["check-ignore", "-z", "--stdin"], input.as_bytes(), programs)? {
+            (0, _)
+                if !inside.is_empty()
+                    && self.is_ignored_by_git(&format!("{inside}/"), programs)? =>
+            {
+                Ok(BTreeSet::new())
+            }
+            (0, listed) => {
+                let paths = listed.split('\0').filter_map(|path| path.strip_prefix("./"));
+                Ok(paths.map(str::to_owned).collect())
+            }
+            (1, _) => Ok(BTreeSet::new()),
+            (_, said) => Err(StandInError::Failed(said)),
+        }
+    }
+
+    /// Whether Git would add nothing of the folder at `place`, which has files and is not tracked: it ignores all of them.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn would_add_nothing(
+        &self,
+        place: &str,
+        programs: &GitPrograms,
+    ) -> Result<bool, StandInError> {
+        let arguments = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--exclude-standard",
+            "--directory",
+            "--no-empty-directory",
+            "--",
+            place,
+        ];
+        Ok(fine(self.ask(&arguments, b"", programs)?)?.is_empty())
+    }
+
+    /// What is set under a key of Git's configuration.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn setting(
+        &self,
+        key: &'static str,
+        programs: &GitPrograms,
+    ) -> Result<Option<String>, StandInError> {
+        match self.ask(&["config", "--get", key], b"", programs)? {
+            (0, value) => Ok(Some(value.trim_end_matches('\n').to_owned())),
+            (1, _) => Ok(None),
+            (_, said) => Err(StandInError::Failed(said)),
+        }
+    }
+
+    /// The values of these attributes of files, by their paths.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn attributes<const N: usize>(
+        &self,
+        names: [&str; N],
+        paths: impl Iterator<Item = impl AsRef<str>>,
+        programs: &GitPrograms,
+    ) -> Result<Vec<(String, [String; N])>, StandInError> {
+        let input: String = paths.map(|path| format!("{}\0", path.as_ref())).collect();
+        let arguments = [&["check-attr", "--stdin", "-z"][..], &names].concat();
+        let listed = fine(self.ask(&arguments, input.as_bytes(), programs)?)?;
+        // The path, the name and the value of each attribute, in the order in which they were asked for.
+        let parts: Vec<&str> = listed.split('\0').collect();
+        let files = parts.chunks_exact(3 * N).filter_map(|file| {
+            let value = |number: usize| file.get(3 * number + 2).map(|value| (*value).to_owned());
+            let values: Option<Vec<String>> = (0..N).map(value).collect();
+            Some(((*file.first()?).to_owned(), values?.try_into().ok()?))
+        });
+        Ok(files.collect())
+    }
+
     /// The names of objects with the content of these files, as it is.
     ///
     /// # Errors

@@ -15,10 +15,9 @@ use git2::{
 use mu_provider::Commit;
 use mu_provider::fs::{self, canonicalize};
 
-use crate::config_text::settings;
 use crate::opened::LocalGit;
 use crate::ref_name;
-use crate::stand_in::{StandIn, StandInError, text_of};
+use crate::stand_in::{EXCLUDE, StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
 use crate::unsaved::{hidden_by_library, hidden_by_program};
 
@@ -243,6 +242,75 @@ fn ahead_by_program(
     Ok(Some(stand_in.commits(&[tip].into(), &[base], &local.programs)?.len()))
 }
 
+impl LocalGit {
+    /// Those of the files at `places`, paths without links, that Git ignores and does not track, if this user or this clone ignores anything
+    /// that others do not (`core.excludesFile`, `info/exclude`); none if Git ignores `folder` itself, in whose checkout they are.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn ignored_files(
+        &self,
+        folder: &Path,
+        places: &[PathBuf],
+    ) -> Result<BTreeSet<PathBuf>, SurroundingsError> {
+        let folder = &canonicalize(folder)?;
+        let library = |repository: &Repository| {
+            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let Some(root) = root.filter(|_| self.has_own_rules(repository)) else {
+                return Ok(BTreeSet::new());
+            };
+            let index = repository.index()?;
+            let is_ignored = |place: &Path, slash: &str| match inside(&root, place) {
+                Some(path) if !path.is_empty() => {
+                    let is_ignored = repository.is_path_ignored(format!("{path}{slash}"))?;
+                    Ok::<_, git2::Error>(
+                        is_ignored && index.get_path(Path::new(&path), 0).is_none(),
+                    )
+                }
+                _ => Ok(false),
+            };
+            let mut found = BTreeSet::new();
+            if !is_ignored(folder, "/")? {
+                for place in places {
+                    if is_ignored(place, "")? {
+                        found.insert(place.clone());
+                    }
+                }
+            }
+            Ok(found)
+        };
+        let program = |stand_in: &StandIn| {
+            let root = stand_in.root();
+            let Some(own) = inside(root, folder) else { return Ok(BTreeSet::new()) };
+            let paths = places.iter().filter_map(|place| inside(root, place));
+            match stand_in.ignored_files(&own, paths, &self.programs) {
+                Ok(ignored) => Ok(ignored.iter().map(|path| root.join(path)).collect()),
+                // Without Git, nothing is ignored.
+                Err(StandInError::Run(_)) => Ok(BTreeSet::new()),
+                Err(error) => Err(error),
+            }
+        };
+        Ok(self.around(folder, &|_| true, &library, &program)?.unwrap_or_default())
+    }
+
+    /// Whether this user or this clone has rules that others do not have.
+    fn has_own_rules(&self, repository: &Repository) -> bool {
+        let usual = || {
+            let variable = |name: &str| self.programs.variable(name).map(Path::new);
+            let home = || Some(variable("HOME")?.join(".config"));
+            let folder = variable("XDG_CONFIG_HOME").map(Path::to_owned).or_else(home);
+            folder.map(|folder| folder.join("git/ignore"))
+        };
+        let set = repository.config().and_then(|config| config.get_path("core.excludesfile"));
+        let files = [Some(repository.commondir().join(EXCLUDE)), set.ok().or_else(usual)];
+        files.into_iter().flatten().any(|file| {
+            let text = text_of(&file).ok().flatten().unwrap_or_default();
+            text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        })
+    }
+}
+
 /// Any of the permissions to execute a file.
 const EXECUTABLE: u32 = 0o111;
 
@@ -257,10 +325,55 @@ impl LocalGit {
     ///
     /// When the repository cannot be read.
     pub fn recorded_modes(&self, folder: &Path) -> Result<Modes, SurroundingsError> {
-        let asked = |stand_in: &StandIn| modes_by_program(stand_in, self);
-        // A stand-in has its own configuration.
-        Ok(self.around(folder, &|_| false, &modes_by_library, &asked)?.flatten())
+        let asked = |stand_in: &StandIn| match modes_by_program(stand_in, self) {
+            // Without Git, files are as they are there.
+            Err(StandInError::Run(_)) => Ok(None),
+            found => found,
+        };
+        Ok(self.around(folder, &|_| true, &modes_by_library, &asked)?.flatten())
     }
+}
+
+impl LocalGit {
+    /// The files of the checkout around a folder that Git has recorded as links, by their paths, if it makes none (`core.symlinks=false`):
+    /// what such a file has is where the link leads.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn recorded_links(&self, folder: &Path) -> Result<BTreeSet<PathBuf>, SurroundingsError> {
+        let library = |repository: &Repository| {
+            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let makes_links = repository.config()?.get_bool("core.symlinks").unwrap_or(true);
+            let Some(root) = root.filter(|_| !makes_links) else { return Ok(BTreeSet::new()) };
+            let index = repository.index()?;
+            let links = index.iter().filter(|entry| entry.mode == LINK);
+            let paths = links.filter_map(|entry| String::from_utf8(entry.path).ok());
+            Ok(paths.map(|path| root.join(path)).collect())
+        };
+        let program = |stand_in: &StandIn| {
+            match says_no(stand_in.setting("core.symlinks", &self.programs)) {
+                Ok(true) => {
+                    let entries = stand_in.entries(&self.programs)?.into_iter();
+                    let links = entries.filter(|entry| entry.mode == LINK);
+                    Ok(links.map(|entry| stand_in.root().join(&entry.path)).collect())
+                }
+                // Without Git, files are as they are there.
+                Ok(false) | Err(StandInError::Run(_)) => Ok(BTreeSet::new()),
+                Err(error) => Err(error),
+            }
+        };
+        Ok(self.around(folder, &|_| true, &library, &program)?.unwrap_or_default())
+    }
+}
+
+/// The mode of a link in an index.
+const LINK: u32 = 0o120_000;
+
+/// Whether a setting has one of Git's words for no.
+fn says_no(said: Result<Option<String>, StandInError>) -> Result<bool, StandInError> {
+    let said = said?.unwrap_or_default();
+    Ok(["false", "no", "off", "0"].contains(&&*said.to_ascii_lowercase()))
 }
 
 fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
@@ -279,18 +392,7 @@ fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
 }
 
 fn modes_by_program(stand_in: &StandIn, local: &LocalGit) -> Result<Modes, StandInError> {
-    let place = stand_in.place();
-    let mut tells = true;
-    for file in [place.common.join("config"), place.own.join("config.worktree")] {
-        let text = text_of(&file)?.unwrap_or_default();
-        let said = settings(&text)
-            .into_iter()
-            .rfind(|one| (&*one.section, &*one.key) == ("core", "filemode") && one.name.is_none());
-        if let Some(said) = said {
-            tells = !["false", "no", "off", "0"].contains(&&*said.value.to_ascii_lowercase());
-        }
-    }
-    if tells {
+    if !says_no(stand_in.setting("core.filemode", &local.programs))? {
         return Ok(None);
     }
     let entries = stand_in.entries(&local.programs)?;

@@ -126,6 +126,37 @@ fn unquote(value: &str) -> String {
     if quoted { text } else { text.trim_end().to_owned() }
 }
 
+/// What `git config --null --list` has printed, as a text in this format: those whose keys, in lower case, are `wanted`. What files include
+/// is in the list, so they are not included again.
+pub(crate) fn written(listed: &str, wanted: &dyn Fn(&str) -> bool) -> String {
+    let mut text = String::new();
+    for entry in listed.split('\0') {
+        let (name, value) = match entry.split_once('\n') {
+            Some((name, value)) => (name, Some(value)),
+            None => (entry, None),
+        };
+        let Some((section, rest)) = name.split_once('.') else { continue };
+        if ["include", "includeif"].contains(&section) || !wanted(name) {
+            continue;
+        }
+        match rest.rsplit_once('.') {
+            Some((about, key)) => {
+                text.push_str(&format!("[{section} \"{}\"]\n\t{key}", escaped(about)));
+            }
+            None => text.push_str(&format!("[{section}]\n\t{rest}")),
+        }
+        if let Some(value) = value {
+            text.push_str(&format!(" = \"{}\"", escaped(value)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
 /// The paths of submodules, and the URLs of their repositories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Submodules(BTreeMap<Vec<u8>, String>);

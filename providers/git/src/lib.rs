@@ -66,7 +66,6 @@ mod working_copy;
 
 pub use crate::changes::{ChangesSince, CheckoutChanges};
 pub use crate::checkout::Checkout;
-pub use crate::line_ends::LineEnds;
 pub use crate::opened::LocalGit;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};

@@ -1,23 +1,62 @@
 //! Opens a repository on this machine, or asks `git` where libgit2 cannot read it: partial and sparse checkouts, references in tables,
-//! SHA-256. Whoever looks into one does it through here, so that no format counts as "no Git".
+//! SHA-256. Whoever looks into one does it through here, so that no format counts as "no Git", and no setting of Git as not set.
 
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Repository};
+use git2::{Config, ConfigLevel, ErrorCode, Repository};
 use mu_provider::Programs;
-use mu_provider::fs::canonicalize;
+use mu_provider::fs::{self, RunFolder, canonicalize};
 
+use crate::config_text::written;
 use crate::programs::GitPrograms;
-use crate::stand_in::{Place, StandIn, StandInError};
+use crate::stand_in::{AROUND, Place, StandIn, StandInError};
 use crate::surroundings::SurroundingsError;
 
-/// A repository that was found, with the root that Git sees: the folder that holds `.git`. Where that is a link, libgit2 takes what is
-/// around the other end of it.
-pub(crate) fn with_own_root(
+/// A repository that was found, as Git sees it: with its root, and with its settings. The error is why libgit2 cannot read it so.
+pub(crate) fn as_git_sees_it(
     found: Result<Repository, git2::Error>,
     place: Option<&Place>,
+    local: &LocalGit,
 ) -> Result<Repository, git2::Error> {
-    let repository = found?;
+    let repository = with_own_root(found?, place)?;
+    if let Some(place) = place {
+        take_settings(&repository, place, local)?;
+    }
+    Ok(repository)
+}
+
+/// Gives a repository all settings that Git has for it, where libgit2 does not find or understand some: in the environment, and in files
+/// that are included for the URL of a remote. Elsewhere, no program runs.
+fn take_settings(
+    repository: &Repository,
+    place: &Place,
+    local: &LocalGit,
+) -> Result<(), git2::Error> {
+    const NOT_UNDERSTOOD: &str = r"^includeif\.hasconfig:";
+    let is_included_for_remotes = || {
+        let config = repository.config()?;
+        let mut entries = config.entries(Some(NOT_UNDERSTOOD))?;
+        Ok::<_, git2::Error>(entries.next().is_some())
+    };
+    if !local.programs.has_other_settings() && !is_included_for_remotes()? {
+        return Ok(());
+    }
+    let failed = |error: &dyn std::fmt::Display| git2::Error::from_str(&error.to_string());
+    let listed = local.programs.configuration(place).map_err(|error| failed(&error))?;
+    let Some(listed) = listed else { return Ok(()) };
+    let folder = RunFolder::new(&local.above.join(AROUND)).map_err(|error| failed(&error))?;
+    let file = folder.path().join("config");
+    let text = written(&listed, &|_| true);
+    fs::write_atomic(&file, text.as_bytes()).map_err(|error| failed(&error))?;
+    let mut config = Config::new()?;
+    config.add_file(&file, ConfigLevel::Local, false)?;
+    // The copy in memory stays when the file goes.
+    repository.set_config(&config.snapshot()?)
+}
+
+/// A repository with the root that Git sees: the folder that holds `.git`. Where that is a link, libgit2 takes what is around the other
+/// end of it.
+fn with_own_root(repository: Repository, place: Option<&Place>) -> Result<Repository, git2::Error> {
     let Some(place) = place.filter(|place| !repository.is_bare() && !place.names_root()) else {
         return Ok(repository);
     };
@@ -34,7 +73,7 @@ pub(crate) fn with_own_root(
 pub struct LocalGit {
     pub(crate) programs: GitPrograms,
     /// mu's own folder, for repositories that stand in.
-    above: PathBuf,
+    pub(crate) above: PathBuf,
 }
 
 /// What libgit2 reads of a repository.
@@ -128,7 +167,7 @@ impl LocalGit {
         program: &ByProgram<'_, T>,
     ) -> Result<T, SurroundingsError> {
         let root = place.as_ref().map_or(folder, |place| &place.root);
-        let opened = with_own_root(opened, place.as_ref());
+        let opened = as_git_sees_it(opened, place.as_ref(), self);
         let opened = opened.as_ref().map_err(|error| error.message().to_owned());
         let made = std::cell::OnceCell::new();
         let stand_in = || {
@@ -144,7 +183,7 @@ impl LocalGit {
                     source,
                 });
             };
-            let stand_in = StandIn::new(place, &self.above)?;
+            let stand_in = StandIn::new(place, &self.programs, &self.above)?;
             Ok(made.get_or_init(|| stand_in))
         };
         first_answer(root, opened.clone(), stand_in, is_in_stand_in, library, program)

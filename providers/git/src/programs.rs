@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
+use git2::Config;
 use mu_provider::{Program, Programs, fs};
 
 use crate::stand_in::Place;
+use crate::words::printable_end;
 
 /// Variables about one repository, which a hook has, for example; mu's programs run for other repositories.
 /// (`git rev-parse --local-env-vars` lists them. Settings in the environment are kept, but not the file that `git config` alone would
@@ -90,6 +92,48 @@ impl GitPrograms {
             origins.map(str::to_owned).collect()
         });
         files.into_iter().flatten().collect()
+    }
+
+    /// Whether Git has settings for every repository that libgit2 does not find: in variables, or in files that these name. Files without
+    /// text, such as `/dev/null`, replace only files that are there.
+    pub(crate) fn has_other_settings(&self) -> bool {
+        let is_stated = |name: &&str| self.variable(name).is_some_and(|value| !value.is_empty());
+        let has_text =
+            |file: &str| fs::metadata(Path::new(file)).is_ok_and(|found| found.len() > 0);
+        let is_replaced = |name: &str, usual: &[fn() -> Result<PathBuf, git2::Error>]| {
+            let is_there = || usual.iter().any(|find| find().is_ok());
+            self.variable(name).is_some_and(|file| has_text(file) || is_there())
+        };
+        ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"].iter().any(is_stated)
+            || is_replaced("GIT_CONFIG_GLOBAL", &[Config::find_global, Config::find_xdg])
+            || is_replaced("GIT_CONFIG_SYSTEM", &[Config::find_system])
+            || self.is_on("GIT_CONFIG_NOSYSTEM") && Config::find_system().is_ok()
+    }
+
+    /// Whether a variable has one of Git's words for yes.
+    fn is_on(&self, name: &str) -> bool {
+        let words = ["true", "yes", "on", "1"];
+        self.variable(name).is_some_and(|word| words.contains(&&*word.to_ascii_lowercase()))
+    }
+
+    /// All settings that Git has for the repository at `place`, as `git config --null --list` prints them; `None` if there is no `git`, or
+    /// the files could make it wait.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot read them: with its words.
+    pub(crate) fn configuration(&self, place: &Place) -> Result<Option<String>, String> {
+        let Ok(mut command) = self.git() else { return Ok(None) };
+        if !place.has_plain_configuration() {
+            return Ok(None);
+        }
+        command.current_dir(&place.root).env("GIT_DIR", &place.own);
+        command.args(["config", "--null", "--list"]).stdin(Stdio::null());
+        let output = command.output().map_err(|error| error.to_string())?;
+        match output.status.success() {
+            true => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+            false => Err(format!("`git config` says: {}", printable_end(&output.stderr))),
+        }
     }
 
     /// A variable of the caller's environment.

@@ -409,11 +409,17 @@ fn find_commit(
         return Err(ProviderError::new(ErrorKind::NotFound, text)
             .hint(format!("a commit is written with {SHORTEST} to {FULL} hex digits")));
     }
-    if let Some(commit) = parse(Some(&prefix)) {
-        if !repository.has_commit(commit) && !repository.offline {
-            // A ref to the commit also gives its version, and every server sends the commits of refs.
-            repository.advertisement(progress)?;
+    if let Some(named) = parse(Some(&prefix)) {
+        if repository.has_commit(named) {
+            return Ok(named);
         }
+        // A ref to the commit also gives its version, and every server sends the commits of refs. It may be the object of a tag.
+        let listed = match repository.offline {
+            true => repository.known_advertisement(),
+            false => Some(repository.advertisement(progress)?),
+        };
+        let tag = listed.iter().flat_map(|listed| &listed.refs).find(|other| other.target == named);
+        let commit = tag.map_or(named, |tag| tag.commit);
         repository.ensure(commit, progress)?;
         return Ok(commit);
     }
@@ -423,8 +429,9 @@ fn find_commit(
     }
     let listed = if repository.offline { None } else { Some(repository.advertisement(progress)?) };
     let refs = listed.iter().flat_map(|listed| &listed.refs);
-    let tips =
-        refs.map(|other| other.commit).filter(|commit| commit.to_string().starts_with(&prefix));
+    let begins = |oid: &Oid| oid.to_string().starts_with(&prefix);
+    let tips = refs.filter(|other| [other.commit, other.target].iter().any(begins));
+    let tips = tips.map(|other| other.commit);
     let mut found = only(repository, &prefix, tips.collect())?;
     if found.is_none() {
         found = only(repository, &prefix, repository.search(&prefix, progress)?)?;

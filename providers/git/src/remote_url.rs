@@ -315,6 +315,18 @@ pub(crate) struct Substitute {
     pub(crate) password: Option<(String, Secret)>,
 }
 
+/// The URL of a remote as others use it: on the web, without the user and the password of one person.
+pub(crate) fn without_login(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else { return text.to_owned() };
+    let has_login = !url.username().is_empty() || url.password().is_some();
+    if !has_login || !["https", "http"].contains(&url.scheme()) {
+        return text.to_owned();
+    }
+    // This fails only for URLs that can have none.
+    let _ = (url.set_username(""), url.set_password(None));
+    url.into()
+}
+
 /// A web URL without its user and password, and these.
 fn split_password(text: &str) -> (String, Option<(String, Secret)>) {
     let whole = || (text.to_owned(), None);
@@ -358,6 +370,20 @@ mod tests {
 
     fn remote(text: &str) -> Result<RemoteUrl, ProviderError> {
         RemoteUrl::new(&SafeUrl::parse(text).expect("is a URL"), false)
+    }
+
+    #[test]
+    fn a_login_on_the_web_is_one_persons() {
+        for (text, expected) in [
+            ("https://ada@example.com/a", "https://example.com/a"),
+            ("https://ada:hunter2@example.com:8443/a", "https://example.com:8443/a"),
+            ("https://example.com", "https://example.com"),
+            ("ssh://git@example.com/a", "ssh://git@example.com/a"),
+            ("git@example.com:a/b", "git@example.com:a/b"),
+            ("../b", "../b"),
+        ] {
+            assert_eq!(without_login(text), expected);
+        }
     }
 
     #[test]

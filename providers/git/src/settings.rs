@@ -3,11 +3,11 @@
 //! mu asks Git itself, which knows its files, their order and what they include, and which settings are for which URL. It runs in mu's
 //! own folder, so no checkout's configuration counts; what the user's own includes for the checkout alone is asked for then. Credential helpers and `core.askPass` are asked by another module.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mu_provider::http::{Connection, Secret, is_authorization};
-use mu_provider::{ErrorKind, ProviderError, brief};
+use mu_provider::{ErrorKind, ProviderError, brief, fs};
 
 use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme, Substitute};
@@ -39,6 +39,8 @@ pub(crate) struct WebSettings {
     pub(crate) headers: Vec<(String, Secret)>,
     /// The last one that is one.
     pub(crate) authorization: Option<Stated>,
+    /// `http.followRedirects`: only the first request follows any, unless it says no.
+    pub(crate) follows_redirects: bool,
 }
 
 /// What the user's settings state for a server that asks.
@@ -166,7 +168,7 @@ impl Settings {
         remote: &RemoteUrl,
         programs: &GitPrograms,
     ) -> Result<WebSettings, ProviderError> {
-        let mut found = WebSettings::default();
+        let mut found = WebSettings { follows_redirects: true, ..WebSettings::default() };
         if !matches!(remote.scheme, Scheme::Https | Scheme::Http) {
             return Ok(found);
         }
@@ -186,6 +188,15 @@ impl Settings {
         });
         let mut proxies = pairs(&said).filter(|(name, _)| *name == "http.proxy");
         found.connection.proxy = proxies.next_back().map(|(_, value)| value.to_owned());
+        // Git's own word, `initial`, is what mu does: the first request alone follows redirects.
+        let follows = value("http.followredirects").unwrap_or_default();
+        found.follows_redirects =
+            !["false", "no", "off", "0"].contains(&&*follows.to_ascii_lowercase());
+        if let Some(file) = value("http.cookiefile") {
+            let text = fs::read_text_if_there(Path::new(&file))?.unwrap_or_default();
+            let cookies = cookies(&text, remote.url.as_url());
+            found.headers.extend(cookies.map(|value| ("cookie".to_owned(), Secret::new(value))));
+        }
         for header in self.headers(&said) {
             let Some((name, value)) = header.split_once(':') else { continue };
             let (name, value) = (name.trim(), value.trim());
@@ -235,6 +246,33 @@ impl Settings {
         }
         found
     }
+}
+
+/// The cookies for a URL in a file as browsers and curl write it: seven columns, of which the first is a host. Whether one has ended, its
+/// server says.
+fn cookies(text: &str, url: &url::Url) -> Option<String> {
+    let host = url.host_str().unwrap_or_default();
+    let cookie = |line: &str| {
+        let line = line.strip_prefix("#HttpOnly_").unwrap_or(line);
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [domain, below, path, secure, _, name, value] = *columns.as_slice() else {
+            return None;
+        };
+        let name_of_host = domain.trim_start_matches('.');
+        let is_below = || {
+            let start = host.strip_suffix(name_of_host);
+            below == "TRUE" && start.is_some_and(|start| start.ends_with('.'))
+        };
+        let rest = url.path().strip_prefix(path.trim_end_matches('/'));
+        let is_path = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let is_meant = !line.starts_with('#')
+            && (host == name_of_host || is_below())
+            && is_path
+            && (secure != "TRUE" || url.scheme() == "https");
+        is_meant.then(|| format!("{name}={value}"))
+    };
+    let found: Vec<String> = text.lines().filter_map(cookie).collect();
+    (!found.is_empty()).then(|| found.join("; "))
 }
 
 /// What Git says of its configuration.

@@ -192,15 +192,21 @@ impl<'call> CommitFiles<'call> {
         let tags = listed.iter().flat_map(|listed| &listed.refs).filter_map(Ref::tag);
         let folders = tags.filter_map(|tag| {
             let (folder, version) = tag.rsplit_once('/')?;
-            ref_name::parse_version(version, false)
-                .map(|_| format!("`{}`", printable(folder.as_bytes())))
+            ref_name::parse_version(version, false).map(|_| folder)
         });
-        let folders: BTreeSet<String> = folders.collect();
+        let folders: BTreeSet<&str> = folders.collect();
+        // A tag may speak of a folder that is not in this commit.
+        let is_there = |folder: &&str| {
+            let found = self.follow(folder.as_bytes()).ok().flatten();
+            found.is_some_and(|led| led.is_whole && led.entry.kind == Kind::Folder)
+        };
+        let folders = folders.into_iter().filter(is_there).take(MOST_FOLDERS);
+        let folders: Vec<String> =
+            folders.map(|folder| format!("`{}`", printable(folder.as_bytes()))).collect();
         match folders.is_empty() {
             true => error,
             false => {
-                let all: Vec<String> = folders.into_iter().take(MOST_FOLDERS).collect();
-                error.hint(format!("folders of it that have versions: {}", all.join(", ")))
+                error.hint(format!("folders of it that have versions: {}", folders.join(", ")))
             }
         }
     }

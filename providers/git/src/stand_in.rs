@@ -1,9 +1,10 @@
 //! A repository of mu's own that stands in for the one around a folder, where libgit2 cannot read that: partial and sparse checkouts,
 //! references in tables, SHA-256.
 //!
-//! It has the index, the objects and the ignore rules of the other one, and nothing of its configuration, which could name programs.
-//! libgit2 or the program `git` then reads it. Nothing in the other repository is written.
+//! It has the index, the objects, the rules of the other one, and those settings that say how files are ([`OF_FILES`]): the rest of its
+//! configuration could name programs. libgit2 or the program `git` then reads it. Nothing in the other repository is written.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,32 @@ use git2::Repository;
 use mu_provider::Commit;
 use mu_provider::fs::{self, AtPath as _, FileError, RunFolder, canonicalize};
 
-use crate::config_text::{Setting, settings};
+use crate::config_text::{Setting, settings, written};
 use crate::programs::GitPrograms;
 use crate::words::printable_end;
 
 /// The file with the rules that one clone alone ignores by.
 pub(crate) const EXCLUDE: &str = "info/exclude";
+
+/// The file with the attributes that one clone alone gives to files.
+const ATTRIBUTES: &str = "info/attributes";
+
+/// The settings that say how Git has files in a checkout, and which ones. None of them names a program.
+const OF_FILES: [&str; 10] = [
+    "core.attributesfile",
+    "core.autocrlf",
+    "core.checkstat",
+    "core.eol",
+    "core.excludesfile",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.trustctime",
+];
+
+/// The folder in mu's own folder for what stands in.
+pub(crate) const AROUND: &str = "around";
 
 /// Where a checkout has its files and Git its data.
 #[derive(Debug, Clone)]
@@ -148,14 +169,25 @@ impl Place {
         Some(all.iter().find(is_url)?.value.clone())
     }
 
-    /// The URL of the remote that others know as this repository, as it is written.
-    pub(crate) fn origin(&self) -> Option<String> {
+    /// The URL, as it is written, of the remote that Git takes where none is named: that which the checked-out `branch` follows, or
+    /// `origin`, or the only one.
+    pub(crate) fn default_remote(&self, branch: Option<&str>) -> Option<String> {
         let text = text_of(&self.common.join("config")).ok()??;
-        let mut all = settings(&text).into_iter();
-        let is_url = |one: &Setting| {
-            one.section == "remote" && one.name.as_deref() == Some("origin") && one.key == "url"
+        let all = settings(&text);
+        let value = |section: &str, name: &str, key: &str| {
+            let is_it = |one: &&Setting| {
+                (&*one.section, one.name.as_deref(), &*one.key) == (section, Some(name), key)
+            };
+            all.iter().rfind(is_it).map(|one| one.value.clone())
         };
-        Some(all.find(is_url)?.value)
+        let followed = branch.and_then(|branch| value("branch", branch, "remote"));
+        let url = |remote: &str| value("remote", remote, "url");
+        let only = || {
+            let urls = all.iter().filter(|one| one.section == "remote" && one.key == "url");
+            let names: BTreeSet<_> = urls.filter_map(|one| one.name.as_deref()).collect();
+            names.first().filter(|_| names.len() == 1).and_then(|name| url(name))
+        };
+        followed.and_then(|remote| url(&remote)).or_else(|| url("origin")).or_else(only)
     }
 
     /// The commit that is checked out, or the branch without commits, as `HEAD` has it; `None` if only `git` could tell.
@@ -218,16 +250,23 @@ impl StandIn {
     /// # Errors
     ///
     /// When a file cannot be read or written.
-    pub(crate) fn new(place: &Place, above: &Path) -> Result<Self, FileError> {
-        let folder = RunFolder::new(&above.join("around"))?;
+    pub(crate) fn new(
+        place: &Place,
+        programs: &GitPrograms,
+        above: &Path,
+    ) -> Result<Self, FileError> {
+        let folder = RunFolder::new(&above.join(AROUND))?;
         let stand_in = Self { place: place.clone(), folder };
         for inner in ["objects/info", "refs", "info"] {
             fs::create_folder(&stand_in.path(inner))?;
         }
         let format = if place.is_sha256()? { "sha256" } else { "sha1" };
-        let config = format!(
+        let mut config = format!(
             "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {format}\n"
         );
+        // If Git cannot say them, whoever asks it something else is told.
+        let listed = programs.configuration(place).ok().flatten().unwrap_or_default();
+        config.push_str(&written(&listed, &|key| OF_FILES.contains(&key)));
         stand_in.write("config", config.as_bytes())?;
         let head = place.head()?;
         let head = head.unwrap_or_else(|| "ref: refs/heads/unknown\n".to_owned());
@@ -248,14 +287,17 @@ impl StandIn {
         Ok(stand_in)
     }
 
-    /// Takes over the rules that the clone alone ignores by, which may have changed.
+    /// Takes over the rules of the clone alone, which may have changed.
     ///
     /// # Errors
     ///
     /// When they cannot be read or written.
     pub(crate) fn take_rules(&self) -> Result<(), FileError> {
-        let rules = text_of(&self.place.common.join(EXCLUDE))?.unwrap_or_default();
-        self.write(EXCLUDE, rules.as_bytes())
+        for file in [EXCLUDE, ATTRIBUTES] {
+            let rules = text_of(&self.place.common.join(file))?.unwrap_or_default();
+            self.write(file, rules.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// The root of the checkout.
@@ -423,17 +465,29 @@ impl StandIn {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let input: String = found.iter().map(|(_, oid)| format!("{oid}\n")).collect();
+        let names: Vec<&str> = found.iter().map(|(_, oid)| &**oid).collect();
+        let contents = self.contents(&names, programs)?.into_iter();
+        let contents = contents.map(|content| String::from_utf8(content?).ok());
+        Ok(found.iter().map(|(path, _)| path.clone()).zip(contents).collect())
+    }
+
+    /// The contents of objects with these names; `None` of those that are not on this machine.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn contents(
+        &self,
+        names: &[&str],
+        programs: &GitPrograms,
+    ) -> Result<Vec<Option<Vec<u8>>>, StandInError> {
+        let input: String = names.iter().map(|name| format!("{name}\n")).collect();
         let (code, said) = self.ask_bytes(&["cat-file", "--batch"], input.as_bytes(), programs)?;
         if code != 0 {
             return Err(StandInError::Failed(printable_end(&said)));
         }
         let mut rest = said.as_slice();
-        let contents = found.into_iter().map(|(path, _)| {
-            let content = next_object(&mut rest);
-            (path, content.and_then(|content| String::from_utf8(content).ok()))
-        });
-        Ok(contents.collect())
+        Ok(names.iter().map(|_| next_object(&mut rest)).collect())
     }
 
     /// Runs `git` with this repository; returns how it ended, and what it printed, or said.

@@ -9,7 +9,7 @@ use mu_provider::fs::{self, canonicalize};
 use crate::config_text::{Setting, settings};
 use crate::opened::LocalGit;
 use crate::ref_name;
-use crate::remote_url::RemoteUrl;
+use crate::remote_url::{RemoteUrl, without_login};
 use crate::stand_in::{Place, StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
 
@@ -54,9 +54,17 @@ impl LocalGit {
         let file = root.join(SUBMODULES);
         let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
         let Some(text) = text_of(&file)?.filter(|_| is_file) else { return Ok(None) };
-        let program = |stand_in: &StandIn| listed(stand_in, self);
-        let commits = self.of(root, &in_index, &program)?;
-        let parent = Place::of(root).and_then(|place| place.origin());
+        let library = |repository: &Repository| {
+            // Before the first commit, it leads to a branch, too.
+            let head = repository.find_reference("HEAD")?;
+            let branch = head.symbolic_target()?.and_then(|name| name.strip_prefix("refs/heads/"));
+            Ok((in_index(repository)?, branch.map(str::to_owned)))
+        };
+        let program = |stand_in: &StandIn| {
+            Ok((listed(stand_in, self)?, stand_in.checked_out_branch(&self.programs)?))
+        };
+        let (commits, branch) = self.of(root, &library, &program)?;
+        let parent = Place::of(root).and_then(|place| place.default_remote(branch.as_deref()));
         Ok(Some(named(&text, &commits, parent.as_deref())))
     }
 
@@ -159,7 +167,7 @@ fn named(text: &str, commits: &[(String, Commit)], parent: Option<&str>) -> Used
             line: line.map_or(0, |line| line + 1),
             url: value("url").map_or_else(
                 || Err("`.gitmodules` does not say where it comes from".to_owned()),
-                |url| url_of(url, parent),
+                |url| url_of(url, parent).map(|url| without_login(&url)),
             ),
             // A dot is the branch that is checked out around it.
             branch: value("branch").filter(|branch| *branch != ".").map(str::to_owned),
@@ -175,11 +183,14 @@ fn url_of(url: &str, parent: Option<&str>) -> Result<String, String> {
         return Ok(url.to_owned());
     }
     let parent = parent.ok_or_else(|| {
-        "its URL is relative, and this repository has no remote `origin`".to_owned()
+        "its URL is relative, and this repository has no remote that its branch follows, and no `origin`".to_owned()
     })?;
     // Here it is only made, and asked by nobody: that is checked where it is asked.
-    let around = RemoteUrl::parse(parent, |_| true).ok().flatten();
-    let around = around.ok_or_else(|| "mu cannot read the URL of `origin`".to_owned())?;
+    let around = RemoteUrl::parse(&without_login(parent), |_| true).ok().flatten();
+    let around = around.ok_or_else(|| {
+        "its URL is relative, and mu cannot read the URL of the remote that it counts from"
+            .to_owned()
+    })?;
     let remote = RemoteUrl::submodule(&around, url).map_err(|error| error.to_string())?;
     Ok(remote.to_string())
 }
@@ -263,7 +274,7 @@ mod tests {
         );
         let alone = named(text, &[], None);
         let relative = alone.all.iter().find(|one| one.path == "libs/b").expect("is there");
-        assert!(relative.url.as_ref().is_err_and(|why| why.contains("no remote `origin`")));
+        assert!(relative.url.as_ref().is_err_and(|why| why.contains("no `origin`")));
         let upwards = named(
             "[submodule \"e\"]\npath=e\nurl=../../../../e\n",
             &[],

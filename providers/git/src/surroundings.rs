@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 use mu_provider::fs::{self, FileError, canonicalize};
-use mu_provider::{Folder, InnerPath, OwnPath, Programs};
+use mu_provider::{Folder, InnerPath, OwnPath};
 
-use crate::opened::{first_answer, with_own_root};
-use crate::programs::GitPrograms;
+use crate::opened::{LocalGit, as_git_sees_it, first_answer};
 use crate::stand_in::{self, Place, StandIn, StandInError};
 
 /// Why libgit2 does not open a repository.
@@ -35,28 +34,22 @@ pub enum FolderStanding {
 pub struct Surroundings {
     place: Place,
     library: Option<Repository>,
-    programs: GitPrograms,
-    /// mu's own folder.
-    above: PathBuf,
+    local: LocalGit,
     stand_in: OnceCell<StandIn>,
 }
 
 mu_provider::debug_fields!(Surroundings { place });
 
 impl Surroundings {
-    /// The repository around `workspace`; `None` if it is in no checkout, or in one that ignores all of it. What libgit2 cannot read
-    /// is asked of `git` among `programs`, with a repository in mu's own folder `above`.
+    /// The repository around `workspace`; `None` if it is in no checkout, or in one that ignores all of it.
     ///
     /// # Errors
     ///
     /// When the repository cannot be read.
-    pub fn of(
-        workspace: &Path,
-        programs: &Programs,
-        above: &Path,
-    ) -> Result<Option<Self>, SurroundingsError> {
+    pub fn of(workspace: &Path, local: LocalGit) -> Result<Option<Self>, SurroundingsError> {
         let found = Place::around(workspace)?;
-        let library = match with_own_root(Repository::discover(workspace), found.as_ref()) {
+        let opened = Repository::discover(workspace);
+        let library = match as_git_sees_it(opened, found.as_ref(), &local) {
             Ok(repository) => Some(repository),
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
             Err(_) => None,
@@ -73,9 +66,7 @@ impl Surroundings {
             None => found,
         };
         let Some(place) = place else { return Ok(None) };
-        let programs = GitPrograms::new(programs.clone(), above);
-        let above = above.to_owned();
-        let around = Self { place, library, programs, above, stand_in: OnceCell::new() };
+        let around = Self { place, library, local, stand_in: OnceCell::new() };
         let Some(place) = around.place(workspace) else { return Ok(None) };
         let is_foreign =
             !place.is_empty() && around.standing_of(&place)? == FolderStanding::Ignored;
@@ -91,19 +82,17 @@ impl Surroundings {
     pub fn not_checked_out(
         workspace: &Path,
         is_wanted: &dyn Fn(&str) -> bool,
-        programs: &Programs,
-        above: &Path,
+        local: &LocalGit,
     ) -> Result<Vec<(String, Option<String>)>, SurroundingsError> {
         let Some(place) = Place::around(workspace)?.filter(Place::is_sparse) else {
             return Ok(Vec::new());
         };
-        let programs = GitPrograms::new(programs.clone(), above);
         let inner = canonicalize(workspace)?;
         let inner = inner.strip_prefix(&place.root).ok().and_then(Path::to_str).unwrap_or_default();
         let prefix = if inner.is_empty() { String::new() } else { format!("{inner}/") };
         let is_inside = |path: &str| path.strip_prefix(&prefix).is_some_and(is_wanted);
-        let stand_in = StandIn::new(&place, above)?;
-        let found = stand_in.skipped(&is_inside, &programs).map_err(|source| {
+        let stand_in = StandIn::new(&place, &local.programs, &local.above)?;
+        let found = stand_in.skipped(&is_inside, &local.programs).map_err(|source| {
             let library = "it is a sparse checkout".to_owned();
             SurroundingsError::Unreadable { root: place.root.clone(), library, source }
         })?;
@@ -134,16 +123,32 @@ impl Surroundings {
         let Some(place) = self.place(folder).filter(|place| !place.is_empty()) else {
             return Ok(false);
         };
-        Ok(self.is_ignored(&format!("{place}/"))? && !self.is_tracked(&place)?)
+        Ok(self.is_left_out(&place)? && !self.is_tracked(&place)?)
     }
 
     fn standing_of(&self, place: &str) -> Result<FolderStanding, SurroundingsError> {
         if place.is_empty() || self.is_tracked(place)? {
             return Ok(FolderStanding::Tracked);
         }
-        // With a slash at the end, patterns for folders count too.
-        let is_ignored = self.is_ignored(&format!("{place}/"))?;
+        let is_ignored = self.is_left_out(place)?;
         Ok(if is_ignored { FolderStanding::Ignored } else { FolderStanding::Untracked })
+    }
+
+    /// Whether Git would add nothing of a folder: it ignores the folder, or each file in it, as with a `.gitignore` there that has `*`.
+    fn is_left_out(&self, place: &str) -> Result<bool, SurroundingsError> {
+        let ignored = |repository: &Repository| {
+            // With a slash at the end, patterns for folders count too.
+            Ok(repository.is_path_ignored(format!("{place}/"))?
+                || ignores_each(repository, &self.place.root, place)?)
+        };
+        let folder = self.place.root.join(place);
+        self.answer(&ignored, &|stand_in| {
+            let is_empty = fs::entries_if_there(&folder)?.is_empty();
+            match is_empty {
+                true => stand_in.is_ignored_by_git(&format!("{place}/"), &self.local.programs),
+                false => stand_in.would_add_nothing(place, &self.local.programs),
+            }
+        })
     }
 
     fn is_tracked(&self, place: &str) -> Result<bool, SurroundingsError> {
@@ -153,13 +158,13 @@ impl Surroundings {
             Ok(index.get_path(Path::new(place), 0).is_some()
                 || index.iter().any(|entry| entry.path.starts_with(below.as_bytes())))
         };
-        self.answer(&tracked, &|stand_in| stand_in.tracks(place, &self.programs))
+        self.answer(&tracked, &|stand_in| stand_in.tracks(place, &self.local.programs))
     }
 
     /// Whether Git ignores a file, or a folder with a slash at the end of its path.
     fn is_ignored(&self, place: &str) -> Result<bool, SurroundingsError> {
         let ignored = |repository: &Repository| repository.is_path_ignored(place);
-        self.answer(&ignored, &|stand_in| stand_in.is_ignored_by_git(place, &self.programs))
+        self.answer(&ignored, &|stand_in| stand_in.is_ignored_by_git(place, &self.local.programs))
     }
 
     fn answer<T>(
@@ -175,7 +180,7 @@ impl Surroundings {
         if let Some(stand_in) = self.stand_in.get() {
             return Ok(stand_in);
         }
-        let made = StandIn::new(&self.place, &self.above)?;
+        let made = StandIn::new(&self.place, &self.local.programs, &self.local.above)?;
         Ok(self.stand_in.get_or_init(|| made))
     }
 
@@ -283,6 +288,33 @@ pub enum SurroundingsError {
     /// The file of patterns cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// Whether there are files in the folder at `place`, and Git ignores each. A repository in it is one thing, which has to be ignored itself.
+fn ignores_each(repository: &Repository, root: &Path, place: &str) -> Result<bool, git2::Error> {
+    let failed = |error: FileError| git2::Error::from_str(&error.to_string());
+    let (mut open, mut is_any) = (vec![place.to_owned()], false);
+    while let Some(place) = open.pop() {
+        let folder = root.join(&place);
+        if fs::exists(&folder.join(".git")).map_err(failed)? {
+            return Ok(false);
+        }
+        for entry in fs::entries_if_there(&folder).map_err(failed)? {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { return Ok(false) };
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let inner = format!("{place}/{name}");
+            let slash = if is_folder { "/" } else { "" };
+            if repository.is_path_ignored(format!("{inner}{slash}"))? {
+                is_any = true;
+            } else if is_folder {
+                open.push(inner);
+            } else {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(is_any)
 }
 
 /// A path as a pattern that matches only itself.

@@ -241,7 +241,7 @@ fn complete(session: &Session, conflict: &mut Conflict) {
                     .collect();
                 if !has_versions && !folders.is_empty() {
                     let all = folders.join(", ");
-                    clash.notes.push(format!("its folders have version tags of their own: {all}"));
+                    clash.notes.push(format!("its tags give versions to folders: {all}"));
                 }
             }
             let left_out = session.index().left_out(&clash.id).unwrap_or_default();

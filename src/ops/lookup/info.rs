@@ -459,7 +459,7 @@ pub struct VersionList {
     /// What the registry lists besides, and cannot be read as a version.
     #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// The packages in folders of the repository that have version tags of their own, if it is one.
+    /// The packages in folders of the repository that its tags give versions of their own, if it is one. Whether they are there is not asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<PackageId>,
     /// Whether there are also commits and branches.

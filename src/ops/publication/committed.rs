@@ -19,7 +19,7 @@ use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::submodules::checkout_command;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::Member;
-use crate::workspace::root::{local_git, programs};
+use crate::workspace::root::local_git;
 use crate::{formats, fs};
 
 /// The most files that are named.
@@ -266,13 +266,13 @@ fn left_out_files(
     session: &Session,
     folder: &Path,
 ) -> Result<(Vec<String>, BTreeSet<String>), CommandError> {
-    let own = session.environment.cache.join("git");
     let skipped = RefCell::new(BTreeSet::new());
     let note = |path: &str| {
         skipped.borrow_mut().insert(path.to_owned());
         false
     };
-    let found = Surroundings::not_checked_out(folder, &note, &programs(&session.environment), &own);
+    let local = local_git(&session.environment);
+    let found = Surroundings::not_checked_out(folder, &note, &local);
     found.map_err(|error| unknown(folder, error))?;
     let mut skipped = skipped.into_inner();
     skipped.retain(|path| !folder.join(path).exists());

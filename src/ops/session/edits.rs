@@ -311,9 +311,7 @@ pub(crate) fn git_around(
     session: &Session,
     folder: &Path,
 ) -> Result<Option<mu_provider_git::Surroundings>, CommandError> {
-    let programs = crate::workspace::root::programs(&session.environment);
-    let own = session.environment.cache.join("git");
-    let around = mu_provider_git::Surroundings::of(folder, &programs, &own);
+    let around = mu_provider_git::Surroundings::of(folder, local_git(&session.environment));
     around.map_err(unreadable)
 }
 
@@ -366,8 +364,9 @@ fn note_ignored(session: &Session, lock: &Lockfile) {
     let Some(top) = repository_around(root).filter(|_| !members.is_empty()) else { return };
     // Git is asked only about what rules seem to leave out. A file of rules that cannot be read is Git's business.
     let Ok(rules) = Rules::of_git(top) else { return };
-    let seems_ignored =
-        |member: &&Member| rules.leave_out_on_the_way(top, &member.folder, true).unwrap_or(false);
+    let seems_ignored = |member: &&Member| {
+        rules.leave_out_on_the_way(top, &member.manifest_path, false).unwrap_or(false)
+    };
     let members: Vec<&Member> = members.into_iter().filter(seems_ignored).collect();
     if members.is_empty() {
         return;

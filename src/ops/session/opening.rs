@@ -27,7 +27,7 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::{Code, CommandError, Events, OperationScope, Options, Warning, WorkspacePlaces};
 use crate::packs::PacksFolder;
 #[cfg(feature = "git")]
-use crate::workspace::root::programs;
+use crate::workspace::root::local_git;
 use crate::workspace::{Key, MU_FOLDER, RedirectedBase, Workspace, find_root};
 
 impl Session {
@@ -375,13 +375,11 @@ fn add_left_out(
         let name = path.rsplit('/').next().unwrap_or_default();
         formats::manifest_names().any(|known| known == name)
     };
-    let own = environment.cache.join("git");
-    let programs = programs(environment);
+    let local = local_git(environment);
     let found = mu_provider_git::Surroundings::not_checked_out(
         &workspace.root,
         &|path| named(path),
-        &programs,
-        &own,
+        &local,
     );
     let found = found.map_err(super::edits::unreadable)?;
     let mut lacking = Vec::new();

@@ -205,8 +205,7 @@ impl Universe for LockedUniverse<'_> {
         // have to be asked about, so here it leads nowhere, and the selection fails.
         let names_it = match name {
             VersionSpec::Commit(commit) => {
-                package.commit.as_deref().is_some_and(|full| commit.matches(full))
-                    || (package.artifact.is_some() && package.reference.as_deref() == name.as_tag())
+                commit.names(package.commit.as_deref(), package.reference.as_deref())
             }
             VersionSpec::Digest(digest) => package.revision().as_deref() == Some(digest.as_str()),
             VersionSpec::Tag(tag) => package.reference.as_deref() == Some(tag.as_str()),

@@ -411,7 +411,9 @@ fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     match (&asked.spec, package.revision().as_deref()) {
         // What names content either is it or is not; it has no start below.
         (VersionSpec::Digest(wanted), found) => (found == Some(wanted.as_str())).then_some(true),
-        (VersionSpec::Commit(wanted), Some(commit)) => wanted.matches(commit).then_some(true),
+        (VersionSpec::Commit(wanted), Some(commit)) => {
+            wanted.names(Some(commit), package.reference.as_deref()).then_some(true)
+        }
         (VersionSpec::Tag(tag), _) => {
             (package.reference.as_deref() == Some(tag.as_str())).then_some(true)
         }

@@ -229,6 +229,12 @@ impl CommitDigits {
         full.get(..self.0.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.0))
     }
 
+    /// Whether something at this commit is meant, or something that was chosen by these very digits: in Git, those of a tag's own object lead to
+    /// a commit with other digits.
+    pub fn names(&self, commit: Option<&str>, chosen_by: Option<&str>) -> bool {
+        commit.is_some_and(|full| self.matches(full)) || chosen_by == Some(self.as_str())
+    }
+
     /// The meaning of decimal digits if there are no commits: any version that starts with them.
     pub fn as_range(&self) -> Option<Range> {
         if self.is_full() { None } else { Range::from_text(&self.0).ok() }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mu_manifest::reference::{AppVersioning, Version, VersionSpec};
+use mu_manifest::reference::{AppVersioning, CommitDigits, Version, VersionSpec};
 use pubgrub::VersionSet;
 
 use super::{Candidates, Inquiry};
@@ -142,13 +142,18 @@ impl Candidates {
             return Ok(None);
         }
         let is_repository = self.releases.has_commits();
+        // What was locked for the tip has no name, and all digits of a commit are one, so that they are not taken for the tip.
+        let chosen_by = match spec {
+            VersionSpec::Commit(commit) => Some(commit.as_str()),
+            other => other.as_tag(),
+        };
         // A locked candidate needs no request, unless the name is a tag.
         let locked = match spec {
             VersionSpec::Digest(digest) => {
-                self.locked_at(Some(digest.as_str()), |known| known == digest.as_str())
+                self.locked_at(chosen_by, |known| known == digest.as_str())
             }
             VersionSpec::Commit(commit) if self.releases.has_revisions() => {
-                self.locked_at(spec.as_tag(), |known| commit.matches(known))
+                self.locked_at(chosen_by, |known| commit.matches(known))
             }
             _ => PositionSet::default(),
         };
@@ -160,7 +165,7 @@ impl Candidates {
         let named: PositionSet = self.name(inquiry, name)?.into_iter().collect();
         // The branch has moved on since it was locked: both commits are accepted, and the search keeps the locked one.
         // After `mu update` nothing is kept, and only the new one is left.
-        let set = named.union(&self.locked_at(spec.as_tag(), |_| false));
+        let set = named.union(&self.locked_at(chosen_by, |_| false));
         // In a registry, what is no tag may still be a version: `1234567` is examined as a range then.
         Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
     }
@@ -194,7 +199,22 @@ impl Candidates {
     /// The tag or branch by which a requirement names its candidate.
     pub(crate) fn reference(&self, requirement: &Requirement) -> Option<String> {
         let spec = self.actual_spec(requirement);
-        spec.as_tag().filter(|_| !self.speaks_of_versions(spec)).map(ToOwned::to_owned)
+        let name = match spec {
+            VersionSpec::Commit(commit) if commit.is_full() => {
+                Some(commit.as_str()).filter(|_| self.leads_elsewhere(commit))
+            }
+            _ => spec.as_tag(),
+        };
+        name.filter(|_| !self.speaks_of_versions(spec)).map(ToOwned::to_owned)
+    }
+
+    /// Whether these digits lead to a commit with others: they are those of a tag's own object.
+    fn leads_elsewhere(&self, digits: &CommitDigits) -> bool {
+        let found = self.named.get(digits.as_str()).copied().flatten();
+        let found = found.and_then(|position| self.candidate_commit(position));
+        let is_locked = |reference: &str| reference == digits.as_str();
+        found.is_some_and(|commit| !digits.matches(commit))
+            || self.locked.iter().any(|one| one.reference.as_deref().is_some_and(is_locked))
     }
 
     /// The spec that counts for a requirement: an override takes precedence.

@@ -53,6 +53,15 @@ impl Connection {
         *self == Self::default()
     }
 
+    /// The name of the proxy that requests to `url` go through on this way; `None` if there is none.
+    pub(super) fn proxy_for(&self, url: &SafeUrl, proxies: &Proxies) -> Option<String> {
+        match self.proxy.as_deref() {
+            None => proxies.named(url).map(|proxy| proxy.shown.clone()),
+            Some("") => None,
+            Some(proxy) => (!proxies.is_direct(url)).then(|| shown_proxy(&proxy_url(proxy))),
+        }
+    }
+
     /// A client that goes this way.
     ///
     /// # Errors
@@ -111,14 +120,10 @@ impl Connection {
             None => builder = proxies.set(builder),
             Some("") => builder = builder.no_proxy(),
             Some(proxy) => {
-                let text = match proxy.contains("://") {
-                    true => proxy.to_owned(),
-                    false => format!("http://{proxy}"),
-                };
+                let text = proxy_url(proxy);
                 Proxy::all(&text).map_err(|error| {
-                    let shown = SafeUrl::parse(&text).map(|url| url.to_string());
-                    let shown = shown.unwrap_or_else(|_| "a text that is no URL".to_owned());
-                    ProviderError::new(ErrorKind::Network, format!("`{shown}` is no proxy"))
+                    let shown = shown_proxy(&text);
+                    ProviderError::new(ErrorKind::Network, format!("{shown} is no proxy"))
                         .because(error.without_url().to_string())
                 })?;
                 let proxies = proxies.clone();
@@ -243,6 +248,19 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// The URL of a proxy, whose scheme may be left out.
+fn proxy_url(text: &str) -> String {
+    if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
+}
+
+/// What messages call the proxy at a URL, which may hold a password.
+fn shown_proxy(url: &str) -> String {
+    match SafeUrl::parse(url) {
+        Ok(url) => format!("`{}`", url.to_string().trim_end_matches('/')),
+        Err(_) => "`a text that is no URL`".to_owned(),
+    }
+}
+
 /// A proxy that the environment names.
 #[derive(Debug, Clone)]
 pub struct NamedProxy {
@@ -288,11 +306,6 @@ impl Proxies {
             Some(Url::parse(proxy.address.expose()).ok()?.host_str()?.to_owned())
         };
         self.named.iter().filter_map(host)
-    }
-
-    /// The name of the proxy for requests to `url`; `None` if there is none.
-    pub(super) fn of(&self, url: &SafeUrl) -> Option<&str> {
-        self.named(url).map(|proxy| &*proxy.shown)
     }
 
     /// A client that uses them.
@@ -404,11 +417,32 @@ mod tests {
     }
 
     #[test]
+    fn the_proxy_that_a_way_goes_through_is_named() {
+        let proxy = NamedProxy { shown: "P".to_owned(), address: Secret::new("http://p") };
+        let proxies = Proxies::new(vec![("https", proxy)], "near.acme.co");
+        for (own, url, expected) in [
+            (None, "https://hub.acme.co/", Some("P")),
+            (Some(""), "https://hub.acme.co/", None),
+            (Some("q:3128"), "https://hub.acme.co/", Some("`http://q:3128`")),
+            (Some("q:3128"), "https://near.acme.co/", None),
+        ] {
+            let way = Connection { proxy: own.map(str::to_owned), ..Connection::default() };
+            let url = SafeUrl::parse(url).expect("is a URL");
+            assert_eq!(way.proxy_for(&url, &proxies).as_deref(), expected, "{own:?} {url}");
+        }
+        let way =
+            Connection { proxy: Some("http://ada:hunter2@q".into()), ..Connection::default() };
+        let url = SafeUrl::parse("https://hub.acme.co/").expect("is a URL");
+        let shown = way.proxy_for(&url, &proxies).expect("there is one");
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
     fn some_hosts_need_no_proxy() {
         let of = |no_proxy: &str, url: &str| {
             let proxy = NamedProxy { shown: "P".to_owned(), address: Secret::new("http://p") };
             let proxies = Proxies::new(vec![("https", proxy)], no_proxy);
-            proxies.of(&SafeUrl::parse(url).expect("is a URL")).map(str::to_owned)
+            Connection::default().proxy_for(&SafeUrl::parse(url).expect("is a URL"), &proxies)
         };
         for (no_proxy, url, is_proxied) in [
             ("", "https://hub.acme.co/", true),

@@ -129,7 +129,7 @@ impl<'http> Request<'http> {
         self
     }
 
-    /// Treats this status as an answer, not as an error.
+    /// Treats this status as an answer, not as an error, and not as a redirect that is followed.
     #[must_use]
     pub fn allow(mut self, status: u16) -> Self {
         self.allowed.push(status);
@@ -324,7 +324,8 @@ impl<'http> Request<'http> {
         &self,
         response: &'response Response,
     ) -> Result<Option<&'response str>, ProviderError> {
-        if !matches!(response.status(), 301 | 302 | 303 | 307 | 308) {
+        let status = response.status();
+        if !matches!(status, 301 | 302 | 303 | 307 | 308) || self.allowed.contains(&status) {
             return Ok(None);
         }
         match response.header("location") {
@@ -363,7 +364,7 @@ impl<'http> Request<'http> {
             Err(error) => {
                 let options = &self.http.options;
                 let refused = (options.ways)(&to).refused;
-                let proxy = options.proxies.of(&to);
+                let proxy = self.proxy_to(&to);
                 Err(Failure::transport(error, &to, proxy, refused, options.certificates.as_deref()))
             }
         }
@@ -449,7 +450,7 @@ impl<'http> Request<'http> {
             });
         }
         let watched = options.watch.clone().map(|watch| {
-            let proxy = options.proxies.of(&to).map(str::to_owned);
+            let proxy = self.proxy_to(&to);
             let (number, url) = (number as u64, url.clone());
             Watched { watch, number, url, origin, proxy, is_sent: false }
         });
@@ -458,6 +459,12 @@ impl<'http> Request<'http> {
         let mut pending = send(exchange, outgoing);
         pending.to = signed.map(|_| to);
         Ok(pending)
+    }
+
+    /// The name of the proxy on the way to `url`, if there is one.
+    fn proxy_to(&self, url: &SafeUrl) -> Option<String> {
+        let way = self.way_to(url).unwrap_or_default();
+        way.proxy_for(url, &self.http.options.proxies)
     }
 
     /// The way to the server of `url`, if it is not the usual one: as the request says, or as the user has set it up for that server.

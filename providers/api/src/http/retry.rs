@@ -124,7 +124,7 @@ impl Failure {
     pub(super) fn transport(
         error: ExchangeError,
         url: &SafeUrl,
-        proxy: Option<&str>,
+        proxy: Option<String>,
         refused: Option<String>,
         trusted: Option<&str>,
     ) -> Self {
@@ -162,7 +162,6 @@ impl Failure {
                     .into();
             }
             ExchangeError::Transport(error) if error.is_connect() => {
-                let proxy = proxy.map(str::to_owned);
                 let cause = root_cause(&error.without_url());
                 // A proxy that refuses will refuse again, and a name that is not known will not be.
                 let may_pass = by_proxy(&cause).is_none() && !is_unknown_name(&cause);

@@ -23,6 +23,8 @@ use mu_provider::threads::{lock, start};
 
 /// The variable that names the program which asks the user.
 const ASK_PASS: &str = "GIT_ASKPASS";
+/// The variable that names the one of ssh, which Git takes if it has no own.
+const ASK_PASS_OF_SSH: &str = "SSH_ASKPASS";
 
 /// Finds credentials, and remembers which ones were accepted.
 #[derive(Debug)]
@@ -50,18 +52,32 @@ enum Found {
     /// A header that the user's Git settings state, which has a token as it is.
     Header,
     Helper,
+    /// A helper that has a token as it is (`authtype`).
+    HelperToken,
+}
+
+impl Found {
+    /// Whether it is what a header has, and no password.
+    fn is_as_it_is(self) -> bool {
+        matches!(self, Self::Header | Self::HelperToken)
+    }
+
+    /// Whether a helper has it, and is told how it was judged.
+    fn is_of_helper(self) -> bool {
+        matches!(self, Self::Helper | Self::HelperToken)
+    }
 }
 
 /// What may be shown to the server of one remote.
-#[derive(Debug)]
-pub(super) struct Access<'call> {
+#[derive(Debug, Clone)]
+pub(super) struct Access {
     /// What the user's Git settings state for it.
-    pub(super) stated: &'call [Stated],
+    pub(super) stated: Vec<Stated>,
     /// Whether a program may ask the user (`core.askPass`).
     pub(super) asks: bool,
     /// What the server has asked for (`WWW-Authenticate`).
-    pub(super) challenges: &'call [String],
-    pub(super) credentials: &'call GitCredentials,
+    pub(super) challenges: Vec<String>,
+    pub(super) credentials: Arc<GitCredentials>,
 }
 
 /// A stored token, for a program that asks for a user and a password.
@@ -75,15 +91,15 @@ pub(crate) struct StoredToken {
 
 impl Offer {
     pub(super) fn to_authorization(&self) -> Authorization {
-        match self.from {
-            Found::Header => self.released.bearer(),
-            Found::Stored | Found::Helper => self.released.basic(&self.user),
+        match self.from.is_as_it_is() {
+            true => self.released.bearer(),
+            false => self.released.basic(&self.user),
         }
     }
 }
 
 /// Looks up what one place has for a remote.
-type Find = for<'call> fn(&'call Access<'call>, &'call RemoteUrl) -> Offers;
+type Find = fn(&Access, &RemoteUrl) -> Offers;
 
 /// What a place has: several of one, at most, if the user's Git settings state several.
 type Offers = Vec<Result<Offer, ProviderError>>;
@@ -113,7 +129,7 @@ pub(super) fn ways_to_log_in(remote: &RemoteUrl) -> String {
     ways_in(&host, &others)
 }
 
-impl Access<'_> {
+impl Access {
     /// The credentials to try. Each place is looked into when it is needed.
     pub(super) fn offers<'call>(
         &'call self,
@@ -124,7 +140,7 @@ impl Access<'_> {
         let offers = places.flat_map(|(_, find)| find(self, remote));
         // A password is not sent as it is to whom has asked for something safer.
         offers.filter(|offer| {
-            offer.as_ref().map_or(true, |offer| offer.from == Found::Header || self.takes_basic())
+            offer.as_ref().map_or(true, |offer| offer.from.is_as_it_is() || self.takes_basic())
         })
     }
 
@@ -216,7 +232,7 @@ impl GitCredentials {
             known.insert(origin(&remote.url), offer.to_authorization());
         }
         let known = offer.released.user_and_password(&offer.user);
-        if let Some((user, password)) = known.filter(|_| offer.from == Found::Helper) {
+        if let Some((user, password)) = known.filter(|_| offer.from.is_of_helper()) {
             let verb = if accepted { "approve" } else { "reject" };
             let question = match &offer.said {
                 Some(said) => format!("{}\n\n", said.expose().trim_end()),
@@ -234,14 +250,16 @@ impl GitCredentials {
     fn ask_helpers(
         &self,
         remote: &RemoteUrl,
-        access: &Access<'_>,
+        access: &Access,
     ) -> Result<Option<Offer>, ProviderError> {
         let mut question = question(remote, remote.user());
-        for challenge in access.challenges {
+        question.push_str("capability[]=authtype\n");
+        for challenge in &access.challenges {
             question.push_str(&format!("wwwauth[]={challenge}\n"));
         }
         question.push('\n');
-        let asks = access.asks || self.programs.variable(ASK_PASS).is_some();
+        let is_set = |name: &&str| self.programs.variable(name).is_some();
+        let asks = access.asks || [ASK_PASS, ASK_PASS_OF_SSH].iter().any(is_set);
         let answer = self.run("fill", &question, asks).map_err(|reason| {
             let text = format!("Git's credential helper for `{remote}` failed");
             ProviderError::new(ErrorKind::Auth, text).because(reason)
@@ -250,17 +268,22 @@ impl GitCredentials {
             let mut lines = answer.lines();
             lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).map(str::to_owned)
         };
-        Ok(match (value("username"), value("password")) {
-            (Some(user), Some(password)) => {
-                // Some helpers return the token as the user.
-                let password = Secret::new(password);
-                let own = Credential::password(&AskedServer::new(&remote.url), user, password);
-                let offer =
-                    self.offer(remote, own.known_from("Git's credential helper"), Found::Helper);
-                offer.map(|offer| Offer { said: Some(Secret::new(answer)), ..offer })
+        let asked = AskedServer::new(&remote.url);
+        // Some helpers return the token as the user, and those that know of schemes say one.
+        let own = match (value("authtype"), value("credential")) {
+            (Some(scheme), Some(credential)) => {
+                let header = Secret::new(format!("{scheme} {credential}"));
+                Credential::in_header(&asked, &header).map(|own| (own, Found::HelperToken))
             }
-            _ => None,
-        })
+            _ => value("username").zip(value("password")).map(|(user, password)| {
+                let own = Credential::password(&asked, user, Secret::new(password));
+                (own, Found::Helper)
+            }),
+        };
+        let offer = own.and_then(|(own, from)| {
+            self.offer(remote, own.known_from("Git's credential helper"), from)
+        });
+        Ok(offer.map(|offer| Offer { said: Some(Secret::new(answer)), ..offer }))
     }
 
     /// Runs `git credential VERB`; without Git, there are no helpers either.
@@ -269,15 +292,15 @@ impl GitCredentials {
         let patience = Duration::from_secs(if asks { 120 } else { 30 });
         let Ok(mut command) = self.programs.git() else { return Ok(String::new()) };
         if asks {
-            // What the variable names, or else `core.askPass`.
+            // What the variable names, or else `core.askPass`, or else the program of ssh.
             match self.programs.variable(ASK_PASS) {
                 Some(program) => command.env(ASK_PASS, program),
                 None => command.env_remove(ASK_PASS),
             };
         } else {
             command.args(["-c", "credential.interactive=false"]);
+            command.env_remove(ASK_PASS_OF_SSH);
         }
-        command.env_remove("SSH_ASKPASS");
         command.args(["credential", verb]);
         command.env("GCM_INTERACTIVE", "never").stderr(std::process::Stdio::null());
         let Ok(mut child) = command.spawn() else { return Ok(String::new()) };

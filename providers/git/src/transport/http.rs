@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use mu_provider::http::{Authorization, Http, Request, Response};
-use mu_provider::{ErrorKind, ProviderError, SafeUrl, brief};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, brief, without_secrets};
 
 use super::credentials::{Access, ways_to_log_in};
 use super::session::{Connected, Link, Session, describe, not_a_repository};
@@ -15,6 +15,7 @@ use crate::wire::{Handshake, WireError};
 /// What requests call themselves: some hosts answer only Git.
 const USER_AGENT: &str = concat!("git/2.0 (mu/", env!("CARGO_PKG_VERSION"), ")");
 const SERVICE: &str = "/info/refs?service=git-upload-pack";
+const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
 /// The data for requests to one repository.
 #[derive(Debug)]
@@ -25,59 +26,42 @@ struct Connection {
     base: SafeUrl,
     authorization: Authorization,
     web: WebSettings,
+    access: Access,
 }
 
 /// Begins a conversation with a repository on a web server.
 pub(super) fn open(
     remote: &RemoteUrl,
     http: &Arc<Http>,
-    access: &Access<'_>,
-    web: &WebSettings,
+    access: Access,
+    web: WebSettings,
 ) -> Result<Box<dyn Session>, ProviderError> {
-    let credentials = access.credentials;
     let mut base = remote.url.as_url().clone();
     // A header has the user. Removing it fails only if the URL cannot have a user.
     let _ = base.set_username("");
     let url = SafeUrl::parse(&format!("{}{SERVICE}", base.as_str().trim_end_matches('/')))
         .map_err(|error| not_a_repository(remote).because(error))?;
-    let ask = |authorization: &Authorization| {
-        common(http.get(&url), remote, authorization, web).allow(401).send()
-    };
-    let mut authorization = credentials.known(&remote.url);
+    let mut authorization = access.credentials.known(&remote.url);
     if authorization == Authorization::Nothing
         && let Some(offer) = access.unasked(remote)
     {
         authorization = offer.to_authorization();
     }
-    let mut response = ask(&authorization)?;
-    let challenges: Vec<String> = response.headers("www-authenticate").map(str::to_owned).collect();
-    let access = Access { challenges: &challenges, ..*access };
-    let mut offers = access.offers(remote);
-    while response.status() == 401 && response.url().is_same_server(&url) {
-        let Some(offer) = offers.next() else { break };
-        let offer = offer?;
-        if offer.to_authorization() == authorization {
-            continue;
-        }
-        authorization = offer.to_authorization();
-        response = ask(&authorization)?;
-        let is_refused = response.status() == 401;
-        // A host that a redirect leads to did not get these credentials, so its answer says nothing about
-        // them.
-        if !is_refused || response.url().is_same_server(&url) {
-            credentials.judge(remote, &offer, !is_refused);
-        }
-    }
-    if response.status() == 401 {
-        if !access.takes_basic() && authorization == Authorization::Nothing {
-            let text = format!(
-                "`{remote}` asks for a way to log in that mu does not know: {}",
-                brief(&challenges.join(", "))
-            );
-            return Err(ProviderError::new(ErrorKind::Auth, text)
-                .hint("use ssh, or state a header in Git's configuration (`http.extraHeader`)"));
-        }
-        return Err(unauthorized(remote, response.url(), &url, &authorization));
+    let ask = |authorization: &Authorization| {
+        let request = common(http.get(&url), remote, authorization, &web).allow(401);
+        let stays = REDIRECTS.iter().filter(|_| !web.follows_redirects);
+        stays.fold(request, |request, status| request.allow(*status)).send()
+    };
+    let response = let_in(remote, &access, &mut authorization, &ask)?;
+    if REDIRECTS.contains(&response.status()) {
+        let to = response.header("location").unwrap_or_default();
+        let to = without_secrets(to);
+        let to = brief(&to);
+        let text = format!(
+            "`{remote}` redirects to `{to}`, and `http.followRedirects` in Git's configuration does not let it"
+        );
+        return Err(ProviderError::new(ErrorKind::Refused, text)
+            .hint("name the repository by the URL that it redirects to"));
     }
     let kind = response.header("content-type").unwrap_or_default().to_owned();
     let base = response.url().to_owned();
@@ -91,9 +75,53 @@ pub(super) fn open(
     if !base.is_same_server(&url) {
         authorization = Authorization::Nothing;
     }
-    let (http, remote_url, web) = (Arc::clone(http), remote.clone(), web.clone());
-    let link = Connection { http, remote: remote_url, base, authorization, web };
+    let (http, remote_url) = (Arc::clone(http), remote.clone());
+    let link = Connection { http, remote: remote_url, base, authorization, web, access };
     Ok(Box::new(Connected::new(remote, link, handshake)))
+}
+
+/// The answer to a request that `ask` sends, again with each of the credentials for `remote` while the server asks for them. Afterwards,
+/// `authorization` is what was accepted.
+fn let_in(
+    remote: &RemoteUrl,
+    access: &Access,
+    authorization: &mut Authorization,
+    ask: &dyn Fn(&Authorization) -> Result<Response, ProviderError>,
+) -> Result<Response, ProviderError> {
+    let mut response = ask(authorization)?;
+    if response.status() != 401 {
+        return Ok(response);
+    }
+    let challenges = response.headers("www-authenticate").map(str::to_owned).collect();
+    let access = Access { challenges, ..access.clone() };
+    let mut offers = access.offers(remote);
+    // A host that a redirect leads to does not get these credentials, so its answer says nothing about them.
+    let is_own = |response: &Response| response.url().is_same_server(&remote.url);
+    while response.status() == 401 && is_own(&response) {
+        let Some(offer) = offers.next() else { break };
+        let offer = offer?;
+        if offer.to_authorization() == *authorization {
+            continue;
+        }
+        *authorization = offer.to_authorization();
+        response = ask(authorization)?;
+        let is_refused = response.status() == 401;
+        if !is_refused || is_own(&response) {
+            access.credentials.judge(remote, &offer, !is_refused);
+        }
+    }
+    if response.status() != 401 {
+        return Ok(response);
+    }
+    if !access.takes_basic() && *authorization == Authorization::Nothing {
+        let text = format!(
+            "`{remote}` asks for a way to log in that mu does not know: {}",
+            brief(&access.challenges.join(", "))
+        );
+        return Err(ProviderError::new(ErrorKind::Auth, text)
+            .hint("use ssh, or state a header in Git's configuration (`http.extraHeader`)"));
+    }
+    Err(unauthorized(remote, response.url(), &remote.url, authorization))
 }
 
 fn common<'http>(
@@ -159,14 +187,22 @@ impl Link for Connection {
     fn request(&mut self, request: Vec<u8>) -> Result<Box<dyn Read + '_>, ProviderError> {
         let url = SafeUrl::parse(&format!("{}/git-upload-pack", self.base.as_url().as_str()))
             .map_err(|error| not_a_repository(&self.remote).because(error))?;
-        let response = common(self.http.post(&url), &self.remote, &self.authorization, &self.web)
-            .header("content-type", "application/x-git-upload-pack-request")
-            .header("accept", "application/x-git-upload-pack-result")
-            .body(request)
-            // A server that prepares a large pack only sends a few bytes now and then, and packs have their
-            // own limits.
-            .at_any_pace()
-            .send()?;
+        let Self { http, remote, web, access, .. } = &*self;
+        let ask = |authorization: &Authorization| {
+            common(http.post(&url), remote, authorization, web)
+                .header("content-type", "application/x-git-upload-pack-request")
+                .header("accept", "application/x-git-upload-pack-result")
+                .body(request.clone())
+                // A server that prepares a large pack only sends a few bytes now and then, and packs have their
+                // own limits.
+                .at_any_pace()
+                .allow(401)
+                .send()
+        };
+        // Some servers list for everybody, and ask for credentials only here.
+        let mut authorization = self.authorization.clone();
+        let response = let_in(remote, access, &mut authorization, &ask)?;
+        self.authorization = authorization;
         if response.header("content-type") != Some("application/x-git-upload-pack-result") {
             let error = WireError::Malformed("its type is another");
             return Err(describe(&self.remote, error));

@@ -40,7 +40,7 @@ pub(crate) struct Transports {
     programs: GitPrograms,
     /// Read when something is first connected to.
     settings: OnceLock<Result<Settings, ProviderError>>,
-    credentials: GitCredentials,
+    credentials: Arc<GitCredentials>,
     /// The servers that could not be reached over ssh or `git://`, and why. The client for the web knows its own.
     given_up: Mutex<HashMap<Server, String>>,
 }
@@ -61,7 +61,7 @@ const UNREACHABLE: [&str; 7] = [
 
 impl Transports {
     pub(crate) fn new(http: &Arc<Http>, programs: GitPrograms) -> Self {
-        let credentials = GitCredentials::new(http, &programs);
+        let credentials = Arc::new(GitCredentials::new(http, &programs));
         Self {
             http: Arc::clone(http),
             programs,
@@ -102,11 +102,13 @@ impl Transports {
                     password.map(|(user, password)| Stated::Password(user, password)),
                     web.authorization.clone(),
                 ];
-                let stated: Vec<Stated> = stated.into_iter().flatten().collect();
-                let asks = settings.has_ask_pass;
-                let (credentials, challenges) = (&self.credentials, &[][..]);
-                let access = Access { stated: &stated, asks, credentials, challenges };
-                http::open(remote, &self.http, &access, &web)
+                let access = Access {
+                    stated: stated.into_iter().flatten().collect(),
+                    asks: settings.has_ask_pass,
+                    challenges: Vec::new(),
+                    credentials: Arc::clone(&self.credentials),
+                };
+                http::open(remote, &self.http, access, web)
             }
             Scheme::Ssh => self.once(remote, || ssh::open(remote, &self.programs, settings)),
             Scheme::Git => self.once(remote, || open_git(remote)),

@@ -16,6 +16,7 @@ pub(crate) use self::library::hidden as hidden_by_library;
 pub(crate) use self::program::hidden as hidden_by_program;
 use crate::opened::LocalGit;
 use crate::ref_name;
+use crate::remote_url::without_login;
 use crate::stand_in::{Place, StandIn};
 use crate::surroundings::SurroundingsError;
 
@@ -206,7 +207,7 @@ fn why_silent(error: &ProviderError) -> String {
 fn first_place(places: Vec<(String, String, String)>, own: &str) -> Option<PushedBranch> {
     let places = places.into_iter().filter(|(_, _, branch)| branch != "HEAD");
     let first = places.min_by_key(|(name, _, branch)| (name != "origin", branch != own));
-    first.map(|(_, url, branch)| PushedBranch { url, branch })
+    first.map(|(_, url, branch)| PushedBranch { url: without_login(&url), branch })
 }
 
 /// The commits that came with the clone whose data is in `common`, as it was noted then; none if it was not, or in a file that is not

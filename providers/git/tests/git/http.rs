@@ -67,6 +67,55 @@ fn a_credential_helper_is_asked_when_the_server_asks() {
 }
 
 #[test]
+fn a_server_may_ask_only_when_something_is_fetched() {
+    let origin = origin();
+    let asks = guard("ada", "secret");
+    let server = HttpServer::with(origin.root(), move |request| {
+        (request.method == "POST").then(|| asks(request)).flatten()
+    });
+    let (world, log) = with_helper("secret");
+    let location = written(&server.root(), "private.git");
+    let release = world.release(&location, "1.0.0");
+    world.fetch(&location, &release).expect("is let in");
+    let said = fs::read_to_string(&log).expect("was asked");
+    let verbs: Vec<&str> = said.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(verbs, ["get", "store"], "{said}");
+    let (wrong, _) = with_helper("hunter2");
+    let error = wrong.provider.list(&location, None, &wrong.notes).expect_err("is not let in");
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert!(error.hints()[0].contains("MU_TOKEN_"), "{:?}", error.hints());
+}
+
+#[test]
+fn a_helper_may_have_a_token_as_it_is() {
+    let origin = origin();
+    // Git before 2.46 hands out users and passwords alone.
+    let is_known = std::process::Command::new(mu_testing::program("git"))
+        .args(["credential", "capability"])
+        .output()
+        .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("authtype"));
+    let (world, log) = match is_known {
+        true => with_helper("x\\ncapability[]=authtype\\nauthtype=Bearer\\ncredential=hunter2"),
+        false => with_helper("hunter2"),
+    };
+    let expected = match is_known {
+        true => "Bearer hunter2".to_owned(),
+        false => format!("Basic {}", STANDARD.encode("ada:hunter2")),
+    };
+    let server = HttpServer::with(origin.root(), move |request| {
+        (request.header("authorization") != Some(&expected))
+            .then(|| Reply::status(401).header("www-authenticate", "Bearer realm=\"git\", Basic"))
+    });
+    let location = written(&server.root(), "private.git");
+    let release = world.release(&location, "1.0.0");
+    world.fetch(&location, &release).expect("is let in");
+    let said = fs::read_to_string(&log).expect("was asked");
+    assert!(!is_known || said.contains("  authtype=Bearer\n  credential=hunter2"), "{said}");
+    assert!(said.contains("\nstore\n"), "{said}");
+    assert!(!world.notes.said().contains("hunter2"));
+}
+
+#[test]
 fn a_wrong_password_is_forgotten_and_never_shown() {
     let origin = origin();
     let server = HttpServer::with(origin.root(), guard("ada", "secret"));

@@ -110,6 +110,56 @@ fn the_program_that_asks_for_passwords_is_asked() {
         set(options, "GIT_ASKPASS", home.join("ask").display().to_string());
     });
     fetched(&World { provider, ..world }, &server.root());
+    // So does, if there is no other, the program that ssh would ask.
+    let world = configured("", &[("ask", script)]);
+    let home = world.folder.path().join("home");
+    let provider = world.again(|options| {
+        set(options, "HOME", home.display().to_string());
+        set(options, "SSH_ASKPASS", home.join("ask").display().to_string());
+    });
+    fetched(&World { provider, ..world }, &server.root());
+}
+
+#[test]
+fn cookies_go_to_the_server_that_they_are_for() {
+    let origin = origin();
+    let server = HttpServer::with(origin.root(), requiring("cookie", "o=hunter2; b=2".to_owned()));
+    let host = server.host();
+    let name = host.split(':').next().expect("has a name");
+    let cookies = format!(
+        "# Netscape HTTP Cookie File\n#HttpOnly_{name}\tFALSE\t/\tFALSE\t2147483647\to\thunter2\n\
+         .other.example\tTRUE\t/\tFALSE\t2147483647\to\tx\n{name}\tFALSE\t/private\tFALSE\t0\tp\tx\n\
+         {name}\tFALSE\t/\tTRUE\t0\tsecure\tx\n#{name}\tFALSE\t/\tFALSE\t0\tc\tx\n\
+         {name}\tFALSE\t/private.git\tFALSE\t0\tb\t2\nno cookie\n"
+    );
+    let files = [("cookies", &*cookies)];
+    fetched(&configured("[http]\n\tcookieFile = {home}/cookies\n", &files), &server.root());
+    // For another server, nothing is set.
+    let config = "[http \"https://other.example\"]\n\tcookieFile = {home}/cookies\n";
+    let world = configured(config, &files);
+    let listed = world.provider.list(&written(&server.root(), "private.git"), None, &world.notes);
+    assert_eq!(listed.expect_err("is not let in").kind(), ErrorKind::Auth);
+}
+
+#[test]
+fn no_redirect_is_followed_if_the_user_says_so() {
+    let origin = origin();
+    let other = HttpServer::start(origin.root());
+    let there = other.root();
+    let server = HttpServer::with(origin.root(), move |request| {
+        Some(Reply::redirect(format!("{there}{}", request.path.trim_start_matches('/'))))
+    });
+    for word in ["initial", "true"] {
+        fetched(&configured(&format!("[http]\n\tfollowRedirects = {word}\n"), &[]), &server.root());
+    }
+    let asked = other.requests().len();
+    let world = configured("[http]\n\tfollowRedirects = false\n", &[]);
+    let error = world.provider.list(&written(&server.root(), "private.git"), None, &world.notes);
+    let error = error.expect_err("is redirected");
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(told(&error).contains("http.followRedirects"), "{}", told(&error));
+    assert!(told(&error).contains(&other.host()), "{}", told(&error));
+    assert_eq!(other.requests().len(), asked, "nothing was sent there");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::{Candidate, Route};
-use crate::lock::{LockedPackage, Lockfile};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::apply::fetch::error::not_fetched;
 use crate::ops::apply::fetch::one::unpacked_tree;
 use crate::ops::apply::fetch::route::{
@@ -26,7 +26,7 @@ use crate::ops::explain::unavailable_error;
 use crate::ops::explain::unserved::with_requirer;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Version};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::trust::Judgement;
 
 /// A locked package that is not what its place says now, or about which that cannot be found out.
@@ -321,7 +321,16 @@ fn commit_now(
         Listing::Found(found) => found,
         _ => return Ok(Now::gone(format!("there is no repository `{}`", location.describe()))),
     };
-    // Tags stay where they are. A branch moves by itself, and a commit has no other name.
+    // A commit that was asked for as one has no other name, also if its manifest says the version of a tag that leads elsewhere.
+    let reference = package.reference.as_deref();
+    let is_it = |requested: &Requested| match VersionSpec::parse(&requested.spec) {
+        Ok(VersionSpec::Commit(asked)) => asked.names(Some(commit), reference),
+        _ => false,
+    };
+    if package.requested.iter().any(is_it) {
+        return Ok(is_there()?.map_or(same, Now::gone));
+    }
+    // Tags stay where they are, and a branch moves by itself.
     let is_tag =
         |one: &Release| one.reference.as_deref().is_some_and(|name| name.starts_with("refs/tags/"));
     let tags: Vec<Release> = found.releases().filter(is_tag).collect();
