@@ -74,6 +74,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
             "`{id}` is locked at commit {}, but its repository is edited in `{clone}` already, where the work began at {}",
             locked.short(), begun.short()
         ),
+        PatchWithout { files } => ("the patch is without what Git ignores: {}", quoted(files)),
         EditNotBuilt { id, place } => ("builds do not use the edit of `{id}` in `{place}`, but the version in Mu.lock"),
 
         // # The lock, and the versions in it

@@ -66,6 +66,8 @@ pub enum Warning {
     // The repository of a locked package is edited already, since another commit.
     EditedSince { id: PackageId, locked: Commit, clone: String, begun: Commit },
     EditNotBuilt { id: PackageId, place: String },
+    // New files of a working copy that Git ignores.
+    PatchWithout { files: Vec<String> },
 
     // # The lock, and the versions in it
     NoLock,
