@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mu_formats::FORMATS;
 use mu_provider::{NamedBy, PlaceKind, Release};
-use mu_trust::{MOST_KEY_BYTES, Root, Signer};
+use mu_trust::{MOST_KEY_BYTES, Root, Signer, SignerError, text_of_keys};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -301,9 +301,8 @@ pub fn trust_add(
     let (value, identity) = match text.strip_prefix("github:") {
         Some(workflow) => github(workflow)?,
         None => {
-            let signer = Signer::from_keys(name, &text).map_err(|error| {
-                CommandError::new(Code::Usage, format!("`{keys}` is no signer: {error}"))
-            })?;
+            let signer =
+                Signer::from_keys(name, &text).map_err(|error| not_signer(keys, &error))?;
             (New::Text(text.clone()), signer.describe())
         }
     };
@@ -443,17 +442,22 @@ fn write(
     Ok(fs::write_through_links(path, text.as_bytes())?)
 }
 
+fn not_signer(keys: &str, error: &SignerError) -> CommandError {
+    CommandError::new(Code::Usage, format!("`{keys}` is no signer: {error}"))
+}
+
 /// The text of a file of keys that somebody names on a command line.
 fn read_keys(session: &Session, path: &str) -> Result<String, CommandError> {
     let file = crate::env::absolute(&session.environment.current, Path::new(path));
-    let text = fs::read_text_if_there(&file)?.ok_or_else(|| {
+    let content = fs::read_if_there(&file)?.ok_or_else(|| {
         CommandError::new(Code::NotFound, format!("there is no file `{}`", file.display()))
             .hint("name a file of public keys, write the text of one, or github:OWNER/REPO")
     })?;
-    if text.len() > MOST_KEY_BYTES {
+    if content.len() > MOST_KEY_BYTES {
         let message = format!("`{}` has more than {MOST_KEY_BYTES} bytes", file.display());
         return Err(CommandError::new(Code::Usage, message));
     }
+    let text = text_of_keys(&content).map_err(|error| not_signer(path, &error))?;
     Ok(text.trim().to_owned())
 }
 
