@@ -300,6 +300,26 @@ fn why_a_token_is_refused_is_told() {
 }
 
 #[test]
+fn a_refusal_arrives_while_the_archive_is_on_its_way() {
+    let mut sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.asks_for(&[]);
+    // Bytes that do not shrink, and more of them than sockets hold.
+    let mut seed = 1_u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        seed.to_be_bytes()[0]
+    };
+    let bytes: Vec<u8> = (0..6 << 20).map(|_| next()).collect();
+    fs::write(sandbox.path("work/blob"), bytes).expect("is ours");
+    sandbox.set_token(&served.address.to_string(), "mu_unknown");
+    for _ in 0..8 {
+        let run = sandbox.mu(&["publish", "--to", &served.url()]).fails();
+        run.says(&["this hub does not know the token"]).does_not_say(&["trying again"]);
+    }
+}
+
+#[test]
 fn tokens_are_listed_without_what_they_are() {
     let sandbox = sandbox();
     let token = token_for(&sandbox, "ada", &["--namespace", "acme", "--can", "yank"]);
