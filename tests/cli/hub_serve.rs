@@ -300,6 +300,24 @@ fn why_a_token_is_refused_is_told() {
 }
 
 #[test]
+fn what_a_run_has_published_before_it_failed_is_told() {
+    let mut sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    for (name, dependencies) in [("web", "[acme/log#^1]"), ("log", "[]")] {
+        let text = format!("name: acme/{name}\nversion: 1.0.0\ndependencies: {dependencies}\n");
+        sandbox.write(&format!("acme/{name}/Mu.yaml"), &text);
+    }
+    let only = token_for(&sandbox, "ci", &["--namespace", "acme/log", "--can", "publish"]);
+    sandbox.set_token(&served.address.to_string(), &only);
+    let publish = ["publish", "--all", "--to", &served.url()];
+    let run = sandbox.mu(&publish).fails();
+    run.says(&["the token `ci` is for `acme/log`", "this run has published `acme/log` 1.0.0"]);
+    served.ask("GET", "/index/acme/log.jsonl", &[], &[]).is(200);
+    sandbox.set_token(&served.address.to_string(), &token(&sandbox));
+    sandbox.mu(&publish).ok().says(&["acme/log 1.0.0 is already", "published acme/web 1.0.0"]);
+}
+
+#[test]
 fn a_refusal_arrives_while_the_archive_is_on_its_way() {
     let mut sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);
