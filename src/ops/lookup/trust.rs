@@ -22,12 +22,12 @@ use crate::ops::lookup::chosen::{
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::session::events::Work;
 use crate::ops::session::locked::{PackageName, find_used};
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::trust::{self, Judgement, Refused, TrustError};
 use crate::workspace::Cutoff;
 use crate::workspace::edit::set_trust;
-use crate::workspace::trust::{RuleAsks, is_text_of_keys, settings_file};
+use crate::workspace::trust::{RuleAsks, TrustRule, is_text_of_keys, settings_file};
 
 pub use crate::ops::lookup::chosen::{ShownRule, ShownVerdict};
 
@@ -110,22 +110,33 @@ pub fn trust_overview(session: &Session) -> Result<TrustOverview, CommandError> 
     }
     // Of a locked package, the rule that counts first is shown; what the lock says of its signers is no proof.
     let lock = session.lockfile()?.unwrap_or_default();
-    let packages = lock.packages.iter().filter_map(|package| {
+    let (mut packages, mut ids) = (Vec::new(), Vec::new());
+    for package in &lock.packages {
         if package.source.is_authored_folder() || package.source.is_pack() {
-            return None;
+            continue;
         }
         // A rule speaks of what the content comes from, which an override may have put there.
         let source = used_instead(session, &package.id);
         let stood_for = session.workspace.settings.stood_for(&package.id, &source);
-        let rules = settings.in_force(&source, &stood_for);
-        Some(RuledPackage {
+        packages.extend(settings.in_force(&source, &stood_for).first().map(|first| RuledPackage {
             id: package.id.clone(),
             version: package.version.clone(),
-            rule: rules.first()?.rule.pattern.clone(),
+            rule: first.rule.pattern.clone(),
             signed_by: package.signed_by.clone(),
-        })
-    });
-    Ok(TrustOverview { rules, signers, roots, packages: packages.collect() })
+        }));
+        ids.extend(stood_for);
+        ids.push(source);
+    }
+    // One that is mistyped is in force for nothing, and nothing else would say so.
+    for named_by in [NamedBy::User, NamedBy::Workspace] {
+        let is_of_none = |rule: &&TrustRule| !ids.iter().any(|id| rule.speaks_of(id));
+        let own = settings.rules_of(named_by).rules.iter().filter(is_of_none);
+        for rule in own.filter(|_| !ids.is_empty()) {
+            let (pattern, file) = (rule.pattern.clone(), settings_file(named_by));
+            session.events.warning(&Warning::RuleOfNone { pattern, file });
+        }
+    }
+    Ok(TrustOverview { rules, signers, roots, packages })
 }
 
 /// What vouches for a version.

@@ -110,6 +110,8 @@ pub enum Warning {
     // Newer versions than the one that is used were refused, the `first` of them and `others`.
     RefusedNewer { source: PackageId, version: Version, first: RefusedVersion, others: usize },
     // What is beside a package, and vouches for it.
+    // A rule about signatures that speaks of no package that is locked.
+    RuleOfNone { pattern: String, file: &'static str },
     Voucher { gap: VoucherGap, name: String, version: String, why: String },
     NoSingleArchive { id: PackageId, version: String },
     ArchiveUnread { path: String, why: String },
