@@ -10,6 +10,8 @@ use serde::Serialize;
 use crate::cli::global::Global;
 use crate::env::Environment;
 use crate::ops::session::open_to_ask;
+#[cfg(feature = "git")]
+use crate::ops::session::open_to_end;
 use crate::ops::{ChangeLock, CommandError, Events, OperationScope, Options, Session, View};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
@@ -128,12 +130,11 @@ impl Context {
         }
     }
 
-    /// Opens to end edits: also where nothing may be installed with them.
+    /// Opens to end edits: also where nothing may be installed with them, or a manifest in one of them is broken.
     #[cfg(feature = "git")]
     pub(crate) fn open_to_end(&self) -> Result<Session, CommandError> {
         let options = Options { view: Some(View::Here), ..self.options()? };
-        let environment = self.environment.clone();
-        Session::open_to_change(environment, options, OperationScope::Workspace, self.events())
+        open_to_end(self.environment.clone(), options, self.events())
     }
 
     /// Opens the workspace for reading, in a view.

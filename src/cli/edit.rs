@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, arguments: EditArguments) -> CommandExit {
                 let message = "name the package to edit: `mu edit REF`";
                 return Err(CommandError::new(Code::Usage, message).into());
             }
-            let edits = list(&context.open(OperationScope::Workspace)?)?;
+            let edits = list(&context.open_asking_session()?)?;
             context.answer(&Edits { edits }, |Edits { edits }| print_list(context, edits))
         }
         [reference] => {

@@ -312,7 +312,7 @@ pub(super) struct TagAnswer {
 
 pub(crate) fn run_tag(context: &Context, arguments: TagArguments) -> CommandExit {
     let TagArguments { reference, tag, undo, to, dry_run } = arguments;
-    let session = context.open(OperationScope::Workspace)?;
+    let session = context.open_asking_session()?;
     let marking = Marking::Tag(tag.clone());
     let request = MarkRequest { reference, marking, undo, to, dry_run };
     let [would, done] = if undo { ["would untag", "untagged"] } else { ["would tag", "tagged"] };

@@ -46,7 +46,7 @@ pub(crate) struct VendorArguments {
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
     /// Write nothing; if what is there for the tool would change, list it and exit with 1
-    #[arg(long, requires = "tool")]
+    #[arg(long)]
     check: bool,
     /// Write files for this tool, instead of packs
     #[arg(long = "for", value_enum, value_name = "TOOL", conflicts_with = "undo")]
@@ -85,6 +85,12 @@ pub(super) struct Undone {
 }
 
 pub(crate) fn run(context: &Context, arguments: &VendorArguments) -> CommandExit {
+    if arguments.check && arguments.tool.is_none() {
+        let message = "`--check` is for the files that `--for` writes";
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("`mu verify` compares the packs in .mu/packs with Mu.lock")
+            .into());
+    }
     let dry_run = arguments.dry_run || arguments.check;
     let session = context.open_for(OperationScope::Workspace, dry_run)?;
     session.refuse_edits("mu does not write files to commit")?;

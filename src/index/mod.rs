@@ -36,7 +36,7 @@ use crate::index::package::Origin;
 use crate::index::prefetch::Prefetcher;
 use crate::index::shared::{SharedIndex, Slot};
 use crate::manifest::Manifest;
-use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::reference::{Base, PackageId, Reference, Version, VersionSpec};
 use crate::select::releases::{Details, Position, Releases};
 use crate::workspace::ConfiguredRegistry;
 
@@ -526,6 +526,10 @@ impl SharedIndex {
     /// The package with the same name in lower case, if there is one. If a registry has no list, only this
     /// name is requested.
     fn in_lower_case(&self, id: &PackageId) -> Option<PackageId> {
+        if id.base() == Base::localhost() {
+            // The path of a folder: in lower case, it would be a name in a registry at that host.
+            return None;
+        }
         let lower = PackageId::parse(&id.as_str().to_ascii_lowercase()).ok()?;
         let package = (lower != *id).then(|| self.package(&lower))?.ok()?;
         let is_there = package.releases.tried().is_none();

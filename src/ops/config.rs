@@ -156,7 +156,9 @@ pub fn set(
         false => value.to_owned(),
     };
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
-    let text = set_key(&path, &text, key, edit::value(value)).map_err(|error| {
+    // What is wrong with the value says more than that it does not fit where another one is.
+    let alone = |error| set_key(&path, "", key, edit::value(value)).and(Err(error));
+    let text = set_key(&path, &text, key, edit::value(value)).or_else(alone).map_err(|error| {
         // The place in a file that was never written helps nobody.
         let error = CommandError::from(error);
         let Some(source) = error.in_source() else { return error };

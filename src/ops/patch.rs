@@ -19,7 +19,7 @@ use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::folder_of;
 use crate::ops::session::locked::{PackageName, find_locked};
 use crate::ops::solve::patches::{is_in_folder, is_of_versions, patch_of, read};
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, Reference, Version};
 use crate::store::Stored;
 use crate::workspace::PatchFile;
@@ -180,7 +180,10 @@ pub fn save(session: Session, copy: &str) -> Result<Saved, CommandError> {
     let message = draft.message().map_err(failed)?;
     let lock = session.lockfile()?.unwrap_or_default();
     let package = described(&lock, &message, &folder)?;
-    let text = draft.patch().map_err(failed)?;
+    let (text, left_out) = draft.patch().map_err(failed)?;
+    if !left_out.is_empty() {
+        session.events.warning(&Warning::PatchWithout { files: left_out });
+    }
     if text.is_empty() {
         let message = format!("nothing was changed in `{}`", folder.display());
         return Err(CommandError::new(Code::NotFound, message)

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::formats;
+use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::places;
 use crate::ops::requirements::Requirements;
@@ -104,7 +105,11 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {
         session.events.warning(&warning);
     }
-    // What the manifests require now, and what the lock has: after a change of one, they differ.
+    // What the manifests require now, and what the lock has and is still there: after a change of one, they differ.
+    let is_here = |package: &&LockedPackage| {
+        package.source.is_workspace_folder()
+            && requirements.local_package(session, &package.id).is_some()
+    };
     let mut placed: Vec<Placed> =
         requirements
             .asked
@@ -114,9 +119,10 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
                 let path = requirements.local_package(session, &id)?.place.clone();
                 Some(Placed { id, path })
             })
-            .chain(lock.packages.iter().filter(|package| package.source.is_workspace_folder()).map(
-                |package| Placed { id: package.id.clone(), path: package.source.place.clone() },
-            ))
+            .chain(lock.packages.iter().filter(|package| is_here(package)).map(|package| Placed {
+                id: package.id.clone(),
+                path: package.source.place.clone(),
+            }))
             .collect();
     placed.sort();
     placed.dedup();

@@ -90,6 +90,8 @@ fn find(
     }
     let found = search_path(session)?.find(wanted);
     if let Ok(found) = &found
+        // What the settings use instead is where it should be.
+        && !session.workspace.settings.overrides.contains_key(&found.id)
         && let Some(misplacement) = places::misplacement(session, &found.id)
     {
         session.events.warning(&Warning::Misplaced(misplacement));

@@ -74,6 +74,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
             "`{id}` is locked at commit {}, but its repository is edited in `{clone}` already, where the work began at {}",
             locked.short(), begun.short()
         ),
+        PatchWithout { files } => ("the patch is without what Git ignores: {}", quoted(files)),
         EditNotBuilt { id, place } => ("builds do not use the edit of `{id}` in `{place}`, but the version in Mu.lock"),
 
         // # The lock, and the versions in it
@@ -121,6 +122,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
         Objection(Objection { source, version, refused: Refused { why, rule } }) => ("`{source}` {version}: {why} ({rule})"),
         PassedOver { source, version, why } => ("`{source}` {version} is passed over: {why}"),
         RefusedNewer { source, version, first: RefusedVersion { version: first, refused: Refused { why, rule } }, others } => ("`{source}` {version} is used, and {first}{} passed over: {why} ({rule})", more(*others)),
+        RuleOfNone { pattern, file } => ("the rule `{pattern}` in {file} speaks of no package in Mu.lock"),
         Voucher { gap: VoucherGap::EvidenceNotKept, name, version, why } => ("what vouches for {name} {version} is not kept in `{VENDORED_FILE}`: {why}"),
         Voucher { gap: VoucherGap::EvidenceNotCopied, name, version, why } => ("what vouches for {name} {version} is not copied: {why}"),
         Voucher { gap: VoucherGap::EvidenceUnknown, name, version, why } => ("it is not known what vouches for {name} {version}: {why}"),

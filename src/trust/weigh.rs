@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use mu_provider::threads::lock;
 use mu_provider::{FileDigest, Folder, FoundEvidence, FoundPiece, NamedBy, Progress, Release};
 use mu_trust::{
-    Evidence, MOST_KEY_BYTES, MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict, verify,
+    Evidence, MOST_KEY_BYTES, MOST_MANIFESTS, Refusal, Roots, Signer, Subject, Verdict,
+    text_of_keys, verify,
 };
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -421,8 +422,8 @@ impl TrustInForce {
                 Signer::from_keys(name, text).map_err(|error| failed(error.to_string()))?
             }
             SignerText::File(file) => {
-                let text = self.read(file, MOST_KEY_BYTES).map_err(&failed)?;
-                let signer = Signer::from_keys(name, &text);
+                let content = self.read(file, MOST_KEY_BYTES).map_err(&failed)?;
+                let signer = text_of_keys(&content).and_then(|text| Signer::from_keys(name, text));
                 signer.map_err(|error| failed(format!("`{file}`: {error}")))?
             }
             SignerText::Github(github) => {
@@ -447,8 +448,8 @@ impl TrustInForce {
                 RootSetting::Sigstore => roots.add_sigstore(),
                 RootSetting::File(file) => {
                     let failed = |why| TrustError::Root { name: file.to_string(), why };
-                    let text = self.read(file, LARGEST_ROOT).map_err(failed)?;
-                    let added = roots.add(&file.to_string(), text.as_bytes());
+                    let content = self.read(file, LARGEST_ROOT).map_err(failed)?;
+                    let added = roots.add(&file.to_string(), &content);
                     added.map_err(|error| failed(error.why))?;
                 }
             }
@@ -468,16 +469,14 @@ impl TrustInForce {
             .collect()
     }
 
-    /// The text of a file that the settings name.
-    fn read(&self, file: &TrustFile, most: usize) -> Result<String, String> {
-        let text = match file {
-            TrustFile::InWorkspace(path) => {
-                Folder::at(&self.root).and_then(|root| root.read_text(path))
-            }
-            TrustFile::OfUser(path) => fs::read_text_if_there(path),
+    /// The content of a file that the settings name.
+    fn read(&self, file: &TrustFile, most: usize) -> Result<Vec<u8>, String> {
+        let content = match file {
+            TrustFile::InWorkspace(path) => Folder::at(&self.root).and_then(|root| root.read(path)),
+            TrustFile::OfUser(path) => fs::read_if_there(path),
         };
-        match text {
-            Ok(Some(text)) if text.len() <= most => Ok(text),
+        match content {
+            Ok(Some(content)) if content.len() <= most => Ok(content),
             Ok(Some(_)) => Err(format!("`{file}` has more than {most} bytes")),
             Ok(None) => Err(format!("there is no file `{file}`")),
             Err(error) => Err(mu_provider::with_causes(&error)),

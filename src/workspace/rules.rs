@@ -3,6 +3,7 @@
 //! What is wrong with a rule is an error at its place. Short names are completed once both files are read, and a workspace may name
 //! signers that only the user's file has. What the rules mean for a package, `trust.rs` knows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ use super::trust::{
 };
 use crate::manifest::source::{SourceError, Table, Text, TextProblem, Value, nearest};
 use crate::manifest::unversioned;
-use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
+use crate::reference::{Base, Defaults, PackageId, Protocol, Reference, Version, VersionSpec};
 
 /// The file that a text names; the paths of the user are relative to `folder`.
 fn file(text: &Text<'_>, named_by: NamedBy, folder: &Path) -> Result<TrustFile, SourceError> {
@@ -283,16 +284,23 @@ fn written_pattern(text: &str) -> Result<WrittenPattern, TextProblem> {
     if is_below && !prefix.contains('/') && is_host(prefix) {
         return Ok(WrittenPattern::BelowBase(Base::parse(&format!("{prefix}/"))?.to_string()));
     }
-    let reference = unversioned(prefix)?;
+    let reference = unversioned(&on_this_machine(prefix))?;
     Ok(match is_below {
         true => WrittenPattern::Below(reference),
         false => WrittenPattern::Package(reference),
     })
 }
 
+/// The id of a package on this machine, `localhost/PATH` as `Mu.lock` has it, as a reference: a reference without a protocol would mean a
+/// package below the default base, and a rule would then speak of none.
+fn on_this_machine(text: &str) -> Cow<'_, str> {
+    let path = text.strip_prefix(Base::localhost().as_str());
+    path.map_or(text.into(), |path| format!("{}:///{path}", Protocol::GitFile).into())
+}
+
 /// A package with one version.
 fn exact_version(text: &str) -> Result<(Reference, Version), TextProblem> {
-    let reference = Reference::parse(text)?;
+    let reference = Reference::parse(&on_this_machine(text))?;
     let version = match reference.version() {
         Some(spec @ VersionSpec::Pin(_)) => Version::parse_lenient(&spec.to_string()).ok(),
         Some(spec) => Version::parse(&spec.to_string()).ok(),

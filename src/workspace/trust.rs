@@ -126,6 +126,13 @@ pub enum RuleAsks {
     Refuse(String),
 }
 
+impl TrustRule {
+    /// Whether it speaks of a package, even if another one counts.
+    pub fn speaks_of(&self, id: &PackageId) -> bool {
+        self.covers.exactness(id).is_some()
+    }
+}
+
 /// The packages that a pattern covers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Covered {

@@ -534,6 +534,42 @@ fn what_cannot_be_edited_is_refused_and_nothing_is_left() {
 }
 
 #[test]
+fn an_edit_whose_manifest_is_broken_is_listed_and_ends() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.mu(&["edit", "aws/log", "--from-pack"]).ok();
+    sandbox.mu(&["edit", "net/vpc"]).ok();
+    sandbox.write("aws/log/Mu.yaml", "name: [\n");
+    sandbox.mu(&["get"]).fails().says(&["aws/log/Mu.yaml:1"]);
+    let listed = sandbox.mu(&["edit"]).ok();
+    listed.says(&["left out", "aws/log/Mu.yaml:1", "1 file changed"]);
+    let kept = sandbox.mu(&["edit", "--done", "aws/log"]).fails();
+    kept.says(&["changed and not committed: `Mu.yaml`"]);
+    sandbox
+        .mu(&["edit", "--done", "aws/log", "--force"])
+        .ok()
+        .says(&["aws/log is no longer edited"]);
+    assert!(!sandbox.has("work/aws/log"));
+    sandbox.mu(&["get"]).ok().does_not_say(&["left out"]);
+    world.is_untouched();
+}
+
+#[test]
+fn a_clone_in_the_trash_that_no_edit_names_is_told() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.mu(&["edit", "--restore", "net/vpc"]).fails().says(&["the trash is empty"]);
+    sandbox.mu(&["edit", "net/vpc"]).ok();
+    sandbox.mu(&["edit", "--done", "net/vpc"]).ok();
+    let name = world.edits()[0]["trash"].as_str().expect("is in the trash").to_owned();
+    // It removes what mu knows of edits, and leaves repositories alone.
+    git(&world.work(), &["clean", "--quiet", "-f", "-d", "-x"]);
+    assert!(sandbox.has(&format!("work/.mu/edit/trash/{name}")) && world.edits().is_empty());
+    let lost = sandbox.mu(&["edit", "--restore", &name]).fails();
+    lost.says(&["`git clean -x`", ".mu/edit/trash", &name]);
+}
+
+#[test]
 fn the_trash_is_emptied_after_thirty_days() {
     let world = World::new();
     let sandbox = &world.sandbox;

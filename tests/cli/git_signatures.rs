@@ -263,3 +263,92 @@ fn a_repository_of_another_name_is_another_package() {
     sandbox.asks_for(&[&format!("{}web.git#^1", server.root())]);
     sandbox.mu(&["get"]).fails().says(&["is a package named `acme/other`"]);
 }
+
+#[test]
+fn allowed_signers_files_mean_what_they_mean_to_git() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    let stranger = Author::ssh(&sandbox, "stranger", &["-t", "ed25519"]);
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: web\n")]);
+    // What Git's commits and tags are dated here.
+    let date = origin.git(&["log", "-1", "--format=%cd", "--date=format:%Y%m%d"]);
+    let (before, after) = ("19990101", "20990101");
+    assert!(before < &*date && &*date < after, "{date}");
+    ada.git(&origin, &["tag", "-s", "-m", "a release", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    let reference = format!("{}web.git#1.0.0", server.root());
+    write(
+        &sandbox.path("home/.mu"),
+        "config.yaml",
+        "trust: {signers: {ada: signers}, packages: {\"*\": {signedBy: [ada]}}}\n",
+    );
+    let (key, other) = (ada.public.trim_end(), stranger.public.trim_end());
+    let options = |options: &str| format!("ada@example.com {options} {key}\n");
+    for (text, is_accepted) in [
+        (format!("ada@example.com {key}\n"), true),
+        (format!("# Ada\r\n\r\nada@example.com {key}\r\n"), true),
+        (format!("stranger@example.com {other}\n\"ada@example.com,*@b.example\" {key}\n"), true),
+        (format!("stranger@example.com {other}\n"), false),
+        (format!("# ada@example.com {key}\nstranger@example.com {other}\n"), false),
+        (options("namespaces=\"git\""), true),
+        (options("namespaces=\"file,git\""), true),
+        (options("NAMESPACES=\"g*\""), true),
+        (options("namespaces=\"file\""), false),
+        (options("namespaces=\"file\"") + &options("namespaces=\"git\""), true),
+        (options(&format!("valid-after=\"{before}\"")), true),
+        (options(&format!("valid-after=\"{after}\"")), false),
+        (options(&format!("valid-before=\"{after}Z\"")), true),
+        (options(&format!("valid-before=\"{before}0000Z\"")), false),
+        (
+            options(&format!(
+                "namespaces=\"git\",valid-after=\"{before}\",valid-before=\"{after}000000\""
+            )),
+            true,
+        ),
+        (options("cert-authority"), false),
+        (options("no-such-option"), false),
+        (options("valid-after=\"soon\""), false),
+    ] {
+        write(&sandbox.path("home/.mu"), "signers", &text);
+        write(&sandbox.path("keys"), "ada.allowed", &text);
+        assert_eq!(ada.verifies(&origin, "verify-tag", "v1.0.0"), is_accepted, "Git: {text}");
+        let run = sandbox.mu(&["trust", "show", &reference, "--json"]);
+        let is_shown = run.stdout.contains("\"accepted\": true");
+        assert_eq!(is_shown, is_accepted, "{text}\n{}{}", run.stdout, run.stderr);
+    }
+    // What limits a key is said, and a line that cannot be used is an error, also beside others.
+    write(&sandbox.path("home/.mu"), "signers", options("namespaces=\"file\""));
+    sandbox
+        .mu(&["trust", "show", &reference])
+        .ok()
+        .says(&["`ada` only with `namespaces=\"file\"`"]);
+    write(&sandbox.path("home/.mu"), "signers", format!("{key}\n{}", options("cert-authority")));
+    sandbox
+        .mu(&["trust"])
+        .fails()
+        .says(&["signers`: the SSH key is not taken", "name the keys themselves"]);
+}
+
+#[test]
+fn a_rule_speaks_of_a_repository_on_this_machine_by_its_id() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: web\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    sandbox.asks_for(&[&format!("git+file://{}#^1", origin.folder().display())]);
+    sandbox.mu(&["get"]).ok();
+    let id = sandbox.lock()["packages"][0]["id"].as_str().expect("is a text").to_owned();
+    let (above, _) = id.rsplit_once('/').expect("has one");
+    let digest = sandbox.lock()["packages"][0]["digest"].as_str().expect("is one").to_owned();
+    for pattern in [id.clone(), format!("{above}/*")] {
+        let rules = rule(&ada).replace("\"*\"", &format!("\"{pattern}\""));
+        write(&sandbox.path("home/.mu"), "config.yaml", &rules);
+        sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+        // So does what is accepted all the same.
+        let allowed = format!("{rules}  allow: {{\"{id}#1.0.0\": \"{digest}\"}}\n");
+        write(&sandbox.path("home/.mu"), "config.yaml", allowed);
+        sandbox.mu(&["get"]).ok();
+    }
+}

@@ -300,6 +300,44 @@ fn why_a_token_is_refused_is_told() {
 }
 
 #[test]
+fn what_a_run_has_published_before_it_failed_is_told() {
+    let mut sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    for (name, dependencies) in [("web", "[acme/log#^1]"), ("log", "[]")] {
+        let text = format!("name: acme/{name}\nversion: 1.0.0\ndependencies: {dependencies}\n");
+        sandbox.write(&format!("acme/{name}/Mu.yaml"), &text);
+    }
+    let only = token_for(&sandbox, "ci", &["--namespace", "acme/log", "--can", "publish"]);
+    sandbox.set_token(&served.address.to_string(), &only);
+    let publish = ["publish", "--all", "--to", &served.url()];
+    let run = sandbox.mu(&publish).fails();
+    run.says(&["the token `ci` is for `acme/log`", "this run has published `acme/log` 1.0.0"]);
+    served.ask("GET", "/index/acme/log.jsonl", &[], &[]).is(200);
+    sandbox.set_token(&served.address.to_string(), &token(&sandbox));
+    sandbox.mu(&publish).ok().says(&["acme/log 1.0.0 is already", "published acme/web 1.0.0"]);
+}
+
+#[test]
+fn a_refusal_arrives_while_the_archive_is_on_its_way() {
+    let mut sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.asks_for(&[]);
+    // Bytes that do not shrink, and more of them than sockets hold.
+    let mut seed = 1_u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        seed.to_be_bytes()[0]
+    };
+    let bytes: Vec<u8> = (0..6 << 20).map(|_| next()).collect();
+    fs::write(sandbox.path("work/blob"), bytes).expect("is ours");
+    sandbox.set_token(&served.address.to_string(), "mu_unknown");
+    for _ in 0..8 {
+        let run = sandbox.mu(&["publish", "--to", &served.url()]).fails();
+        run.says(&["this hub does not know the token"]).does_not_say(&["trying again"]);
+    }
+}
+
+#[test]
 fn tokens_are_listed_without_what_they_are() {
     let sandbox = sandbox();
     let token = token_for(&sandbox, "ada", &["--namespace", "acme", "--can", "yank"]);

@@ -48,12 +48,14 @@ fn a_change_is_made_once_and_is_everyones() {
     assert_eq!(sandbox.read("Mu.lock"), lock, "nothing has changed yet");
     sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\nname = \"web\"\n");
     sandbox.write(&format!("{DRAFT}/new.txt"), "new\n");
+    sandbox.write(&format!("{DRAFT}/dash boards/my first.json"), "{}\n");
     fs::remove_file(draft.join("run.sh")).expect("can be removed");
     let saved = sandbox.mu(&["patch", "--save", DRAFT]).ok();
     saved.says(&[&format!("saved {PATCH} for aws/ec2#^1.2"), "installed 1 package"]);
     let read = |file: &str| fs::read_to_string(sandbox.path(PACK).join(file)).ok();
     assert_eq!(read("main.tf").as_deref(), Some("size = 2\nname = \"web\"\n"));
     assert_eq!((read("new.txt").as_deref(), read("run.sh")), (Some("new\n"), None));
+    assert_eq!(read("dash boards/my first.json").as_deref(), Some("{}\n"));
     let after = entry(&sandbox);
     assert_eq!(after["digest"], before["digest"], "what was published stays in the lock");
     assert!(after["patch"].as_str().expect("is text").starts_with("sha256:"));
@@ -103,7 +105,10 @@ fn a_working_copy_is_a_repository_that_hides_nothing() {
     sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\nname = \"web\"\n");
     let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
     git(&draft, &[&who[..], &["commit", "--quiet", "--all", "--message", "x"]].concat());
-    sandbox.mu(&["patch", "--save", DRAFT]).ok();
+    sandbox.write(&format!("{DRAFT}/.gitignore"), "*.log\n");
+    sandbox.write(&format!("{DRAFT}/new.log"), "new\n");
+    let saved = sandbox.mu(&["patch", "--save", DRAFT]).ok();
+    saved.says(&["warning: the patch is without what Git ignores: `new.log`"]);
     assert!(sandbox.read(PATCH).contains("+size = 2\n"));
     // The workspace's repository does not see it.
     git(&sandbox.path("work"), &["init", "--quiet", "."]);

@@ -1,5 +1,7 @@
 //! Override by placement: a package in the workspace replaces the published one, everywhere.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::support::{Package, Sandbox};
@@ -161,6 +163,27 @@ fn packages_of_one_workspace_depend_on_each_other() {
 }
 
 #[test]
+fn a_package_of_the_workspace_that_is_gone_is_told_by_where_it_was() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.place("work/web", &Package::new("acme/web", "1.0.0").needs("acme/api#^1"));
+    sandbox.place("work/api", &Package::new("acme/api", "1.3.0").needs("aws/ec2"));
+    sandbox.mu(&["get"]).ok();
+    fs::remove_dir_all(sandbox.path("work/api")).expect("is there");
+    let status = sandbox.mu(&["status"]).ok();
+    status.says(&["acme/api is no longer in the workspace"]).does_not_say(&["used from"]);
+    let gone = sandbox.mu(&["get"]).fails();
+    gone.says(&["Mu.lock has `acme/api` from `api` in this workspace, where it is no longer"])
+        .does_not_say(&["mu search"]);
+    // So is a folder that a manifest names. Nobody else is asked, also about the same path in lower case.
+    sandbox.place("work/web", &Package::new("acme/web", "1.0.0").needs("../Shared"));
+    let gone = sandbox.mu(&["get", "-v"]).fails();
+    gone.says(&["the path of a folder begins at the manifest"])
+        .does_not_say(&["mu search", "localhost"]);
+}
+
+#[test]
 fn the_settings_may_override_too() {
     let sandbox = sandbox();
     sandbox.trusts_folder("elsewhere/*");
@@ -176,6 +199,11 @@ fn the_settings_may_override_too() {
     sandbox.mu(&["status"]).ok().says(&["up to date"]);
     sandbox.mu(&["verify"]).ok();
     sandbox.mu(&["why", "aws/ec2"]).ok().says(&["../elsewhere/ec2 by overrides"]);
+    // Also a folder of the workspace, which is not one where references look.
+    sandbox.place("work/fork", &Package::new("aws/ec2", "1.0.8"));
+    sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/ec2: ./fork}\n");
+    sandbox.mu(&["get"]).ok().says(&["1.0.7 → 1.0.8"]);
+    sandbox.mu(&["which", "aws/ec2"]).ok().does_not_say(&["warning"]);
 }
 
 #[test]

@@ -192,6 +192,13 @@ fn a_workspace_is_published_in_the_order_of_its_dependencies() {
         let text = |value: &Value| value.as_str().expect("is text").to_owned();
         packages.iter().map(|one| format!("{} {}", text(&one["id"]), text(&one["done"]))).collect()
     };
+    // What is wrong with the last one is said before the first one is published.
+    let a = sandbox.path("author/acme/a");
+    write(&a, "Mu.yaml", "name: acme/a\nversion: 1.0.0\ndependencies: [acme/b]\n");
+    let refused = sandbox.mu_in("author", &["publish", "--all"]).fails();
+    refused.says(&["must say which versions"]).does_not_say(&["this run has published"]);
+    sandbox.mu(&["versions", "acme/c", "--json"]).fails_with("not-found");
+    write(&a, "Mu.yaml", "name: acme/a\nversion: 1.0.0\ndependencies: [acme/b#^1]\n");
     let first = order(sandbox.mu_in("author", &["publish", "--all", "--json"]));
     let names = ["hub.mu.com/acme/c", "hub.mu.com/acme/b", "hub.mu.com/acme/a"];
     assert_eq!(first, names.map(|name| format!("{name} published")));

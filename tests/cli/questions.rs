@@ -36,6 +36,8 @@ fn questions_about_packages_elsewhere_need_no_package_of_the_workspace() {
         let yank = ["yank", "aws/s3#2.0.0", "--reason", "old", "--to", "../hub"];
         sandbox.mu(&yank).ok().says(&[&left_out]);
         sandbox.mu(&["yank", "aws/s3#2.0.0", "--undo", "--to", "../hub"]).ok();
+        let tag = ["tag", "aws/s3#2.0.0", "beta", "--to", "../hub"];
+        sandbox.mu(&tag).ok().says(&[&left_out]);
         // What is about them still fails.
         sandbox.mu(&["get"]).fails();
     }

@@ -214,6 +214,15 @@ fn lists_are_set_as_they_stand_in_the_file() {
     let refused = sandbox.mu(&["config", "set", "formats", "helm"]);
     assert_eq!(refused.status, 2);
     refused.says(&["write `[helm]`", "`mu config set formats '[helm]'`"]);
+    // Also where there is a list already, whose layout is not at fault.
+    for list in ["exclude: []\n", "exclude:\n- aws/vpc#1.0.0\n"] {
+        sandbox.write(".mu/workspace.yaml", list);
+        let refused = sandbox.mu(&["config", "set", "exclude", "aws/ec2#1.2.3"]);
+        assert_eq!(refused.status, 2);
+        refused.says(&["`mu config set exclude '[aws/ec2#1.2.3]'`"]).does_not_say(&["layout"]);
+        assert_eq!(sandbox.read(".mu/workspace.yaml"), list);
+    }
+    sandbox.write(".mu/workspace.yaml", "");
     for (key, value, shown) in [
         ("formats", "[helm]", "[helm]"),
         ("formats", "[helm, kcl]", "[helm, kcl]"),

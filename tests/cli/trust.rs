@@ -876,7 +876,14 @@ fn trust_shows_what_there_is_and_writes_rules() {
     // The text was written, so the file does not matter any more.
     fs::remove_file(&registry.key.public).expect("is there");
     sandbox.mu(&["get"]).ok();
-    sandbox.mu(&["trust"]).ok().says(&["[HOST]/charts/*", "signed by team", "web"]);
+    let overview = sandbox.mu(&["trust"]).ok();
+    overview.says(&["[HOST]/charts/*", "signed by team", "web"]).does_not_say(&["warning"]);
+    // A rule that names a host alone speaks of a package of the hub.
+    let mistyped = "trust: {packages: {ghcr.io: {refuse: later}}}\n";
+    sandbox.write(".mu/workspace.yaml", mistyped);
+    let told = "the rule `ghcr.io` in .mu/workspace.yaml speaks of no package in Mu.lock";
+    sandbox.mu(&["trust"]).ok().says(&[told]).does_not_say(&["charts/*` in"]);
+    sandbox.write(".mu/workspace.yaml", "");
     let json = sandbox.mu(&["trust", "--json"]).ok().json();
     assert_eq!(json["rules"][0]["pattern"], "[HOST]/charts/*");
     assert_eq!(json["packages"][0]["rule"], "[HOST]/charts/*");

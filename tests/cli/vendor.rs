@@ -131,6 +131,10 @@ fn what_a_person_changed_is_noticed() {
     commit(&sandbox);
     checkout(&mut sandbox);
     let file = "work/.mu/packs/hub.mu.com/aws/lib/crlf.txt";
+    let asked = sandbox.mu(&["vendor", "--check"]);
+    assert_eq!(asked.status, 2);
+    asked.says(&["`mu verify` compares the packs"]);
+    sandbox.mu(&["verify"]).ok();
     fs::write(sandbox.path(file), "changed").expect("is ours");
     sandbox.mu(&["verify"]).fails().says(&["1 of 2 packs failed verification", "aws/lib 1.0.0"]);
     sandbox

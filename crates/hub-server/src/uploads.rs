@@ -5,13 +5,23 @@
 //! one token never wait for each other with half an archive each. The total is taken as bytes arrive, so a
 //! client that announces much and sends little makes nobody wait. If all are waiting, one of them continues
 //! in a reserve with room for the largest archive. So one of them always finishes.
+//!
+//! Also whether the disk has room for an archive, and what is read of one that is refused.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::http::header;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use mu_hub::derived;
 use mu_provider::threads::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+use super::problem::Problem;
+use super::server::Server;
 
 /// How many archives of the largest size can be in memory at the same time.
 const ARCHIVES: u64 = 4;
@@ -30,6 +40,10 @@ const LEAST_RATE: u64 = 8 << 10;
 
 /// How long a whole body may take.
 const WHOLE_BODY: Duration = Duration::from_secs(900);
+
+/// How much is read of a request that is refused, in bytes, and for how long.
+const MOST_OF_REFUSED: usize = 16 << 20;
+const PATIENCE_WITH_REFUSED: Duration = Duration::from_secs(5);
 
 /// The room of one server.
 #[derive(Debug)]
@@ -116,6 +130,46 @@ pub(super) fn patience(spent: Duration, received: u64) -> Option<Duration> {
     let earned = SILENCE + Duration::from_millis(received.saturating_mul(1_000) / LEAST_RATE);
     let left = earned.min(WHOLE_BODY).checked_sub(spent).filter(|left| !left.is_zero())?;
     Some(left.min(SILENCE))
+}
+
+/// Whether the disk has room for an archive, besides what is kept free for changes that need little, such as yanking.
+pub(super) async fn check_room(
+    server: &Server,
+    name: &str,
+    version: &str,
+    bytes: u64,
+) -> Result<(), Problem> {
+    let files = &server.data.files;
+    let Some(room) = files.room().await? else { return Ok(()) };
+    // Unless the operator says otherwise: 64 MiB, or a twentieth of a small disk.
+    let kept_free = server.serving.keep_free.unwrap_or((64 << 20).min(room.size / 20));
+    let needed = kept_free.saturating_add(bytes);
+    // A version that is there needs no room: sending it again completes what a full disk has interrupted.
+    let is_there = async || derived::index(files, &server.data.root, name).await;
+    if room.free >= needed || is_there().await?.find(version).is_some() {
+        return Ok(());
+    }
+    Err(Problem::no_room(format!("{} bytes of the disk are free, not {needed}", room.free)))
+}
+
+/// Reads what comes with a refused request, if it is not much. With bytes that nobody has read, the system resets the connection as it closes, and a
+/// client that is still sending never sees the answer. One that waits to be told to go on needs no more than the answer.
+pub(super) async fn read_refused(request: Request) {
+    if request.headers().contains_key(header::EXPECT) {
+        return;
+    }
+    let mut body = request.into_body();
+    let read = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > MOST_OF_REFUSED {
+                break;
+            }
+        }
+    };
+    // Whoever takes longer has to do without the answer.
+    let _ = tokio::time::timeout(PATIENCE_WITH_REFUSED, read).await;
 }
 
 #[cfg(test)]

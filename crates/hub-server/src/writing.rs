@@ -20,7 +20,7 @@ use mu_hub::archive::{self, Unpacked};
 use mu_hub::lines::{Notice, PUBLISHED_BY, PublishedLine};
 use mu_hub::tokens::{Can, Scope, Token, Tokens};
 use mu_hub::writer::{Published, Writer};
-use mu_hub::{Change, HubError, Tags, derived, names};
+use mu_hub::{Change, HubError, Tags, names};
 use mu_manifest::agreement::Rename;
 use mu_manifest::reference::Name;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE, LONGEST_PROVENANCE};
@@ -34,7 +34,7 @@ use super::problem::Problem;
 use super::readers::known;
 use super::reading::{Asker, decoded, e_tags, json, too_many};
 use super::server::{Server, count, write_log};
-use super::uploads::{Room, patience};
+use super::uploads::{Room, check_room, patience, read_refused};
 
 /// The longest index line that comes with an archive, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
@@ -63,6 +63,7 @@ pub(super) async fn answer(
         Ok(token) => token,
         Err(problem) => {
             count(&server.metrics.unauthorized);
+            read_refused(request).await;
             return problem.into_response();
         }
     };
@@ -119,7 +120,10 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
     names::check_name(name)?;
     match *request.method() {
         Method::PUT => {
-            allow(&server, &token, name, Can::Publish)?;
+            if let Err(problem) = allow(&server, &token, name, Can::Publish) {
+                read_refused(request).await;
+                return Err(problem);
+            }
             match request.headers().get(header::CONTENT_TYPE) {
                 Some(kind) if kind == helm::PROVENANCE => {
                     add_provenance(&server, name, version, request).await
@@ -132,21 +136,6 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
         }
         _ => patch(server, token, name, version, request).await,
     }
-}
-
-/// Whether the disk has room for an archive, besides what is kept free for changes that need little, such as yanking.
-async fn check_room(server: &Server, name: &str, version: &str, bytes: u64) -> Result<(), Problem> {
-    let files = &server.data.files;
-    let Some(room) = files.room().await? else { return Ok(()) };
-    // Unless the operator says otherwise: 64 MiB, or a twentieth of a small disk.
-    let kept_free = server.serving.keep_free.unwrap_or((64 << 20).min(room.size / 20));
-    let needed = kept_free.saturating_add(bytes);
-    // A version that is there needs no room: sending it again completes what a full disk has interrupted.
-    let is_there = async || derived::index(files, &server.data.root, name).await;
-    if room.free >= needed || is_there().await?.find(version).is_some() {
-        return Ok(());
-    }
-    Err(Problem::no_room(format!("{} bytes of the disk are free, not {needed}", room.free)))
 }
 
 fn unknown_path() -> Problem {

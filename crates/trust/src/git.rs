@@ -28,7 +28,7 @@ pub(crate) fn judge_object(
     };
     match parts {
         Ok((payload, signature)) if signature.starts_with(ARMOURS[3]) => {
-            ssh::judge_armoured(&signature, &payload, signers)
+            ssh::judge_armoured(&signature, &payload, date(kind, &payload), signers)
         }
         Ok((payload, signature)) if signature.starts_with(ARMOURS[0]) => {
             pgp::judge_detached(&signature, &payload, signers)
@@ -38,6 +38,19 @@ pub(crate) fn judge_object(
         }),
         Err(refusal) => Verdict::refused_for(refusal),
     }
+}
+
+/// When a commit or a tag says that it was made, in seconds since 1970: what Git compares with the times of keys.
+fn date(kind: GitKind, payload: &[u8]) -> Option<i64> {
+    let start: &[u8] = match kind {
+        GitKind::Commit => b"committer ",
+        GitKind::Tag => b"tagger ",
+    };
+    let mut head = payload.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+    let line = head.find(|line| line.starts_with(start))?;
+    // The seconds stand in front of the time zone.
+    let seconds = line.rsplit(|byte| *byte == b' ').nth(1)?;
+    std::str::from_utf8(seconds).ok()?.parse().ok()
 }
 
 type Parts = (Vec<u8>, Vec<u8>);

@@ -31,7 +31,7 @@ pub use evidence::{
     read_lines,
 };
 pub use roots::{Root, RootError, Roots};
-pub use signer::{GithubSigner, MOST_KEY_BYTES, OidcSigner, Signer, SignerError};
+pub use signer::{GithubSigner, MOST_KEY_BYTES, OidcSigner, Signer, SignerError, text_of_keys};
 pub use verdict::{Acceptance, Identity, Refusal, Signed, SignedBy, Verdict};
 
 /// Says what a piece of evidence is worth for a subject.

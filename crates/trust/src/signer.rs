@@ -39,6 +39,14 @@ impl Key {
             Self::Pgp(key) => key.identity(),
         }
     }
+
+    /// Its identity, and what limits it.
+    fn describe(&self) -> String {
+        match self {
+            Self::Ssh(key) => key.describe(),
+            Self::Public(_) | Self::Pgp(_) => self.identity().to_string(),
+        }
+    }
 }
 
 /// The names of signers, for a refusal.
@@ -82,6 +90,20 @@ pub struct OidcSigner {
     pub subject: String,
 }
 
+/// How other forms of keys begin, and what writes them as a form that is read.
+const OTHER_FORMS: [(&str, &str); 4] = [
+    (
+        "-----BEGIN RSA PUBLIC KEY-----",
+        "`openssl rsa -RSAPublicKey_in -in FILE -pubout` writes its RSA key as one",
+    ),
+    (
+        "-----BEGIN CERTIFICATE-----",
+        "`openssl x509 -in FILE -noout -pubkey` writes the key of its certificate as one",
+    ),
+    ("---- BEGIN SSH2 PUBLIC KEY ----", "`ssh-keygen -i -f FILE` writes its SSH key as one"),
+    ("untrusted comment: ", "it is of minisign or signify, whose signatures mu does not verify"),
+];
+
 /// Why a text is no signer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignerError {
@@ -91,6 +113,9 @@ pub enum SignerError {
     /// It has no key.
     #[error("it has no key: neither a public key in PEM, nor SSH keys, nor an OpenPGP block")]
     NoKey,
+    /// It has a key in another form.
+    #[error("it has no key in a form that mu reads: {0}")]
+    Form(&'static str),
     /// It has a private key, which belongs into no rule.
     #[error("it is a private key: name the public one")]
     Private,
@@ -113,8 +138,21 @@ pub enum SignerError {
     Identity,
 }
 
+/// The text of a file of keys, without a mark of its byte order.
+///
+/// # Errors
+///
+/// It is not text, as keys of OpenPGP and in DER may be.
+pub fn text_of_keys(content: &[u8]) -> Result<&str, SignerError> {
+    let text = std::str::from_utf8(content).map_err(|_| SignerError::Form(NOT_TEXT))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// What writes a file as text that is none.
+const NOT_TEXT: &str = "it is not UTF-8 text; `gpg --export --armor NAME` writes an OpenPGP key as text, and `openssl pkey -pubin -inform DER -in FILE` other ones";
+
 impl Signer {
-    /// Reads the text of keys: public keys in PEM, lines of SSH public keys, or OpenPGP blocks.
+    /// Reads the text of keys: public keys in PEM, lines of SSH public keys or of `allowed_signers` files, or OpenPGP blocks.
     ///
     /// # Errors
     ///
@@ -140,7 +178,9 @@ impl Signer {
             keys.push(Key::Ssh(key?));
         }
         if keys.is_empty() {
-            return Err(SignerError::NoKey);
+            let begins = |(line, _): &(&str, _)| text.contains(line);
+            let known = OTHER_FORMS.into_iter().find(begins);
+            return Err(known.map_or(SignerError::NoKey, |(_, instead)| SignerError::Form(instead)));
         }
         Ok(Self { name: name.to_owned(), kind: SignerKind::Keys(keys) })
     }
@@ -201,12 +241,11 @@ impl Signer {
     /// The whole of it as a text, which is the same for signers that accept the same: for a key of a cache, and for `mu trust`.
     pub fn describe(&self) -> String {
         match &self.kind {
-            SignerKind::Keys(_) => {
-                let mut identities: Vec<String> =
-                    self.identities().iter().map(Identity::to_string).collect();
-                identities.sort();
-                identities.dedup();
-                identities.join(" ")
+            SignerKind::Keys(keys) => {
+                let mut described: Vec<String> = keys.iter().map(Key::describe).collect();
+                described.sort();
+                described.dedup();
+                described.join(" ")
             }
             SignerKind::Github(github) => {
                 let mut text = format!("github:{}", github.repository);

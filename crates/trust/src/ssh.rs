@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::key::{Algorithm, Hash, PublicKey};
 use crate::pgp::armoured;
-use crate::signer::{Key, SignerKind, signer_names};
+use crate::signer::{Key, SignerKind, matches_pattern, signer_names};
 use crate::{
     Acceptance, Identity, Refusal, Signed, SignedBy, Signer, SignerError, Subject, Verdict, der,
 };
@@ -28,6 +28,20 @@ pub(crate) struct SshKey {
     key: PublicKey,
     /// What a security key signs for: its application.
     application: Option<Vec<u8>>,
+    /// What the line that names it lets it sign.
+    limits: Limits,
+}
+
+/// What a line of an `allowed_signers` file lets its key sign; everything, if it has no options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Limits {
+    /// The options, as they are written.
+    written: String,
+    /// The namespaces, as patterns that are parted by commas.
+    namespaces: Option<String>,
+    /// The first and the last second that what is signed may be dated.
+    after: Option<i64>,
+    before: Option<i64>,
 }
 
 /// What cannot be read of a key or a signature.
@@ -75,16 +89,35 @@ fn string(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl SshKey {
-    /// Reads a line of a public key file: `TYPE BASE64 COMMENT`; `None` if it is none.
+    /// Reads a line of a public key file, `TYPE BASE64 COMMENT`, or of an `allowed_signers` file, as Git has it: `PRINCIPALS [OPTIONS] TYPE BASE64
+    /// COMMENT`; `None` if it names no key. Who the principals are, the rule that names the file says.
     pub(crate) fn from_key_line(line: &str) -> Option<Result<Self, SignerError>> {
-        let mut words = line.split_ascii_whitespace();
-        let (kind, blob) = (words.next()?, words.next()?);
-        let is_kind = ["ssh-", "ecdsa-", "sk-"].iter().any(|start| kind.starts_with(start));
-        let blob = is_kind.then(|| BASE64.decode(blob).map_err(|_| "it is no base64"))?;
-        let key = blob.and_then(|blob| Self::from_blob(&blob)).and_then(|key| {
-            if key.kind == kind { Ok(key) } else { Err("its type is another one inside") }
-        });
-        Some(key.map_err(|why| SignerError::Key { kind: "SSH key", why: why.into() }))
+        let line = line.trim_ascii();
+        if line.starts_with('#') {
+            return None;
+        }
+        let words: Vec<&str> = outside_quotes(line, |one| one.is_ascii_whitespace()).collect();
+        let is_kind =
+            |word: &&str| ["ssh-", "ecdsa-", "sk-"].iter().any(|one| word.starts_with(one));
+        // The bytes of each key begin with the length of its type's name, which is `AAAA` in base64.
+        let is_key = |pair: &[&str]| is_kind(&pair[0]) && pair[1].starts_with("AAAA");
+        let at = words.windows(2).take(3).position(is_key);
+        let at = at.or_else(|| (words.len() > 1 && is_kind(&words[0])).then_some(0))?;
+        let read = || {
+            let blob = BASE64.decode(words[at + 1]).map_err(|_| "it is no base64")?;
+            let key = Self::from_blob(&blob)?;
+            if key.kind != words[at] {
+                return Err("its type is another one inside");
+            }
+            let limits = match &words[..at] {
+                [_, options] => Limits::read(options)?,
+                // So do lines of `authorized_keys` begin, where all other options are about logins.
+                [first] if Limits::is_authority(first) => return Err(AUTHORITY),
+                _ => Limits::default(),
+            };
+            Ok(Self { limits, ..key })
+        };
+        Some(read().map_err(|why| SignerError::Key { kind: "SSH key", why: why.into() }))
     }
 
     fn from_blob(blob: &[u8]) -> Result<Self, Wrong> {
@@ -116,11 +149,20 @@ impl SshKey {
             false => None,
         };
         reader.end()?;
-        Ok(Self { blob: blob.to_vec(), kind: kind.to_owned(), key, application })
+        let limits = Limits::default();
+        Ok(Self { blob: blob.to_vec(), kind: kind.to_owned(), key, application, limits })
     }
 
     pub(crate) fn identity(&self) -> Identity {
         Identity::Ssh(STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
+    }
+
+    /// Its identity, and what limits it.
+    pub(crate) fn describe(&self) -> String {
+        match self.limits.written.is_empty() {
+            true => self.identity().to_string(),
+            false => format!("{} ({})", self.identity(), self.limits.written),
+        }
     }
 
     /// Whether a signature, with its algorithm in front, is by this key over these bytes.
@@ -161,6 +203,75 @@ impl SshKey {
     }
 }
 
+/// The parts of a text between separators that are not in quotes; none is empty.
+fn outside_quotes(text: &str, is_separator: fn(char) -> bool) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let parts = text.split(move |one| {
+        is_quoted ^= one == '"';
+        !is_quoted && is_separator(one)
+    });
+    parts.filter(|part| !part.is_empty())
+}
+
+/// Why the key of an authority is none of a signer: it signs certificates, which mu does not read.
+const AUTHORITY: Wrong = "it is the key of an authority (`cert-authority`), and mu reads no certificates of SSH; name the keys themselves";
+
+impl Limits {
+    fn is_authority(option: &str) -> bool {
+        option.eq_ignore_ascii_case("cert-authority")
+    }
+
+    /// Reads options as `ssh-keygen` does.
+    fn read(written: &str) -> Result<Self, Wrong> {
+        let mut limits = Self { written: written.to_owned(), ..Self::default() };
+        for option in outside_quotes(written, |one| one == ',') {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+            let time = || value.and_then(time).ok_or("a time in its options is none");
+            match &*name.to_ascii_lowercase() {
+                _ if Self::is_authority(option) => return Err(AUTHORITY),
+                "namespaces" => {
+                    let value = value.ok_or("its namespaces are not in quotes")?;
+                    limits.namespaces = Some(value.to_owned());
+                }
+                "valid-after" => limits.after = Some(time()?),
+                "valid-before" => limits.before = Some(time()?),
+                _ => return Err("it has an option that `allowed_signers` files do not have"),
+            }
+        }
+        Ok(limits)
+    }
+
+    /// Whether its key may sign in this namespace what has this date. What has none is signed at no time that could be compared.
+    fn allow(&self, namespace: &[u8], date: Option<i64>) -> bool {
+        let namespace = String::from_utf8_lossy(namespace);
+        let is_named = self.namespaces.as_ref().is_none_or(|names| {
+            let is_it = |pattern: &str| matches_pattern(&namespace, pattern.trim());
+            let is_excluded = |name: &str| name.trim().strip_prefix('!').is_some_and(is_it);
+            names.split(',').any(is_it) && !names.split(',').any(is_excluded)
+        });
+        let is_in_time = |limit: Option<i64>, fits: fn(i64, i64) -> bool| match (limit, date) {
+            (None, _) => true,
+            (Some(limit), Some(date)) => fits(date, limit),
+            (Some(_), None) => false,
+        };
+        is_named
+            && is_in_time(self.after, |date, first| date >= first)
+            && is_in_time(self.before, |date, last| date <= last)
+    }
+}
+
+/// A time of an option, `YYYYMMDD[HHMM[SS]][Z]`, in seconds since 1970. Without the `Z`, OpenSSH takes the time zone of the machine, and mu takes UTC, so
+/// that the answer is the same everywhere.
+fn time(text: &str) -> Option<i64> {
+    let digits = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let is_time =
+        matches!(digits.len(), 8 | 12 | 14) && digits.bytes().all(|one| one.is_ascii_digit());
+    let part = |from: usize, to| digits.get(from..to).map_or(Some(0), |part| part.parse().ok());
+    let parts = [part(0, 4)?, part(4, 6)?, part(6, 8)?, part(8, 10)?, part(10, 12)?, part(12, 14)?];
+    der::seconds(parts).filter(|_| is_time)
+}
+
 /// Judges the signature that a publisher made of a package.
 pub(crate) fn judge_package(blob: &[u8], subject: &Subject<'_>, signers: &[Signer]) -> Verdict {
     let Subject::Package { name, version, h1 } = subject else {
@@ -172,13 +283,18 @@ pub(crate) fn judge_package(blob: &[u8], subject: &Subject<'_>, signers: &[Signe
         return Verdict::refused_for(Refusal::cannot_read("subject", "it has more than one line"));
     }
     let message = format!("mu-package/v1\n{name}\n{version}\n{h1}\n");
-    judge(blob, PACKAGE, message.as_bytes(), signers)
+    judge(blob, PACKAGE, message.as_bytes(), None, signers)
 }
 
-/// Judges a signature in its armour.
-pub(crate) fn judge_armoured(text: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
+/// Judges a signature in its armour, over something of Git with this date.
+pub(crate) fn judge_armoured(
+    text: &[u8],
+    message: &[u8],
+    date: Option<i64>,
+    signers: &[Signer],
+) -> Verdict {
     match armoured(text, "SSH SIGNATURE") {
-        Some(blob) => judge(&blob, GIT_NAMESPACE, message, signers),
+        Some(blob) => judge(&blob, GIT_NAMESPACE, message, date, signers),
         None => {
             Verdict::refused_for(Refusal::cannot_read("SSH signature", "its armour is damaged"))
         }
@@ -186,7 +302,13 @@ pub(crate) fn judge_armoured(text: &[u8], message: &[u8], signers: &[Signer]) ->
 }
 
 /// Judges a signature, which holds the key that it is by.
-fn judge(blob: &[u8], namespace: &[u8], message: &[u8], signers: &[Signer]) -> Verdict {
+fn judge(
+    blob: &[u8],
+    namespace: &[u8],
+    message: &[u8],
+    date: Option<i64>,
+    signers: &[Signer],
+) -> Verdict {
     let (key, verifies) = match check(blob, namespace, message) {
         Ok(checked) => checked,
         Err(why) => return Verdict::refused_for(Refusal::cannot_read("SSH signature", why)),
@@ -198,24 +320,34 @@ fn judge(blob: &[u8], namespace: &[u8], message: &[u8], signers: &[Signer]) -> V
             Refusal::wrong(format!("it is not by {identity} over this, in this namespace"));
         return Verdict::refused_of(signed, refusal);
     }
-    let is_of = |signer: &&Signer| match &signer.kind {
-        SignerKind::Keys(keys) => {
-            keys.iter().any(|one| matches!(one, Key::Ssh(one) if one.blob == key.blob))
-        }
-        SignerKind::Github(_) | SignerKind::Oidc(_) => false,
+    // A file may name a key in several lines, each with its own limits.
+    let lines = |signer: &Signer| -> Vec<Limits> {
+        let SignerKind::Keys(keys) = &signer.kind else { return Vec::new() };
+        let own = keys.iter().filter_map(|one| match one {
+            Key::Ssh(one) => Some(one).filter(|one| one.blob == key.blob),
+            Key::Public(_) | Key::Pgp(_) => None,
+        });
+        own.map(|one| one.limits.clone()).collect()
     };
-    let accepted = signers.iter().filter(is_of).map(|signer| Acceptance {
+    let may_sign = |signer: &&Signer| lines(signer).iter().any(|one| one.allow(namespace, date));
+    let accepted = signers.iter().filter(may_sign).map(|signer| Acceptance {
         signer: signer.name().to_owned(),
         identity: identity.clone(),
         time: None,
     });
     let accepted: Vec<Acceptance> = accepted.collect();
-    if accepted.is_empty() {
-        let refusal =
-            Refusal::SomeoneElse { by: identity.to_string(), signers: signer_names(signers) };
-        return Verdict::refused_of(signed, refusal);
+    if !accepted.is_empty() {
+        return Verdict::accepted_by(accepted, signed);
     }
-    Verdict::accepted_by(accepted, signed)
+    let limited = signers.iter().find_map(|one| Some((one.name(), lines(one).into_iter().next()?)));
+    let refusal = match limited {
+        Some((name, limits)) => {
+            let written = limits.written;
+            Refusal::wrong(format!("it is by {identity}, which is `{name}` only with `{written}`"))
+        }
+        None => Refusal::SomeoneElse { by: identity.to_string(), signers: signer_names(signers) },
+    };
+    Verdict::refused_of(signed, refusal)
 }
 
 /// Reads a signature: its key, and whether it is by that key over the message in this namespace.

@@ -20,7 +20,8 @@ use crate::ops::session::events::Work;
 use crate::ops::session::locked::ambiguous;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::workspace::edits::{Edit, RecordedEdits, State, TRASH};
+use crate::workspace::edits::{Edit, EditsError, RecordedEdits, State, TRASH};
+use crate::workspace::refuse_links_of_edits;
 use crate::workspace::root::local_git;
 
 /// How long a clone stays in the trash, in seconds.
@@ -352,6 +353,18 @@ pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandErr
     Ok(names.len())
 }
 
+/// The folders in the trash that no edit names: Git removes the list of edits with all that it ignores, and leaves clones alone.
+fn strays(session: &Session, edits: &RecordedEdits) -> Result<Vec<String>, CommandError> {
+    let root = &session.workspace.root;
+    refuse_links_of_edits(root).map_err(EditsError::from)?;
+    let is_named = |name: &String| {
+        edits.edits.iter().any(|edit| edit.trash.as_ref().is_some_and(|one| *one == **name))
+    };
+    let entries = fs::entries_if_there(&root.join(TRASH.as_str()))?.into_iter();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.filter(|name| !is_named(name)).collect())
+}
+
 /// Restores the edit with this name in the trash, or the newest one of this package; returns all that were in the clone.
 pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandError> {
     let root = &session.workspace.root;
@@ -373,9 +386,15 @@ pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandErro
         let names: Vec<String> =
             trashed().filter_map(|edit| Some(edit.trash.as_ref()?.to_string())).collect();
         let error = CommandError::new(Code::NotFound, format!("there is no `{name}` in the trash"));
-        return Err(match names.is_empty() {
-            true => error.hint("the trash is empty"),
-            false => error.hint(format!("in the trash are: {}", names.join(", "))),
+        let strays = strays(session, &edits)?;
+        return Err(match (names.is_empty(), strays.first()) {
+            (false, _) => error.hint(format!("in the trash are: {}", names.join(", "))),
+            (true, None) => error.hint("the trash is empty"),
+            (true, Some(_)) => error.hint(format!(
+                "`.mu/edits.json`, which says where clones belong, is gone (`git clean -x` removes it): move the folder yourself; in `{}` are: {}",
+                TRASH.as_str(),
+                strays.join(", ")
+            )),
         });
     };
     let opened = session.workspace.opened()?;

@@ -23,10 +23,11 @@ use crate::ops::explain::ways_out::Remedy;
 use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::requirements::{ADD_REQUIRER, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted_for_shell};
+use crate::ops::session::places::folder_for_people;
 use crate::ops::session::shown::count;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, Defaults, PackageId, Version};
+use crate::reference::{ArtifactDigest, Base, Defaults, PackageId, Version};
 use crate::select::{
     CapabilityClash, Conflict, Fact, Failure, Requirer, SelectionRequest, Strategy, Unfinished,
     WayOut,
@@ -85,7 +86,7 @@ pub(crate) fn selection_error(
                 let own = own.map(|member| misplaced(session, member).to_string());
                 let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
                 let hints = hints.chain(report_installed(session, id)).chain(stripped(session, id));
-                let hints = hints.chain(unserved::no_place(session, id));
+                let hints = hints.chain(unserved::no_place(session, id)).chain(gone(session, id));
                 error = hints.fold(error, CommandError::hint);
             }
             let packs = conflict.clashes.iter().filter_map(|clash| only_pack(session, &clash.id));
@@ -446,7 +447,21 @@ pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     if repository(session, id).is_some() {
         return hidden(id);
     }
+    if id.base() == Base::localhost() {
+        return "the path of a folder begins at the manifest that names it: check it there"
+            .to_owned();
+    }
     format!("`mu search {}` looks for packages by words", quoted_for_shell(id.name().leaf()))
+}
+
+/// That a package was one of the workspace when Mu.lock was written, and is not where it was.
+fn gone(session: &Session, id: &PackageId) -> Option<String> {
+    let lock = session.lockfile().ok().flatten()?;
+    let package = lock.find(id).find(|package| package.source.is_workspace_folder())?;
+    let (name, place) = (session.short_name(id), folder_for_people(&package.source.place));
+    Some(format!(
+        "Mu.lock has `{name}` from `{place}` in this workspace, where it is no longer: put it back, or change the manifests that require it"
+    ))
 }
 
 /// How to use another version than one that cannot be read.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mu_formats::FORMATS;
 use mu_provider::{NamedBy, PlaceKind, Release};
-use mu_trust::{MOST_KEY_BYTES, Root, Signer};
+use mu_trust::{MOST_KEY_BYTES, Root, Signer, SignerError, text_of_keys};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,12 +22,12 @@ use crate::ops::lookup::chosen::{
 use crate::ops::lookup::listing::{Here, Listing};
 use crate::ops::session::events::Work;
 use crate::ops::session::locked::{PackageName, find_used};
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::trust::{self, Judgement, Refused, TrustError};
 use crate::workspace::Cutoff;
 use crate::workspace::edit::set_trust;
-use crate::workspace::trust::{RuleAsks, is_text_of_keys, settings_file};
+use crate::workspace::trust::{RuleAsks, TrustRule, is_text_of_keys, settings_file};
 
 pub use crate::ops::lookup::chosen::{ShownRule, ShownVerdict};
 
@@ -110,22 +110,33 @@ pub fn trust_overview(session: &Session) -> Result<TrustOverview, CommandError> 
     }
     // Of a locked package, the rule that counts first is shown; what the lock says of its signers is no proof.
     let lock = session.lockfile()?.unwrap_or_default();
-    let packages = lock.packages.iter().filter_map(|package| {
+    let (mut packages, mut ids) = (Vec::new(), Vec::new());
+    for package in &lock.packages {
         if package.source.is_authored_folder() || package.source.is_pack() {
-            return None;
+            continue;
         }
         // A rule speaks of what the content comes from, which an override may have put there.
         let source = used_instead(session, &package.id);
         let stood_for = session.workspace.settings.stood_for(&package.id, &source);
-        let rules = settings.in_force(&source, &stood_for);
-        Some(RuledPackage {
+        packages.extend(settings.in_force(&source, &stood_for).first().map(|first| RuledPackage {
             id: package.id.clone(),
             version: package.version.clone(),
-            rule: rules.first()?.rule.pattern.clone(),
+            rule: first.rule.pattern.clone(),
             signed_by: package.signed_by.clone(),
-        })
-    });
-    Ok(TrustOverview { rules, signers, roots, packages: packages.collect() })
+        }));
+        ids.extend(stood_for);
+        ids.push(source);
+    }
+    // One that is mistyped is in force for nothing, and nothing else would say so.
+    for named_by in [NamedBy::User, NamedBy::Workspace] {
+        let is_of_none = |rule: &&TrustRule| !ids.iter().any(|id| rule.speaks_of(id));
+        let own = settings.rules_of(named_by).rules.iter().filter(is_of_none);
+        for rule in own.filter(|_| !ids.is_empty()) {
+            let (pattern, file) = (rule.pattern.clone(), settings_file(named_by));
+            session.events.warning(&Warning::RuleOfNone { pattern, file });
+        }
+    }
+    Ok(TrustOverview { rules, signers, roots, packages })
 }
 
 /// What vouches for a version.
@@ -301,9 +312,8 @@ pub fn trust_add(
     let (value, identity) = match text.strip_prefix("github:") {
         Some(workflow) => github(workflow)?,
         None => {
-            let signer = Signer::from_keys(name, &text).map_err(|error| {
-                CommandError::new(Code::Usage, format!("`{keys}` is no signer: {error}"))
-            })?;
+            let signer =
+                Signer::from_keys(name, &text).map_err(|error| not_signer(keys, &error))?;
             (New::Text(text.clone()), signer.describe())
         }
     };
@@ -443,17 +453,22 @@ fn write(
     Ok(fs::write_through_links(path, text.as_bytes())?)
 }
 
+fn not_signer(keys: &str, error: &SignerError) -> CommandError {
+    CommandError::new(Code::Usage, format!("`{keys}` is no signer: {error}"))
+}
+
 /// The text of a file of keys that somebody names on a command line.
 fn read_keys(session: &Session, path: &str) -> Result<String, CommandError> {
     let file = crate::env::absolute(&session.environment.current, Path::new(path));
-    let text = fs::read_text_if_there(&file)?.ok_or_else(|| {
+    let content = fs::read_if_there(&file)?.ok_or_else(|| {
         CommandError::new(Code::NotFound, format!("there is no file `{}`", file.display()))
             .hint("name a file of public keys, write the text of one, or github:OWNER/REPO")
     })?;
-    if text.len() > MOST_KEY_BYTES {
+    if content.len() > MOST_KEY_BYTES {
         let message = format!("`{}` has more than {MOST_KEY_BYTES} bytes", file.display());
         return Err(CommandError::new(Code::Usage, message));
     }
+    let text = text_of_keys(&content).map_err(|error| not_signer(path, &error))?;
     Ok(text.trim().to_owned())
 }
 

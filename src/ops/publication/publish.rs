@@ -93,35 +93,75 @@ pub fn publish(
     };
     let moved_to = request.moved_to.as_deref().map(|to| check::moved_to(session, to));
     let moved_to = moved_to.transpose()?;
+    // A version that is published stays. So whatever can be known before is known of all packages before the first one is sent.
     let mut siblings = Siblings::new();
-    let mut published = Vec::new();
-    let total = members.len();
-    for (done, index) in members.into_iter().enumerate() {
+    let mut prepared = Vec::new();
+    let mut held = 0;
+    for index in members {
         let member = &session.workspace.members[index];
-        session.events.progress(Stage::Publishing, done, total);
         let _work = Work::begin(&session.events, member.id.as_str());
         let version = member.manifest.version.clone();
         if request.all && version.is_none() {
             session.events.warning(&Warning::NoVersion { name: member.manifest.name.to_string() });
             continue;
         }
-        published.push(one(session, request, index, &lock, &siblings, moved_to.as_ref())?);
+        let mut one = prepare(session, request, index, &lock, &siblings, moved_to.as_ref())?;
+        held += usize::from(one.packed.is_some());
+        if held > MOST_HELD && !request.dry_run {
+            one.packed = None;
+        }
+        prepared.push(one);
         siblings.extend(version.map(|version| (member.id.clone(), version)));
+    }
+    let (mut published, total) = (Vec::new(), prepared.len());
+    for (done, one) in prepared.into_iter().enumerate() {
+        session.events.progress(Stage::Publishing, done, total);
+        let sent = send(session, request, one, &lock, moved_to.as_ref());
+        published.push(sent.map_err(|error| after(error, &published))?);
     }
     Ok(published)
 }
 
-fn one(
+/// How many archives are kept from when they are checked until they are sent, each in an open file. More of them are packed again.
+const MOST_HELD: usize = 128;
+
+/// The error about a package, after others were published.
+fn after(error: CommandError, published: &[Publishing]) -> CommandError {
+    let new = published.iter().filter(|one| one.done == Done::Published);
+    let names: Vec<String> = new.map(|one| format!("`{}` {}", one.id, one.version)).collect();
+    match names.is_empty() {
+        true => error,
+        false => error.hint(format!(
+            "this run has published {}; once the rest is mended, run it again, and it goes on",
+            names.join(", ")
+        )),
+    }
+}
+
+/// A package of which all is known that can be known before it is sent.
+struct Prepared {
+    index: usize,
+    target: PublicationTarget,
+    /// Its name there.
+    name: String,
+    version: String,
+    /// What it is to be; nothing if it is there already, or too many others are kept.
+    packed: Option<Packed>,
+    commit: Option<Commit>,
+    is_present: bool,
+}
+
+fn prepare(
     session: &Session,
     request: &PublishRequest,
     index: usize,
     lock: &Lockfile,
     siblings: &Siblings,
     moved_to: Option<&PackageId>,
-) -> Result<Publishing, CommandError> {
+) -> Result<Prepared, CommandError> {
     let member = &session.workspace.members[index];
-    let id = member.id.clone();
-    if moved_to == Some(&id) {
+    let id = &member.id;
+    if moved_to == Some(id) {
         let message = format!("`{id}` cannot have moved to itself");
         return Err(CommandError::new(Code::Usage, message));
     }
@@ -133,21 +173,14 @@ fn one(
         check::base(session, member, to)?;
     }
     let version = member.manifest.version.as_ref().map(ToString::to_string).unwrap_or_default();
-    let (target, name) = PublicationTarget::find(session, request.to.as_deref(), &id)?;
-    let place = target.name.clone();
-    let (force, pinned) = (request.force, request.pinned);
-    let making = Making { force, pinned, not: None, may_lack_versions: true };
+    let (target, name) = PublicationTarget::find(session, request.to.as_deref(), id)?;
     // What is there already needs no second look at its dependencies, unless it is to be published in spite of that. Of what is new,
     // they are checked before it is packed: that is quick, and packing may read a whole repository.
     let published = target.line(&name, &version)?;
     if published.is_none() {
         check_dependencies(session, request, index, siblings, &target)?;
     }
-    let packed = packing::make(session, index, lock, making)?;
-    let answer = |done, packed| {
-        let moved_to = moved_to.cloned();
-        Publishing { packed, id, version: version.clone(), place, done, moved_to }
-    };
+    let packed = packing::make(session, index, lock, making(request))?;
     if let Some(line) = published {
         let is_same = is_same(&line, &packed);
         if !is_same && !request.all && request.dry_run {
@@ -159,10 +192,8 @@ fn one(
         }
         // The same again is fine, so that a run that was cut off can be repeated. With `--all`, other content is left alone, too.
         if is_same || request.all {
-            if let Some(to) = moved_to.filter(|_| !request.dry_run) {
-                target.mark(&name, &version, Mark::Moved(Some(to.as_str())))?;
-            }
-            return Ok(answer(Done::Present, None));
+            let (packed, commit) = (None, None);
+            return Ok(Prepared { index, target, name, version, packed, commit, is_present: true });
         }
         check_dependencies(session, request, index, siblings, &target)?;
     }
@@ -174,6 +205,43 @@ fn one(
     for doubt in doubts {
         session.events.warning(&doubt);
     }
+    let packed = Some(packed);
+    Ok(Prepared { index, target, name, version, packed, commit, is_present: false })
+}
+
+fn making(request: &PublishRequest) -> Making<'_> {
+    let PublishRequest { force, pinned, .. } = *request;
+    Making { force, pinned, not: None, may_lack_versions: true }
+}
+
+/// Sends a package, unless it is there or this is a dry run.
+fn send(
+    session: &Session,
+    request: &PublishRequest,
+    prepared: Prepared,
+    lock: &Lockfile,
+    moved_to: Option<&PackageId>,
+) -> Result<Publishing, CommandError> {
+    let Prepared { index, target, name, version, packed, commit, is_present } = prepared;
+    let id = session.workspace.members[index].id.clone();
+    let _work = Work::begin(&session.events, id.as_str());
+    let place = target.name.clone();
+    let answer = |done, packed| {
+        let moved_to = moved_to.cloned();
+        Publishing { packed, id: id.clone(), version: version.clone(), place, done, moved_to }
+    };
+    let mark_moved = || match moved_to.filter(|_| !request.dry_run) {
+        Some(to) => target.mark(&name, &version, Mark::Moved(Some(to.as_str()))).map(drop),
+        None => Ok(()),
+    };
+    if is_present {
+        mark_moved()?;
+        return Ok(answer(Done::Present, None));
+    }
+    let packed = match packed {
+        Some(packed) => packed,
+        None => packing::make(session, index, lock, making(request))?,
+    };
     if request.dry_run {
         return Ok(answer(Done::Possible, Some(packed)));
     }
@@ -186,15 +254,13 @@ fn one(
         name: name.clone(),
         version: version.clone(),
     };
-    // Siblings that are published next depend on it, so what the index knows is old from here on, however the upload ends.
-    session.index().outdate(&member.id);
+    // What the index knows of it is old from here on, however the upload ends.
+    session.index().outdate(&id);
     let done = match target.publish(upload)? {
         Published::New => Done::Published,
         Published::Same => Done::Present,
     };
-    if let Some(to) = moved_to {
-        target.mark(&name, &version, Mark::Moved(Some(to.as_str())))?;
-    }
+    mark_moved()?;
     Ok(answer(done, Some(packed)))
 }
 

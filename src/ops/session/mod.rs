@@ -58,6 +58,8 @@ use crate::workspace::{
 };
 
 pub use self::opening::open_to_ask;
+#[cfg(feature = "git")]
+pub use self::opening::open_to_end;
 
 /// How many requests a run may send for each package that it may look at.
 const REQUESTS_OF_A_PACKAGE: usize = 10;

@@ -172,18 +172,41 @@ pub fn open_to_ask(
     events: Arc<dyn Events>,
 ) -> Result<Session, CommandError> {
     let (ours, theirs) = ((environment.clone(), options.clone()), Arc::clone(&events));
-    Session::open(ours.0, ours.1, OperationScope::Workspace, theirs).or_else(|error| {
-        let session = Session::open_settings(
-            environment,
-            options,
-            OperationScope::Workspace,
-            Arc::clone(&events),
-        )?;
-        let text = error.error.to_string();
-        let why = text.lines().next().unwrap_or_default().to_owned();
-        events.warning(&Warning::MembersUnread { why });
+    Session::open(ours.0, ours.1, OperationScope::Workspace, theirs)
+        .or_else(|error| without_members(environment, options, events, &error))
+}
+
+/// Opens the workspace around the current folder to end edits, as the only process that changes it: also if the manifest of one of
+/// its packages cannot be read, which may be the one that is edited.
+#[cfg(feature = "git")]
+pub fn open_to_end(
+    environment: Environment,
+    options: Options,
+    events: Arc<dyn Events>,
+) -> Result<Session, CommandError> {
+    let (ours, theirs) = ((environment.clone(), options.clone()), Arc::clone(&events));
+    let scope = OperationScope::Workspace;
+    Session::open_to_change(ours.0, ours.1, scope, theirs).or_else(|error| {
+        let lock = ChangeLock::of_files(&environment, scope, &*events)?;
+        let mut session = without_members(environment, options, events, &error)?;
+        session.lock = Some(lock);
         Ok(session)
     })
+}
+
+/// The workspace without its own packages, because of which it could not be opened.
+fn without_members(
+    environment: Environment,
+    options: Options,
+    events: Arc<dyn Events>,
+    error: &CommandError,
+) -> Result<Session, CommandError> {
+    let scope = OperationScope::Workspace;
+    let session = Session::open_settings(environment, options, scope, Arc::clone(&events))?;
+    let text = error.error.to_string();
+    let why = text.lines().next().unwrap_or_default().to_owned();
+    events.warning(&Warning::MembersUnread { why });
+    Ok(session)
 }
 
 /// The workspace at a root, with the members that a sparse checkout leaves out.

@@ -66,6 +66,8 @@ pub enum Warning {
     // The repository of a locked package is edited already, since another commit.
     EditedSince { id: PackageId, locked: Commit, clone: String, begun: Commit },
     EditNotBuilt { id: PackageId, place: String },
+    // New files of a working copy that Git ignores.
+    PatchWithout { files: Vec<String> },
 
     // # The lock, and the versions in it
     NoLock,
@@ -108,6 +110,8 @@ pub enum Warning {
     // Newer versions than the one that is used were refused, the `first` of them and `others`.
     RefusedNewer { source: PackageId, version: Version, first: RefusedVersion, others: usize },
     // What is beside a package, and vouches for it.
+    // A rule about signatures that speaks of no package that is locked.
+    RuleOfNone { pattern: String, file: &'static str },
     Voucher { gap: VoucherGap, name: String, version: String, why: String },
     NoSingleArchive { id: PackageId, version: String },
     ArchiveUnread { path: String, why: String },

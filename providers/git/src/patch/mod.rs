@@ -67,7 +67,7 @@ pub fn apply(
     read: &dyn Fn(&str) -> Result<Option<PatchFile>, ProviderError>,
 ) -> Result<Vec<Patched>, PatchError> {
     let unreadable = |error: git2::Error| PatchError::Unreadable(error.message().to_owned());
-    let diff = Diff::from_buffer(patch).map_err(unreadable)?;
+    let diff = Diff::from_buffer(&with_quoted_names(patch)).map_err(unreadable)?;
     // libgit2 applies patches to trees of repositories only. So there is one in memory, with a tree of just the files that the patch
     // names, as they are before: no other file plays a part, and nothing is on disk.
     let odb = Odb::new().map_err(unreadable)?;
@@ -110,8 +110,11 @@ pub fn apply(
     let at = RefCell::new(String::new());
     let mut options = ApplyOptions::new();
     options.delta_callback(|delta| {
-        let path = delta.and_then(|delta| delta.old_file().path_bytes().map(<[u8]>::to_owned));
-        *at.borrow_mut() = String::from_utf8_lossy(&path.unwrap_or_default()).into_owned();
+        let path = delta.and_then(|delta| {
+            let path = delta.old_file().path_bytes().or(delta.new_file().path_bytes());
+            path.map(|path| String::from_utf8_lossy(path).into_owned())
+        });
+        *at.borrow_mut() = path.unwrap_or_default();
         true
     });
     let applied = repository.apply_to_tree(&tree, &diff, Some(&mut options));
@@ -131,6 +134,59 @@ pub fn apply(
         }
     }
     if result.is_empty() { Err(PatchError::Empty) } else { Ok(result) }
+}
+
+/// The patch with each name in quotes that has a space in it.
+///
+/// Git does not quote such a name. In the first line about a file, and in those about a renamed one, libgit2 ends a name at the first space, and
+/// then does not know the file. Git itself splits the first line where both halves name the same file. A line of a hunk begins with a blank, `+`,
+/// `-` or `\`, and one of a binary file has no space in it, so that no content looks like one of these lines.
+fn with_quoted_names(patch: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(patch.len());
+    let mut is_head = false;
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        let end =
+            line.len() - line.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let (text, rest) = line.split_at(end);
+        is_head = match text {
+            [b'@', b'@', ..] => false,
+            _ => is_head || text.starts_with(FILE_LINE),
+        };
+        match quoted_line(text).filter(|_| is_head) {
+            Some(line) => quoted.extend(line),
+            None => quoted.extend(text),
+        }
+        quoted.extend(rest);
+    }
+    quoted
+}
+
+/// How the first line about a file begins.
+const FILE_LINE: &[u8] = b"diff --git ";
+
+/// A line of a patch with its names in quotes, if it needs them.
+fn quoted_line(line: &[u8]) -> Option<Vec<u8>> {
+    let has_space =
+        |name: &[u8]| name.contains(&b' ') && !name.iter().any(|byte| matches!(byte, b'"' | b'\\'));
+    if let Some(names) = line.strip_prefix(FILE_LINE) {
+        // Without the prefixes, `a` and `b`, both names are the same, or this is a renamed file, which other lines name.
+        let after_prefix =
+            |name: &[u8]| name.splitn(2, |byte| *byte == b'/').nth(1).map(<[u8]>::to_vec);
+        let is_both = |(old, new): &(&[u8], &[u8])| {
+            after_prefix(old).is_some_and(|old| Some(old) == after_prefix(new))
+        };
+        let spaces = names.iter().enumerate().filter(|(_, byte)| **byte == b' ');
+        let mut halves = spaces.filter_map(|(at, _)| {
+            let (old, rest) = names.split_at_checked(at)?;
+            Some((old, rest.strip_prefix(b" ")?))
+        });
+        let (old, new) = halves.find(is_both).filter(|(old, _)| has_space(old))?;
+        return Some([FILE_LINE, b"\"", old, b"\" \"", new, b"\""].concat());
+    }
+    let starts: [&[u8]; 4] = [b"rename from ", b"rename to ", b"copy from ", b"copy to "];
+    let (start, name) =
+        starts.into_iter().find_map(|start| Some((start, line.strip_prefix(start)?)))?;
+    has_space(name).then(|| [start, b"\"", name, b"\""].concat())
 }
 
 /// A file after the patch.
@@ -296,19 +352,24 @@ impl Draft {
         Ok(commit.message().unwrap_or_default().to_owned())
     }
 
-    /// What was changed since the package came, as `git diff` shows it; empty if nothing was. Files that the package did not
-    /// have and that its `.gitignore` ignores are left out.
+    /// What was changed since the package came, as `git diff` shows it, empty if nothing was; and the files that are left out: the package
+    /// did not have them, and Git ignores them.
     ///
     /// # Errors
     ///
     /// When a file or the repository cannot be read.
-    pub fn patch(&self) -> Result<Vec<u8>, DraftError> {
+    pub fn patch(&self) -> Result<(Vec<u8>, Vec<String>), DraftError> {
         let failed = |error| self.failed(error);
         let base = self.repository.find_reference(BASELINE).and_then(|base| base.peel_to_tree());
         let base = base.map_err(failed)?;
+        let left_out = RefCell::new(Vec::new());
         let is_ignored = |path: &str| {
-            base.get_path(Path::new(path)).is_err()
-                && self.repository.is_path_ignored(path).unwrap_or(false)
+            let is_ignored = base.get_path(Path::new(path)).is_err()
+                && self.repository.is_path_ignored(path).unwrap_or(false);
+            if is_ignored {
+                left_out.borrow_mut().push(path.to_owned());
+            }
+            is_ignored
         };
         let now = self.tree(&self.folder, "", &is_ignored)?;
         let now = now.map(|tree| self.repository.find_tree(tree)).transpose().map_err(failed)?;
@@ -327,7 +388,7 @@ impl Draft {
             })
         })
         .map_err(failed)?;
-        Ok(text)
+        Ok((text, left_out.into_inner()))
     }
 
     fn failed(&self, error: git2::Error) -> DraftError {

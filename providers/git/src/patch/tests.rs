@@ -66,6 +66,10 @@ fn what_was_changed_in_a_working_copy_can_be_applied() {
         (".gitignore", Mode::File, "*.log\nkept.log\n"),
         ("kept.log", Mode::File, "came with it\n"),
         (".gitattributes", Mode::File, "* text=auto eol=lf\n"),
+        ("a b/my file.txt", Mode::File, "one\n"),
+        ("a b/my run", Mode::File, "#!/bin/sh\n"),
+        ("a b/my picture", Mode::File, "\0 old"),
+        ("a b/old name", Mode::File, "gone\n"),
     ]);
     let mut after = before.clone();
     after.extend(files(&[
@@ -75,20 +79,27 @@ fn what_was_changed_in_a_working_copy_can_be_applied() {
         ("picture", Mode::File, "\0\u{1}\u{3} other \0"),
         ("kept.log", Mode::File, "changed\n"),
         ("new/file", Mode::File, "new\n"),
+        ("a b/my file.txt", Mode::File, "two\n"),
+        ("a b/my run", Mode::Executable, "#!/bin/sh\n"),
+        ("a b/my picture", Mode::File, "\0 new"),
+        ("a b/new file", Mode::File, "new\n"),
+        ("a b/empty file", Mode::File, ""),
     ]));
     after.remove("lib/gone");
+    after.remove("a b/old name");
     let folder = tempfile::tempdir().expect("creates");
     write(folder.path(), &before);
     Draft::create(folder.path(), "a/b 1.0.0").expect("creates");
     let draft = Draft::open(folder.path()).expect("opens");
     assert_eq!(draft.message().expect("has one"), "a/b 1.0.0");
-    assert_eq!(draft.patch().expect("compares"), b"");
+    assert_eq!(draft.patch().expect("compares"), (Vec::new(), Vec::new()));
     write(folder.path(), &after);
     fs::remove_file(folder.path().join("lib/gone")).expect("removes");
+    fs::remove_file(folder.path().join("a b/old name")).expect("removes");
     fs::write(folder.path().join("noise.log"), "ignored").expect("writes");
-    let patch = draft.patch().expect("compares");
+    let (patch, left_out) = draft.patch().expect("compares");
     assert_eq!(patched(&patch, &before), after, "{}", String::from_utf8_lossy(&patch));
-    assert!(!String::from_utf8_lossy(&patch).contains("noise"));
+    assert_eq!(left_out, ["noise.log"]);
     // To apply it once more does not fit, and does not pass for success.
     let twice = applied(&patch, &after);
     assert!(
@@ -98,6 +109,22 @@ fn what_was_changed_in_a_working_copy_can_be_applied() {
         ),
         "{twice:?}"
     );
+}
+
+#[test]
+fn names_with_spaces_are_what_git_writes_without_quotes() {
+    let before = files(&[("x b/x", Mode::File, "one\n"), ("an old name", Mode::File, "kept\n")]);
+    let patch =
+        b"diff --git a/x b/x b/x b/x\n--- a/x b/x\t\n+++ b/x b/x\t\n@@ -1 +1 @@\n-one\n+two\n\
+        diff --git a/an old name b/the new name\nsimilarity index 100%\n\
+        rename from an old name\nrename to the new name\n";
+    let after = files(&[("x b/x", Mode::File, "two\n"), ("the new name", Mode::File, "kept\n")]);
+    assert_eq!(patched(patch, &before), after);
+    // What does not apply is named, also if it is new.
+    let new = b"diff --git a/a new one b/a new one\nnew file mode 100644\n--- /dev/null\n\
+        +++ b/a new one\n@@ -1 +1 @@\n-one\n+two\n";
+    let error = applied(new, &before).expect_err("has nothing to take away");
+    assert!(error.to_string().contains("`a new one`"), "{error}");
 }
 
 #[test]
