@@ -350,7 +350,7 @@ fn a_server_that_cannot_be_reached_is_given_up_once_for_all_that_need_it() {
     nobody.refuse();
     let count = 2_000;
     let needs: Vec<String> = (0..count)
-        .map(|n| format!("{{name: d, version: '{n}', repository: '{place}r{n}'}}"))
+        .map(|n| format!("{{name: d{n}, version: '1', repository: '{place}r{n}'}}"))
         .collect();
     let chart = format!(
         "entries: {{web: [{{apiVersion: v2, name: web, version: 1.0.0, urls: [x.tgz], dependencies: [{}]}}]}}",

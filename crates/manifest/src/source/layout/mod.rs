@@ -403,12 +403,12 @@ impl EditError {
         Self::Unsafe { path: path.to_owned(), line: None }
     }
 
-    /// This error, about the entry in a line; 0 is none.
+    /// This error, about the entry in a line, which is closer than what the error knew; 0 is none.
     #[must_use]
     pub(crate) fn in_line(self, number: usize) -> Self {
         match self {
             Self::Unsafe { path, line } => {
-                Self::Unsafe { path, line: line.or((number > 0).then_some(number)) }
+                Self::Unsafe { path, line: (number > 0).then_some(number).or(line) }
             }
             other => other,
         }
