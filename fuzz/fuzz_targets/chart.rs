@@ -14,7 +14,8 @@ use mu_provider::Release;
 fuzz_target!(|text: &str| {
     let aliases = HelmRepositoryAliases::read(text);
     for is_own in [false, true] {
-        let around = Reading { is_own, is_folder: is_own, aliases: Some(&aliases), carried: None };
+        let around =
+            Reading { is_own, is_folder: is_own, aliases: Some(&aliases), ..Reading::default() };
         let chart = format!("name: a\nversion: 1.0.0\n{text}");
         for (chart, requirements) in
             [(text, text), (&chart, ""), ("name: a\nversion: 1.0.0\n", text)]

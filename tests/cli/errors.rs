@@ -193,7 +193,7 @@ fn a_lock_with_another_archive_than_its_hub_lists_is_not_the_fault_of_the_hub() 
         std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
     };
     afresh();
-    let said = [&*format!("Mu.lock has {wrong}, and `"), &*format!("has {locked}")];
+    let said = [&*format!("expected {wrong}, as Mu.lock has it"), &*format!("lists {locked}")];
     check(&sandbox, &["get"], "integrity", &said);
     let run = sandbox.mu(&["get", "--locked"]).fails();
     run.says(&["if Mu.lock was edited or merged by hand, restore it, or take `archive` out of"])

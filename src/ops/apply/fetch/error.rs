@@ -39,7 +39,7 @@ pub(super) fn archive_differs(
 ) -> CommandError {
     let LockedPackage { id, version, source, .. } = package;
     let message = format!(
-        "Mu.lock and the registry differ about the archive of `{id} {version}`: Mu.lock has {locked}, and `{source}` has {listed}"
+        "Mu.lock and the registry differ about the archive of `{id} {version}`: expected {locked}, as Mu.lock has it, but `{source}` lists {listed}"
     );
     CommandError::new(Code::Integrity, message)
         .hint("if Mu.lock was edited or merged by hand, restore it, or take `archive` out of this entry: its `digest` says what the content has to be")
