@@ -1,9 +1,9 @@
 //! What of a folder is the content of its package, as its owner would pack it: for `mu pack` and publishing, for the digest and
 //! the installation of a folder that is a dependency, and for the archives of charts. There is one walk for all of them.
 //!
-//! [`Walk`] reads only names, kinds and modes. Whether a path is allowed in a package is checked where the files are written. A
+//! `Walk` reads only names, kinds and modes. Whether a path is allowed in a package is checked where the files are written. A
 //! link inside the package stays one. Where a link leads to something else of the author's, what is there is taken, as Helm does
-//! with every link. [`Owned`] says what is the author's: the package, and the repository or workspace around it.
+//! with every link. `Owned` says what is the author's: the package, and the repository or workspace around it.
 //!
 //! `rules.rs` reads `.gitignore` and its like, and knows the archives that follow from a chart's dependencies, and those of the
 //! package itself. `recorded.rs` asks Git how files are where a checkout has them otherwise.

@@ -4,7 +4,7 @@
 //! that were chosen by one. Text that is only for people may differ, and so may spelling: a base that is left out, blanks, the
 //! long form of a dependency. Nothing here reads files.
 //!
-//! So may names, where a package was copied into another namespace ([`Renamed`]): its manifest stays as it is, so it still uses
+//! So may names, where a package was copied into another namespace: its manifest stays as it is, so it still uses
 //! the old names of its neighbours. Its index line uses the new names.
 
 use std::collections::HashMap;
