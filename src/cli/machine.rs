@@ -14,9 +14,7 @@ use crate::ops::{Code, CommandError, OperationScope, View, cache};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count, printable, size};
 use crate::store::Store;
 #[cfg(feature = "git")]
-use crate::workspace::MU_FOLDER;
-#[cfg(feature = "git")]
-use crate::workspace::edits::EDITS_FILE;
+use crate::workspace::edits::TRASH;
 
 /// Manage the cache
 #[derive(Debug, Subcommand)]
@@ -70,8 +68,8 @@ fn removed(dry_run: bool) -> &'static str {
 #[cfg(feature = "git")]
 fn empty_trash(context: &Context, dry_run: bool) -> Result<(), CommandError> {
     let session = context.open_settings_session()?;
-    let edits = session.workspace.root.join(MU_FOLDER).join(EDITS_FILE);
-    if crate::fs::metadata_if_there(&edits)?.is_none() {
+    let trash = session.workspace.root.join(TRASH.as_str());
+    if crate::fs::metadata_if_there(&trash)?.is_none() {
         return Ok(());
     }
     let session = if dry_run { session } else { context.open_to_end()? };

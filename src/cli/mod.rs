@@ -201,8 +201,12 @@ fn start(
     global.refresh |= command.asks_registries();
     let (shell, server, own) = (Arc::clone(shell), program.server, OwnOptions::default());
     let context = Context { environment, global, shell, server, own };
+    // Every command can meet a disk that refuses, and what helps is said here for all of them.
     command.run(&context, Cli::command).map_err(|stop| match stop {
-        Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
+        Stop::Failed(error) => Stop::from(with_hint(
+            *error,
+            [&context.environment.mu_home, &context.environment.cache],
+        )),
         closed @ Stop::Closed(_) => closed,
     })
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cli::context::{CommandExit, Context};
 use crate::ops::plugin::{self, Check, CheckRequest, Plugin};
-use crate::ops::{Code, CommandError, OperationScope};
+use crate::ops::{Code, CommandError};
 use crate::report::{BAD, GOOD, PLAIN, STRONG, Table, count, printable};
 
 /// List provider plugins, and check what they do
@@ -89,7 +89,7 @@ pub(super) struct Said {
 }
 
 pub(crate) fn run(context: &Context, command: &PluginCommand) -> CommandExit {
-    let session = context.open(OperationScope::Workspace)?;
+    let session = context.open_asking_session()?;
     match command {
         PluginCommand::List => {
             let listed = Listed { plugins: plugin::list(&session) };

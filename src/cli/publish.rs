@@ -478,7 +478,12 @@ fn stopping(_: &Arc<AtomicBool>) -> std::io::Result<Receiver<()>> {
 
 /// Copies once; also returns for how many seconds that is fresh, if a hub says so.
 fn run_round(context: &Context, request: &MirrorRequest) -> (Option<u32>, CommandExit) {
-    let copied = context.open_in(OperationScope::Workspace, View::Team).and_then(|session| {
+    // Only what is locked here is a question about the workspace's own packages.
+    let opened = match request.is_of_lock() {
+        true => context.open_in(OperationScope::Workspace, View::Team),
+        false => context.open_asking_session(),
+    };
+    let copied = opened.and_then(|session| {
         let mirrored = mirror(&session, request)?;
         Ok((session, mirrored))
     });
@@ -497,8 +502,8 @@ fn print_mirrored(
     mirrored: &Mirrored,
 ) -> CommandExit {
     // Under another name, a registry of the settings does not lead to it.
-    let is_locked = request.references.is_empty() && !request.all;
-    let is_for_registries = is_locked && request.namespace.is_none();
+    let is_for_registries =
+        (request.references.is_empty() && !request.all) && request.namespace.is_none();
     for elsewhere in &mirrored.elsewhere {
         let Elsewhere { id, provider, place, reason } = elsewhere.clone();
         session.events.warning(&Warning::LeftElsewhere { id, provider, place, why: reason });

@@ -36,9 +36,10 @@ pub(crate) fn run(context: &Context, _arguments: &StatusArguments) -> CommandExi
 fn members(context: &Context, status: &Status) -> Table {
     let rows = status.members.iter().map(|member| {
         let placed = status.placed.iter().filter(|placed| is_at(member, placed));
+        // By the id: a package that is used under another one is called there what its own manifest says.
         let notes = placed.map(|Placed { id, .. }| match id.as_str().ends_with(&member.name) {
             true => "used by others here".to_owned(),
-            false => format!("used by others here as {}", context.name(id)),
+            false => format!("used by others here as {}", context.short(id.as_str())),
         });
         let not_read = member.not_read.iter().map(|name| format!("`{name}` is not read"));
         let notes: Vec<String> = notes.chain(not_read).collect();

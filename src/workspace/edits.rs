@@ -4,7 +4,7 @@
 //! Which packages are editable is in `.mu/edits.json`, which Git ignores. The file says where each clone belongs;
 //! whether it is there, or in the trash, is what the disk says. So the file is right whenever a run ends between a
 //! change of the file and a move of the folder. It is read like everything that a checkout may bring: nothing in it
-//! leads out of the workspace.
+//! leads out of the workspace. Git keeps a note of it, which counts when the file is gone.
 //!
 //! The disk is asked only where there is an edit, or a link that a reference could go through. [`crate::ops`] makes and
 //! ends edits.
@@ -157,13 +157,28 @@ impl RecordedEdits {
     pub fn read(root: &Path) -> Result<Self, EditsError> {
         let path = root.join(MU_FOLDER).join(EDITS_FILE);
         if fs::metadata_if_there(&path)?.is_none() {
-            return Ok(Self::default());
+            return Ok(Self::noted(root));
         }
         root::refuse_links_of_edits(root)?;
-        let text = fs::read_text(&path)?;
-        let damaged = |why: String| EditsError::Damaged { path: path.clone(), why };
-        let edits: Self =
-            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        Self::parse(&path, &fs::read_text(&path)?)
+    }
+
+    /// The edits as Git's note has them, after `git clean -x` has removed the file: it leaves clones alone. Those whose clones are gone
+    /// have ended, and a note that cannot be read is none.
+    fn noted(root: &Path) -> Self {
+        let text = root::noted_by_git(root, EDITS_FILE);
+        let noted = text.and_then(|text| Self::parse(&root.join(MU_FOLDER), &text).ok());
+        let mut noted = noted.unwrap_or_default();
+        if !noted.edits.is_empty() && root::refuse_links_of_edits(root).is_err() {
+            return Self::default();
+        }
+        noted.edits.retain(|edit| edit.state_on_disk(root) != State::Missing);
+        noted
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, EditsError> {
+        let damaged = |why: String| EditsError::Damaged { path: path.to_owned(), why };
+        let edits: Self = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         match edits
             .edits
             .iter()
@@ -174,15 +189,17 @@ impl RecordedEdits {
         }
     }
 
-    /// Writes them.
+    /// Writes them, and notes them where `git clean` does not reach.
     pub fn write(&self, root: &Path) -> Result<(), FileError> {
-        let (root, file) = (Folder::at(root)?, InnerPath::own(".mu/edits.json").into());
-        if self.edits.is_empty() {
-            return root.remove_file(&file);
+        let (opened, file) = (Folder::at(root)?, InnerPath::own(".mu/edits.json").into());
+        let text = (!self.edits.is_empty())
+            .then(|| serde_json::to_string_pretty(self).expect("texts always serialise") + "\n");
+        match &text {
+            Some(text) => opened.write(&file, text.as_bytes())?,
+            None => opened.remove_file(&file)?,
         }
-        let mut text = serde_json::to_string_pretty(self).expect("texts always serialise");
-        text.push('\n');
-        root.write(&file, text.as_bytes())
+        root::note_by_git(root, EDITS_FILE, text.as_deref());
+        Ok(())
     }
 }
 

@@ -32,7 +32,7 @@ use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
     FileWarning, Loaded, Manifest, ManifestError, Requirement, manifest_name, read_bounded_text,
 };
-use crate::reference::{Defaults, PackageId, Version};
+use crate::reference::{Defaults, PackageId, Reference, Version};
 
 pub use self::members::{LeftOutFolders, LeftOutReason, Unread, formats_below};
 pub(crate) use self::registry::names_folder;
@@ -180,6 +180,7 @@ impl Workspace {
             }
             workspace.left_out = Arc::new(not_searched(root));
         }
+        workspace.place_overridden();
         workspace.add_edits(aliases)?;
         if !links.is_empty() {
             workspace.follow_links(&links);
@@ -348,6 +349,27 @@ impl Workspace {
         self.add_loaded(place, Loaded { manifest, path, text, warnings }, false)?;
         self.members.sort_by(|left, right| left.place.cmp(&right.place));
         self.refuse_repeated()
+    }
+
+    /// Lets packages of the workspace be found under their names where its settings override these by their folders. Such a package is
+    /// developed here, like one that is where references lead: it is used as it is, and the lock has no digest of it.
+    fn place_overridden(&mut self) {
+        for index in 0..self.members.len() {
+            let Member { id, folder, place, .. } = &self.members[index];
+            let settings = &mut self.settings;
+            let local = settings.overrides.get(id).and_then(Reference::local);
+            let leads_here =
+                |path: &str| crate::env::absolute(&self.root, path.as_ref()) == *folder;
+            if !settings.overrides_here.contains(id) || !local.is_some_and(leads_here) {
+                continue;
+            }
+            settings.overrides.remove(id);
+            settings.overrides_here.remove(id);
+            settings.overridden_here.remove(id);
+            if !self.is_place_of_package(id, place) {
+                self.members[index].found_at = Some(in_base(id));
+            }
+        }
     }
 
     /// Drops members that no reference can point to, because the search path finds the same package in the

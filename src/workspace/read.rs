@@ -158,6 +158,7 @@ impl SettingsLayer {
             reference.id(&defaults) != *id
                 && !overrides_of_user.contains(&((*id).clone(), reference.clone()))
         };
+        let overrides_here = overrides.iter().map(|(id, _)| id.clone()).collect();
         let overridden_here = overrides.iter().filter(is_other).map(|(id, _)| id.clone()).collect();
         let allow_replaces = |all: Vec<(Reference, Reference)>, defaults: &Defaults| {
             let ids = all.into_iter().map(|(old, new)| (old.id(defaults), new.id(defaults)));
@@ -220,6 +221,7 @@ impl SettingsLayer {
             aliases_here,
             overrides: overrides_of_user.into_iter().chain(overrides).collect(),
             overridden_here,
+            overrides_here,
             licenses,
             advisories: self.advisories.over(below.advisories),
             exclude: excluded,

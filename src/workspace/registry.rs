@@ -216,6 +216,9 @@ fn provider(text: &str) -> Result<String, TextProblem> {
         .help("the providers are `hub`, `git`, `oci`, `helm`, `kudo`, `olm`, `path`, and those of plugins"))
 }
 
+/// The files that are at the roots of registries. People copy the URL of what they see there, and mean the registry.
+const ROOT_FILES: [&str; 2] = ["/hub.json", "/index.yaml"];
+
 /// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash. What follows a `#`, where no place has anything, may be
 /// a secret.
 pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, TextProblem> {
@@ -226,6 +229,7 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, TextProblem> {
 }
 
 fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, TextProblem> {
+    let text = ROOT_FILES.iter().find_map(|file| text.strip_suffix(file)).unwrap_or(text);
     let is_folder = matches!(text, "." | "..")
         || text.starts_with(['/'])
         || text.starts_with("./")

@@ -148,6 +148,23 @@ pub(crate) fn local_git(environment: &Environment) -> mu_provider_git::LocalGit 
     mu_provider_git::LocalGit::new(&programs(environment), &own)
 }
 
+/// What Git keeps for mu about the workspace at `root` under this name. What cannot be read is none.
+pub(super) fn noted_by_git(root: &Path, name: &str) -> Option<String> {
+    #[cfg(feature = "git")]
+    let text = mu_provider_git::noted_in_checkout(root, name).ok().flatten();
+    #[cfg(not(feature = "git"))]
+    let text = Some((root, name)).and(None);
+    text
+}
+
+/// Has Git keep a text, or none. It only helps when a file of mu is lost, so no command fails because of it.
+pub(super) fn note_by_git(root: &Path, name: &str, text: Option<&str>) {
+    #[cfg(feature = "git")]
+    let _ = mu_provider_git::note_in_checkout(root, name, text);
+    #[cfg(not(feature = "git"))]
+    let _ = (root, name, text);
+}
+
 /// The folders whose content is not the user's own.
 fn brought(current: &Path, home: &Path, mu_home: &Path, mu_root: &Path) -> Vec<PathBuf> {
     let workspace = root_around(current, home, mu_home);

@@ -275,12 +275,17 @@ fn written_pattern(text: &str) -> Result<WrittenPattern, TextProblem> {
         Some(prefix) => (prefix, true),
         None => (text, false),
     };
+    let is_host = |text: &str| text.contains(['.', ':']) || text == "localhost";
+    if let Some((problem, meant)) = pasted_pattern(prefix) {
+        let is_base = !meant.contains('/') && is_host(&meant);
+        let end = if is_below || text.ends_with('/') || is_base { "/*" } else { "" };
+        return Err(problem.help(format!("write `{meant}{end}`")));
+    }
     if let Some(star) = prefix.find('*') {
         return Err(TextProblem::new("`*` is only at the end, behind a slash")
             .at(star..star + 1)
             .help("write a package, `PREFIX/*` for all below, or `*` for all"));
     }
-    let is_host = |text: &str| text.contains(['.', ':']) || text == "localhost";
     if is_below && !prefix.contains('/') && is_host(prefix) {
         return Ok(WrittenPattern::BelowBase(Base::parse(&format!("{prefix}/"))?.to_string()));
     }
@@ -289,6 +294,29 @@ fn written_pattern(text: &str) -> Result<WrittenPattern, TextProblem> {
         true => WrittenPattern::Below(reference),
         false => WrittenPattern::Package(reference),
     })
+}
+
+/// What is wrong with a pattern that begins as the URL of a repository or ends in a slash, and how a pattern names what is meant.
+fn pasted_pattern(prefix: &str) -> Option<(TextProblem, String)> {
+    let whole = prefix.trim_end_matches('/');
+    let (scheme, rest) = whole.split_once("://").unwrap_or(("", whole));
+    let is_scp = scheme.is_empty() && Reference::parse(whole).is_ok_and(|one| one.is_scp());
+    let problem = if is_scp {
+        TextProblem::new("no user belongs here").at(0..whole.find('@').map_or(0, |at| at + 1))
+    } else if !scheme.is_empty() && !scheme.ends_with("file") {
+        TextProblem::new("no protocol belongs here").at(0..scheme.len() + "://".len())
+    } else if scheme.is_empty() && whole.len() < prefix.len() {
+        TextProblem::new("a slash at the end names no packages").at(whole.len()..prefix.len())
+    } else {
+        return None;
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let meant = &rest[rest[..end].rfind('@').map_or(0, |at| at + 1)..];
+    let meant = if is_scp { meant.replacen(':', "/", 1) } else { meant.to_owned() };
+    let meant = meant.strip_suffix(".git").unwrap_or(&meant).to_owned();
+    // What names nothing, whatever is taken off, has its own error.
+    let is_name = unversioned(&meant).is_ok() || Base::parse(&format!("{meant}/")).is_ok();
+    is_name.then_some((problem, meant))
 }
 
 /// The id of a package on this machine, `localhost/PATH` as `Mu.lock` has it, as a reference: a reference without a protocol would mean a

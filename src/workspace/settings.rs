@@ -101,6 +101,8 @@ pub struct Settings {
     pub of_user: OfUser,
     /// The packages instead of which the workspace uses others.
     pub overridden_here: BTreeSet<PackageId>,
+    /// All packages that the workspace's own file overrides.
+    pub overrides_here: BTreeSet<PackageId>,
     /// The aliases of the workspace alone.
     pub aliases_here: Vec<Alias>,
     /// Programs of provider plugins, by the plugin's name; from the user's own file alone.

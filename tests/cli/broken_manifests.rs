@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Hub, Package, Sandbox};
 
 const CROSSPLANE: &str =
     "apiVersion: meta.pkg.crossplane.io/v1\nkind: [Configuration\nmetadata: {name: platform}\n";
@@ -48,6 +48,21 @@ fn a_typo_in_a_foreign_manifest_uninstalls_nothing() {
         fs::write(sandbox.path("work").join(name), text).expect("can be written");
         is_refused(&sandbox, &format!("{name}:"));
     }
+}
+
+#[test]
+fn what_is_no_question_about_the_workspace_is_answered_beside_a_broken_manifest() {
+    let sandbox = installed();
+    Hub::new(&sandbox.path("mirror"));
+    sandbox.write("web/Mu.yaml", "name: acme/web\nversion: [1.0.0\n");
+    let told = ["the workspace's own packages are left out", "web/Mu.yaml:2:10"];
+    sandbox.mu(&["plugin", "list"]).ok().says(&told);
+    let mirror = |more: &[&str]| sandbox.mu(&[&["mirror", "--to", "../mirror"], more].concat());
+    mirror(&["aws/vpc"]).ok().says(&told).says(&["+ aws/vpc 1.0.0"]);
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    mirror(&["--from", "../hub", "--all"]).ok().says(&told);
+    // What is locked is what the workspace's packages need.
+    mirror(&["--lock"]).fails().says(&["Mu.yaml:2:10"]);
 }
 
 #[test]

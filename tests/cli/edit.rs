@@ -116,6 +116,13 @@ impl World {
     }
 
     /// The edits, as the program lists them.
+    /// Removes all that mu knows of edits, but for their clones.
+    fn forget(&self) {
+        for file in [".mu/edits.json", ".git/mu/edits.json"] {
+            fs::remove_file(self.work().join(file)).expect("was written");
+        }
+    }
+
     pub(crate) fn edits(&self) -> Vec<Value> {
         let list = self.sandbox.mu(&["edit", "--json"]).ok().json();
         list["edits"].as_array().expect("is a list").clone()
@@ -562,11 +569,51 @@ fn a_clone_in_the_trash_that_no_edit_names_is_told() {
     sandbox.mu(&["edit", "net/vpc"]).ok();
     sandbox.mu(&["edit", "--done", "net/vpc"]).ok();
     let name = world.edits()[0]["trash"].as_str().expect("is in the trash").to_owned();
-    // It removes what mu knows of edits, and leaves repositories alone.
-    git(&world.work(), &["clean", "--quiet", "-f", "-d", "-x"]);
+    world.forget();
     assert!(sandbox.has(&format!("work/.mu/edit/trash/{name}")) && world.edits().is_empty());
     let lost = sandbox.mu(&["edit", "--restore", &name]).fails();
-    lost.says(&["`git clean -x`", ".mu/edit/trash", &name]);
+    lost.says(&["`.mu/edits.json`", "is gone", ".mu/edit/trash", &name]);
+    // Its name says since when it is there.
+    sandbox.mu(&["cache", "prune"]).ok();
+    assert!(sandbox.has(&format!("work/.mu/edit/trash/{name}")));
+    let trash = world.work().join(".mu/edit/trash");
+    for (old, left) in [("x-2020-01-31T01-02-03Z-2", false), ("x-2020-01-31T01-02-03Z-y", true)] {
+        fs::create_dir(trash.join(old)).expect("can be made");
+        sandbox.mu(&["cache", "prune", "--dry-run"]).ok();
+        assert!(trash.join(old).exists());
+        sandbox.mu(&["cache", "prune"]).ok();
+        assert_eq!(trash.join(old).exists(), left, "{old}");
+    }
+}
+
+#[test]
+fn edits_outlive_git_clean_which_leaves_their_clones() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let clean = || git(&world.work(), &["clean", "--quiet", "-f", "-d", "-x"]);
+    let (root, place) = (world.id(""), world.place());
+    sandbox.mu(&["edit", &root]).ok();
+    let before = world.edits();
+    clean();
+    assert!(!sandbox.has("work/.mu/edits.json") && sandbox.has(&format!("work/{place}/main.tf")));
+    assert_eq!(world.edits(), before);
+    sandbox.mu(&["edit", &root]).ok().says(&["using the edit of"]);
+    clean();
+    sandbox.mu(&["edit", "--done", "--keep", &root]).ok();
+    clean();
+    assert_eq!(world.edits()[0]["state"], "kept");
+    sandbox.mu(&["edit", &root]).ok();
+    sandbox.mu(&["edit", "--done", &root]).ok();
+    clean();
+    assert_eq!(world.edits()[0]["state"], "in-trash");
+    world.is_untouched();
+    sandbox.mu(&["edit", "--restore", &root]).ok();
+    assert_eq!(world.edits(), before);
+    // One whose clone is gone, too, has ended.
+    clean();
+    fs::remove_dir_all(world.work().join(&place)).expect("is there");
+    assert!(world.edits().is_empty());
+    sandbox.mu(&["edit", &root]).ok().says(&["editing"]);
 }
 
 #[test]
@@ -598,7 +645,10 @@ fn a_hostile_list_of_edits_leads_nowhere() {
         sandbox.write(".mu/edits.json", &list(folder, trash).to_string());
         sandbox.mu(&["get"]).fails().says(&["leads nowhere here"]);
     }
+    // Nor does the note that Git keeps of it.
     fs::remove_file(sandbox.path("work/.mu/edits.json")).expect("was written");
+    sandbox.write(".git/mu/edits.json", &list("../home", "x").to_string());
+    assert!(world.edits().is_empty());
     std::os::unix::fs::symlink(sandbox.path("home"), sandbox.path("work/.mu/edit")).expect("links");
     sandbox.mu(&["edit", "net/vpc"]).fails().says(&["is a symbolic link"]);
 }
@@ -821,6 +871,9 @@ fn a_manifest_may_have_another_name_than_its_repository() {
         sandbox.mu(arguments).ok().says(&["acme/web"]);
     }
     sandbox.mu(&["why", "logs"]).ok().says(&["acme/web → infra/logs ^1"]);
+    // Here it is called as its manifest says, and the others require it under another name.
+    let used = format!("used by others here as {}/ops/logs", server.host());
+    sandbox.mu(&["status"]).ok().says(&["infra/logs", &used]);
 }
 
 #[test]

@@ -161,3 +161,18 @@ fn a_cache_inside_the_workspace_is_not_a_part_of_it() {
     sandbox.mu(&["version", "1.0.0"]).ok();
     sandbox.mu(&["pack", "--list"]).ok().says(&["Mu.yaml"]).does_not_say(&["cache/"]);
 }
+
+#[test]
+fn a_file_in_the_place_of_the_cache_or_of_the_home_is_told() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    sandbox.write("../file", "");
+    let file = sandbox.path("file");
+    sandbox.set("MU_CACHE_DIR", &file.join("cache").display().to_string());
+    let told = "`[DIR]/file` is a file, not a folder: ";
+    sandbox.mu(&["get"]).fails().says(&[&format!("{told}MU_CACHE_DIR names another folder")]);
+    sandbox.set("MU_CACHE_DIR", &sandbox.path("cache").display().to_string());
+    sandbox.set("MU_HOME", &file.join("mu").display().to_string());
+    let global = sandbox.mu(&["get", "--global", "aws/vpc"]).fails();
+    global.says(&[&format!("{told}MU_HOME names another folder")]);
+}

@@ -9,7 +9,7 @@ use mu_testing::{SecurityKey, Signer};
 use serde_json::json;
 
 use crate::support::git::{HttpServer, Origin, variables};
-use crate::support::{Sandbox, write};
+use crate::support::{Run, Sandbox, write};
 
 /// Somebody who signs, as Git calls it.
 pub(super) struct Author {
@@ -328,6 +328,32 @@ fn allowed_signers_files_mean_what_they_mean_to_git() {
         .mu(&["trust"])
         .fails()
         .says(&["signers`: the SSH key is not taken", "name the keys themselves"]);
+}
+
+#[test]
+fn content_of_a_repository_on_this_machine_is_allowed_as_the_error_says() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    // It is called `web` in ids, and is no folder of that name.
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: web\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    sandbox.asks_for(&[&format!("git+file://{}#^1", origin.folder().display())]);
+    let allow = |run: &Run| {
+        let (_, command) = run.stderr.split_once("mu trust allow ").expect("names it");
+        let name = command.lines().next().expect("has a name").trim_matches('\'').to_owned();
+        sandbox.mu(&["trust", "allow", &name, "--yes"])
+    };
+    write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+    // Until it was fetched once, nobody knows what is in it.
+    let run = sandbox.mu(&["get"]).fails().says(&["install it once without the rule"]);
+    allow(&run).fails().says(&["install it first, without the rule"]);
+    fs::remove_file(sandbox.path("home/.mu/config.yaml")).expect("was written");
+    sandbox.mu(&["get"]).ok();
+    write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
+    let run = sandbox.mu(&["get"]).fails().does_not_say(&["install it once"]);
+    allow(&run).ok();
+    sandbox.mu(&["get"]).ok();
 }
 
 #[test]

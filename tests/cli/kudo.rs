@@ -281,6 +281,18 @@ fn a_folder_with_an_operator_yaml_is_a_workspace() {
 }
 
 #[test]
+fn an_archive_of_an_operator_that_is_not_there_is_named_by_its_url() {
+    let cluster = Cluster::new();
+    let archive = cluster.sandbox.path("www/0.10.0/flink-demo-0.1.5.tgz");
+    fs::remove_file(archive).expect("is there");
+    cluster.sandbox.asks_for(&["operators.example/flink-demo"]);
+    let run = cluster.sandbox.mu(&["get"]).fails();
+    let url =
+        cluster.nginx.url("0.10.0/flink-demo-0.1.5.tgz").replace(&cluster.nginx.host(), "[HOST]");
+    run.says(&["there is no archive of", &format!("mu looked for it at `{url}`")]);
+}
+
+#[test]
 fn operators_of_kudo_are_mirrored_with_what_their_archives_say() {
     let registry = DockerRegistry::start();
     for mirror in ["../mirror".to_owned(), format!("oci://{}/copies", registry.host())] {

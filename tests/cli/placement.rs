@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Package, Sandbox};
 
@@ -204,6 +204,49 @@ fn the_settings_may_override_too() {
     sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/ec2: ./fork}\n");
     sandbox.mu(&["get"]).ok().says(&["1.0.7 → 1.0.8"]);
     sandbox.mu(&["which", "aws/ec2"]).ok().does_not_say(&["warning"]);
+}
+
+#[test]
+fn a_package_of_the_workspace_that_overrides_its_own_name_is_used_as_it_is() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.place("work/fork", &Package::new("aws/ec2", "1.0.8").file("main.tf", "one\n"));
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/ec2: ./fork}\n");
+    sandbox.mu(&["get"]).ok().says(&["+ aws/ec2 1.0.8 (workspace)"]).does_not_say(&["warning"]);
+    let locked = &sandbox.lock()["packages"][0];
+    assert_eq!((&locked["source"], &locked["digest"]), (&"workspace+fork".into(), &Value::Null));
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"));
+    // Whoever changes a file of it need not lock it again.
+    sandbox.write("fork/main.tf", "two\n");
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["which", "aws/ec2"]).ok().says(&["work/fork"]).does_not_say(&["warning"]);
+    sandbox.mu(&["status"]).ok().says(&["used by others here"]).does_not_say(&["warning"]);
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.mu(&["get"]).ok().says(&["1.0.8 → 1.0.0"]);
+}
+
+#[test]
+fn an_override_of_what_nothing_requires_is_told() {
+    let sandbox = Sandbox::with_dependencies(&["aws/elk"]);
+    sandbox.publish(&[
+        Package::new("aws/elk", "1.0.0").needs("aws/utils"),
+        Package::new("aws/utils", "1.5.0"),
+    ]);
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/utlis: ./x, aws/utils: 1.5.0}\n");
+    let told = "warning: `overrides` in `.mu/workspace.yaml` is of no use for `aws/utlis`: nothing here requires it\n";
+    for arguments in [&["get"][..], &["get"], &["update"]] {
+        let run = sandbox.mu(arguments).ok();
+        assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.shown());
+        run.does_not_say(&["`aws/utils`"]);
+    }
+    for arguments in [["get", "--locked"], ["get", "--frozen"]] {
+        sandbox.mu(&arguments).ok().does_not_say(&["of no use"]);
+    }
+    // What the user overrides is for every workspace.
+    sandbox.write(".mu/workspace.yaml", "");
+    let own = sandbox.read("../home/.mu/config.yaml");
+    sandbox.write("../home/.mu/config.yaml", &format!("{own}overrides: {{aws/utlis: 1.0.0}}\n"));
+    sandbox.mu(&["get"]).ok().does_not_say(&["of no use"]);
 }
 
 #[test]

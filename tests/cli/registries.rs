@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use mu_testing::Nginx;
 use serde_json::{Value, json};
 
 use crate::support::{Hub, Package, Run, Sandbox};
@@ -31,6 +32,21 @@ fn ids(sandbox: &Sandbox) -> Vec<String> {
     let text = |value: &Value| value.as_str().expect("is text").to_owned();
     let shown = |package: &Value| format!("{} {}", text(&package["id"]), text(&package["version"]));
     packages.iter().map(shown).collect()
+}
+
+#[test]
+fn the_file_at_the_root_of_a_registry_means_the_registry() {
+    let sandbox = Sandbox::with_dependencies(&["aws/lib", "x.example/tool"]);
+    sandbox.publish(&[Package::new("aws/lib", "1.0.0")]);
+    Hub::new(&sandbox.path("www/mu")).publish(&Package::new("tool", "1.0.0"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    for url in [nginx.url("mu/hub.json"), "../www/mu/hub.json".to_owned()] {
+        let settings = format!("registries: {{x.example/: {{url: \"{url}\"}}}}\n");
+        sandbox.write(".mu/workspace.yaml", &settings);
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(ids(&sandbox), ["hub.mu.com/aws/lib 1.0.0", "x.example/tool 1.0.0"]);
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
+    }
 }
 
 #[test]

@@ -831,6 +831,14 @@ fn a_rule_that_is_wrong_is_an_error_at_its_place() {
         ("trust: {signers: {a: {issuer: \"https://acme.com\"}}}\n", "vouches for everybody"),
         ("trust: {allow: {acme/a: \"h1:x\"}}\n", "one version is allowed at a time"),
         ("trust: {allow: {\"acme/a#1.0.0\": nonsense}}\n", "this is not a digest"),
+        ("trust: {packages: {\"https://h.co/a/b\": {refuse: a}}}\n", "write `h.co/a/b`"),
+        ("trust: {packages: {\"git+ssh://git@h.co/a/*\": {refuse: a}}}\n", "write `h.co/a/*`"),
+        ("trust: {packages: {\"https://h.co/a/\": {refuse: a}}}\n", "write `h.co/a/*`"),
+        ("trust: {packages: {\"https://h.co/a/b.git\": {refuse: a}}}\n", "write `h.co/a/b`"),
+        ("trust: {packages: {\"https://h.co\": {refuse: a}}}\n", "write `h.co/*`"),
+        ("trust: {packages: {\"git@h.co:a/b.git\": {refuse: a}}}\n", "write `h.co/a/b`"),
+        ("trust: {packages: {h.co/a/: {refuse: a}}}\n", "write `h.co/a/*`"),
+        ("trust: {packages: {a/: {refuse: a}}}\n", "write `a/*`"),
     ] {
         sandbox.write(".mu/workspace.yaml", lines);
         let run = sandbox.mu(&["get"]).fails();

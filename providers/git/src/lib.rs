@@ -71,6 +71,8 @@ pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
 pub use crate::stand_in::StandInError;
 pub use crate::submodules::{SUBMODULES, UsedSubmodule, UsedSubmodules, is_missing_or_empty};
-pub use crate::surroundings::{FolderStanding, Surroundings, SurroundingsError};
+pub use crate::surroundings::{
+    FolderStanding, Surroundings, SurroundingsError, note_in_checkout, noted_in_checkout,
+};
 pub use crate::unsaved::{Kind, PushedBranch, Tips, Unsaved, WorkState, begin_repository};
 pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, folder_of, named_url};

@@ -19,6 +19,9 @@ const UNREAD: &str = "libgit2 does not read its format";
 /// The patterns that this clone alone ignores.
 const EXCLUDE: OwnPath = InnerPath::own(stand_in::EXCLUDE);
 
+/// Where notes are, in what Git keeps of a checkout.
+const NOTES: OwnPath = InnerPath::own("mu");
+
 /// What Git knows about a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderStanding {
@@ -270,6 +273,38 @@ impl Surroundings {
     fn exclude_file(&self) -> PathBuf {
         self.place.common.join(EXCLUDE.as_str())
     }
+}
+
+/// The text that mu keeps about a folder of a checkout under this name, as [`note_in_checkout`] has written it; `None` if there is none.
+///
+/// # Errors
+///
+/// When the disk refuses, or a link is in the way.
+pub fn noted_in_checkout(folder: &Path, name: &str) -> Result<Option<String>, FileError> {
+    let Some((own, file)) = place_of_note(folder, name)? else { return Ok(None) };
+    own.read_text(&file)
+}
+
+/// Keeps a text about a folder of a checkout, or none, in what Git keeps of that checkout alone: no `git clean` removes it, and no commit
+/// has it. Outside of checkouts, nothing is kept.
+///
+/// # Errors
+///
+/// When the disk refuses, or a link is in the way.
+pub fn note_in_checkout(folder: &Path, name: &str, text: Option<&str>) -> Result<(), FileError> {
+    let Some((own, file)) = place_of_note(folder, name)? else { return Ok(()) };
+    match text {
+        Some(text) => own.write(&file, text.as_bytes()),
+        None => own.remove_file(&file),
+    }
+}
+
+fn place_of_note(folder: &Path, name: &str) -> Result<Option<(Folder, InnerPath)>, FileError> {
+    let Some(Place { root, own, .. }) = Place::around(folder)? else { return Ok(None) };
+    let folder = canonicalize(folder)?;
+    let file = folder.strip_prefix(&root).ok().map(|inside| inside.join(name));
+    let file = file.as_deref().and_then(Path::to_str).and_then(|file| InnerPath::parse(file).ok());
+    file.map(|file| Ok((Folder::at(&own)?, NOTES.join(&file)))).transpose()
 }
 
 /// Why it is not known what Git says, or why mu cannot make it ignore something.

@@ -38,7 +38,7 @@ use mu_provider::publishable::LONGEST_PROVENANCE;
 use mu_provider::threads::lock;
 use mu_provider::{
     Account, ErrorKind, Facts, FoundEvidence, FoundPiece, LineTrust, Listing, Location, Progress,
-    Provider, ProviderError, Release, SafeUrl, Soon, TreeWriter, none_if,
+    Provider, ProviderError, Release, SafeUrl, Soon, TreeWriter, none_if, with_causes,
 };
 use mu_trust::Evidence;
 use percent_encoding::percent_decode_str;
@@ -234,7 +234,7 @@ impl Provider for RepositoryProvider {
             Ok(text) => Ok(Some(kudo::completed(release, &text))),
             // Other versions may be better.
             Err(error) if matches!(error.kind(), ErrorKind::Manifest | ErrorKind::NotFound) => {
-                Ok(Some(Release { unusable: Some(error.to_string()), ..release.clone() }))
+                Ok(Some(Release { unusable: Some(with_causes(&error)), ..release.clone() }))
             }
             Err(error) => Err(error),
         }

@@ -27,6 +27,12 @@ use crate::workspace::root::local_git;
 /// How long a clone stays in the trash, in seconds.
 const KEPT: i64 = 30 * 24 * 60 * 60;
 
+/// How the time is written in names in the trash, in UTC.
+const TIME: &str = "%Y-%m-%dT%H-%M-%SZ";
+
+/// How many characters such a time has.
+const SHOWN_TIME: usize = "2026-01-31T01-02-03Z".len();
+
 /// The most names that an error lists of one kind of work.
 const SHOWN: usize = 10;
 
@@ -263,7 +269,7 @@ fn end(
 /// A name that is free in the trash: the package's, and the time.
 fn name_in_trash(root: &Folder, id: &PackageId, now: i64) -> Result<InnerPath, CommandError> {
     let time = jiff::Timestamp::from_second(now).unwrap_or_default();
-    let time = time.strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
+    let time = time.strftime(TIME).to_string();
     let name = format!("{}-{time}", id.name_str().replace('/', "+"));
     let others = (2..).map(|number| format!("{name}-{number}"));
     for name in std::iter::once(name.clone()).chain(others) {
@@ -274,6 +280,20 @@ fn name_in_trash(root: &Folder, id: &PackageId, now: i64) -> Result<InnerPath, C
         }
     }
     Err(CommandError::new(Code::Conflict, format!("the trash has too many of `{id}`")))
+}
+
+/// When a folder was put into the trash, as [`name_in_trash`] has named it.
+fn time_in_name(name: &str) -> Option<i64> {
+    // The first date in the name of a package need not be it.
+    let starts = name.match_indices('-').map(|(at, _)| &name[at + 1..]);
+    let mut times = starts.filter_map(|text| {
+        let (time, number) = text.split_at_checked(SHOWN_TIME)?;
+        let is_numbered = |number: &str| number.parse::<u32>().is_ok();
+        let ends = number.is_empty() || number.strip_prefix('-').is_some_and(is_numbered);
+        let time = jiff::civil::DateTime::strptime(TIME, time).ok().filter(|_| ends)?;
+        Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second())
+    });
+    times.next_back()
 }
 
 /// How to use the commits that were made in a clone, if they were pushed: as far as the clone knows, or because this was checked.
@@ -337,8 +357,16 @@ pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandErr
         edit.state_on_disk(root) == State::InTrash && age.is_some_and(|age| age > KEPT)
     };
     let old: Vec<Edit> = edits.edits.iter().filter(|edit| is_old(edit)).cloned().collect();
+    // What no edit names any more has the time in its name.
+    let strays = strays(session, &edits)?;
+    let is_old = |name: &&String| {
+        time_in_name(name).is_some_and(|trashed| session.environment.now - trashed > KEPT)
+    };
+    let strays: Vec<InnerPath> =
+        strays.iter().filter(is_old).filter_map(|name| InnerPath::name(name).ok()).collect();
     // Several edits of one clone are one folder in the trash.
     let mut names: Vec<&InnerPath> = old.iter().filter_map(|edit| edit.trash.as_ref()).collect();
+    names.extend(&strays);
     names.dedup();
     if dry_run {
         return Ok(names.len());
@@ -353,7 +381,7 @@ pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandErr
     Ok(names.len())
 }
 
-/// The folders in the trash that no edit names: Git removes the list of edits with all that it ignores, and leaves clones alone.
+/// The folders in the trash that no edit names, because somebody has removed the list of edits.
 fn strays(session: &Session, edits: &RecordedEdits) -> Result<Vec<String>, CommandError> {
     let root = &session.workspace.root;
     refuse_links_of_edits(root).map_err(EditsError::from)?;
@@ -391,7 +419,7 @@ pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandErro
             (false, _) => error.hint(format!("in the trash are: {}", names.join(", "))),
             (true, None) => error.hint("the trash is empty"),
             (true, Some(_)) => error.hint(format!(
-                "`.mu/edits.json`, which says where clones belong, is gone (`git clean -x` removes it): move the folder yourself; in `{}` are: {}",
+                "`.mu/edits.json`, which says where clones belong, is gone: move the folder yourself; in `{}` are: {}",
                 TRASH.as_str(),
                 strays.join(", ")
             )),

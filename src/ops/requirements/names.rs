@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest::Requirement;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked;
 use crate::ops::session::locked::{locally_called, locked_as_called, package_of_element};
@@ -127,6 +128,9 @@ pub(crate) fn in_use_here(
     if reference.base().is_some() || reference.protocol().is_some() {
         return Ok(reference);
     }
+    if let Some(repository) = repository_in_folder(session, &reference) {
+        return Ok(repository);
+    }
     let own = session.id_of_argument(&reference);
     let Some(lock) = session.lockfile()? else { return Ok(reference) };
     if session.places.member_of(&own).is_some() || lock.replacement(&own).is_some() {
@@ -153,6 +157,26 @@ pub(crate) fn in_use_here(
         }
     }
     Ok(in_use(session, &id, &reference))
+}
+
+/// The repository on this machine that a manifest here requires, if a reference is the folder by which mu prints it: it need not be
+/// locked yet.
+fn repository_in_folder(session: &Session, reference: &Reference) -> Option<Reference> {
+    let folder = reference.local()?;
+    for member in &session.workspace.members {
+        let all = member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies);
+        for Requirement { reference: required, .. } in all {
+            if required.local().is_some() {
+                continue;
+            }
+            let id = id_in(session, member, required);
+            if session.shown.folder(&id).as_deref() == Some(folder) {
+                session.index().declare(&id, &required.with_version(None), &member.folder);
+                return Some(required.with_version(reference.version().cloned()));
+            }
+        }
+    }
+    None
 }
 
 /// The package in use that exports what a reference names, if it is one and nothing in use has that name.

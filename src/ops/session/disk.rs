@@ -87,9 +87,9 @@ fn what_is_there(folder: &Path) -> String {
     }
 }
 
-/// Adds a hint to an error that comes from a disk that cannot be written; `cache` is the folder that mu can
-/// have elsewhere.
-pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
+/// Adds a hint to an error that comes from a disk that cannot be written; mu's home and its cache are the folders that it can have
+/// elsewhere.
+pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> CommandError {
     let mut is_in_cache = false;
     let (mut refusal, mut path) = (None, None);
     for current in causes(&*error.error) {
@@ -120,6 +120,22 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
                     .hint("`--store-readonly` installs what is in it, and writes nothing there"),
                 false => error,
             }
+        }
+        Some(ErrorKind::NotADirectory | ErrorKind::AlreadyExists) => {
+            let folders = [
+                (cache, other_folder),
+                (mu_home, "MU_HOME names another folder for settings and global packs"),
+            ];
+            let is_named = |file: &Path| {
+                let file = file.to_string_lossy();
+                causes(&*error.error).any(|current| current.to_string().contains(&*file))
+            };
+            let hints = folders.into_iter().filter_map(|(folder, way)| {
+                let file = folder.ancestors().find(|at| at.is_file())?;
+                let file = is_named(file).then(|| file.display())?;
+                Some(format!("`{file}` is a file, not a folder: {way}"))
+            });
+            hints.collect::<Vec<_>>().into_iter().fold(error, CommandError::hint)
         }
         Some(ErrorKind::ReadOnlyFilesystem) => {
             error.hint("this file system is read-only: work in a copy on another one")
@@ -155,7 +171,7 @@ mod tests {
     fn check(kind: ErrorKind, path: &str, hints: &[&str]) {
         let error = CommandError::from_error(Code::Io, std::io::Error::from(kind))
             .while_doing(format!("cannot write `{path}`"));
-        let found = with_hint(error, Path::new("/c")).hints;
+        let found = with_hint(error, [Path::new("/h"), Path::new("/c")]).hints;
         assert_eq!(found.len(), hints.len(), "{kind}: {found:?}");
         for (found, part) in found.iter().zip(hints) {
             assert!(found.contains(part), "{found}");
@@ -167,7 +183,7 @@ mod tests {
         check(ErrorKind::StorageFull, "/c/store/x", &["free some space", "MU_CACHE_DIR"]);
         check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space on the disk, and run"]);
         let error = FileError::new("write", "/w/Mu.lock", ErrorKind::StorageFull.into());
-        let hints = with_hint(CommandError::from(error), Path::new("/c")).hints;
+        let hints = with_hint(CommandError::from(error), [Path::new("/h"), Path::new("/c")]).hints;
         assert_eq!(
             hints,
             ["free some space on the disk of `/w/Mu.lock`, and run the command again"]
@@ -175,7 +191,7 @@ mod tests {
         check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
         check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &["work in a copy"]);
         let error = FileError::new("read", "/w/a b", ErrorKind::PermissionDenied.into());
-        let hints = with_hint(CommandError::from(error), Path::new("/c")).hints;
+        let hints = with_hint(CommandError::from(error), [Path::new("/h"), Path::new("/c")]).hints;
         assert_eq!(
             hints,
             ["the user that runs mu lacks this permission: `ls -ld '/w/a b'` shows who has it"]
@@ -187,7 +203,7 @@ mod tests {
             let error = FileError::new("write", path, ErrorKind::PermissionDenied.into());
             #[cfg(feature = "publish")]
             let error = mu_hub::HubError::from(error);
-            with_hint(CommandError::from(error), Path::new("/c")).hints
+            with_hint(CommandError::from(error), [Path::new("/h"), Path::new("/c")]).hints
         };
         for path in ["hub.lock", "packs/acme/x/x-1.0.0.tgz"] {
             let hints = error(path);
@@ -196,10 +212,27 @@ mod tests {
             assert!(hints.len() == 1 && hints[0].contains(&expected), "{hints:?}");
         }
         check(ErrorKind::NotFound, "/c/store", &[]);
+        // A file is where a folder has to be.
+        let file = hub.path().join("hub.json");
+        let hints = |path: PathBuf, folders: [&Path; 2]| {
+            let error = FileError::new("make the folder", path, ErrorKind::NotADirectory.into());
+            with_hint(CommandError::from(error), folders).hints
+        };
+        let (home, cache) = (file.join(".mu"), file.join(".cache/mu"));
+        let found = hints(cache.join("git"), [&home, &cache]);
+        let of_cache = format!(
+            "`{}` is a file, not a folder: MU_CACHE_DIR names another folder for the cache",
+            file.display()
+        );
+        assert!(found.len() == 2 && found[0] == of_cache, "{found:?}");
+        assert_eq!(hints(cache.join("git"), [Path::new("/h"), &cache]), [of_cache]);
+        assert_eq!(hints("/elsewhere/x".into(), [&home, &cache]), [""; 0]);
         // The cache is to be made in a home that cannot be written.
         let error =
             FileError::new("make the folder", "/h/.cache", ErrorKind::PermissionDenied.into());
-        let hints = with_hint(CommandError::from(error), Path::new("/h/.cache/mu")).hints;
+        let hints =
+            with_hint(CommandError::from(error), [Path::new("/h/.mu"), Path::new("/h/.cache/mu")])
+                .hints;
         assert_eq!(
             hints,
             ["the cache has to be writable: MU_CACHE_DIR names another folder for the cache"]

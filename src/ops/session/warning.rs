@@ -54,6 +54,7 @@ pub enum Warning {
     Redirected(RedirectedBase),
     RegistryWithoutFolder { prefix: String, folder: PathBuf },
     UnusedAlias { name: String },
+    UnusedOverride { id: PackageId },
     UnusedPatch { key: String, is_in_folder: bool },
     NoFileLocks { folder: PathBuf },
     ChangedInStore { path: PathBuf },

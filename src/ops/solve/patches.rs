@@ -150,6 +150,17 @@ pub(crate) fn is_in_folder(package: &LockedPackage) -> bool {
     package.source.is_authored_folder() || package.source.is_pack()
 }
 
+/// A warning for each override of the workspace that stands for no package in a lock. What the user overrides is for every workspace.
+pub(super) fn unused_overrides(session: &Session, lock: &Lockfile) -> Vec<Warning> {
+    if session.options.locked || session.options.frozen {
+        // Nothing is chosen, so nobody can mean to change what is.
+        return Vec::new();
+    }
+    let own = session.workspace.settings.overrides_here.iter();
+    let unused = own.filter(|id| lock.find(id).next().is_none() && lock.replacement(id).is_none());
+    unused.map(|id| Warning::UnusedOverride { id: id.clone() }).collect()
+}
+
 /// A warning for each overridden package in a lock that does not satisfy everything that is required of it.
 pub(super) fn overridden(lock: &Lockfile) -> Vec<Warning> {
     let is_overridden = |package: &&LockedPackage| {

@@ -65,6 +65,13 @@ pub struct MirrorRequest {
     pub stop: Option<Arc<AtomicBool>>,
 }
 
+impl MirrorRequest {
+    /// Whether what `Mu.lock` names is copied, and nothing else is asked for.
+    pub fn is_of_lock(&self) -> bool {
+        self.references.is_empty() && !self.all && self.from.is_none()
+    }
+}
+
 /// A version that was copied.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Copied {
@@ -146,7 +153,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     if request.all || request.from.is_some() {
         return mirror_hub(session, &target, request);
     }
-    if request.references.is_empty() {
+    if request.is_of_lock() {
         return mirror_locked(session, &target, request);
     }
     // Packages go by what would be chosen of them, and so together; namespaces go hub by hub, with one position for each hub and set of
