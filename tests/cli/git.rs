@@ -120,6 +120,28 @@ fn tags_of_a_folder_win_there() {
 }
 
 #[test]
+fn tags_may_name_the_last_part_of_a_folder_alone() {
+    let origin = Origin::new("group/charts.git");
+    origin.release("v9.0.0");
+    for version in ["1.0.0", "1.2.0"] {
+        let chart = format!("apiVersion: v2\nname: web\nversion: {version}\n");
+        origin.commit(&[("charts/web/Chart.yaml", &chart)]);
+        origin.git(&["tag", &format!("web-{version}")]);
+    }
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    for (asked, version) in
+        [("", "1.2.0"), ("#~1.0", "1.0.0"), ("#1.0.0", "1.0.0"), ("#web-1.0.0", "1.0.0")]
+    {
+        let reference = format!("{}group/charts.git/charts/web{asked}", server.root());
+        sandbox.mu(&["get", &reference]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], version, "{asked}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+        sandbox.mu(&["verify", "--trust"]).ok();
+    }
+}
+
+#[test]
 fn submodules_come_with_their_package() {
     let mut origin = Origin::new("group/lib.git");
     let pinned = origin.commit(&[("lib.txt", "pinned")]);

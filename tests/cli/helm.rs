@@ -661,6 +661,31 @@ fn a_copy_is_offered_only_if_the_archive_has_it() {
 }
 
 #[test]
+fn charts_of_a_workspace_take_the_place_of_those_that_are_published_from_it() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    let namespace = format!("{}/stable", repository.nginx.host());
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    sandbox.write(".mu/workspace.yaml", &format!("formats: [helm]\nnamespace: \"{namespace}\"\n"));
+    let needs = |range: &str| {
+        format!("dependencies:\n- {{name: web, version: {range}, repository: '{url}'}}\n")
+    };
+    sandbox.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.9.0\n");
+    let shop = format!("apiVersion: v2\nname: shop\nversion: 0.1.0\n{}", needs("0.x"));
+    sandbox.write("shop/Chart.yaml", &shop);
+    let lock = format!("{}digest: sha256:0\ngenerated: \"x\"\n", needs("0.3.0"));
+    sandbox.write("shop/Chart.lock", &lock);
+    // The chart has no other name in the repository than its own, and the published version is not what is missing.
+    for command in ["get", "status"] {
+        sandbox.mu(&[command]).ok().does_not_say(&["warning"]);
+    }
+    assert!(sandbox.locked().contains(&repository.id("web 0.9.0")), "{:?}", sandbox.locked());
+    sandbox.write("web/Chart.yaml", "apiVersion: v2\nname: other\nversion: 0.9.0\n");
+    sandbox.mu(&["get"]).ok().says(&["whose package is named `other`"]);
+}
+
+#[test]
 fn charts_below_the_root_are_members_where_the_settings_say_so() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;

@@ -66,6 +66,21 @@ fn a_lenient_version_is_pinned_and_raised_by_all_its_numbers() {
 }
 
 #[test]
+fn a_version_with_more_zeros_is_asked_for_as_it_is_shown() {
+    let sandbox = Sandbox::new();
+    let package =
+        |version: &str| Package::new("k8s/kubectl", version).key("versions", json!("lenient"));
+    sandbox.publish(&["2024.01.02", "2024.01.03"].map(package));
+    for reference in ["k8s/kubectl#2024.01.02", "k8s/kubectl#2024.1.2"] {
+        sandbox.mu(&["get", reference]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], "2024.01.02", "{reference}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+        sandbox.mu(&["info", reference]).ok().says(&["2024.01.02"]);
+        sandbox.mu(&["remove", "k8s/kubectl"]).ok();
+    }
+}
+
+#[test]
 fn the_minimal_strategy_begins_at_lenient_versions() {
     let mut sandbox = sandbox(true);
     sandbox.set("MU_RESOLUTION", "minimal");

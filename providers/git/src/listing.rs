@@ -17,7 +17,10 @@ use crate::repository::Repository;
 use crate::wire::{Advertisement, Ref};
 
 /// Change this when the same refs lead to another listing, so that no old listing is reused.
-const FORMAT: &str = "mu git listing 4";
+const FORMAT: &str = "mu git listing 5";
+
+/// What stands between the last part of a folder and the version in tags that name no whole folder: `argo-cd-9.0.0`, `web@1.2.0`.
+const SEPARATORS: [char; 3] = ['/', '-', '@'];
 
 /// Which package in a repository is meant.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +60,23 @@ impl<'call> Package<'call> {
                 None => sorted.add_tag(tag, Some(short)),
             }
         }
+        // Next are those that name the last part of the folder alone, as programs write them that release one chart, crate or
+        // module of several.
+        let last = self.folder.rsplit('/').next().filter(|last| !last.is_empty());
+        let is_by_folder = !sorted.versions.is_empty();
+        let named = |tag: &'_ Ref| {
+            let short = tag.tag()?.strip_prefix(last.filter(|_| !is_by_folder)?)?;
+            let version = short.strip_prefix(SEPARATORS)?;
+            Some((ref_name::parse_version(version, self.lenient)?, version.len()))
+        };
+        for tag in tags.clone().filter(|tag| !own(tag)) {
+            if let Some((version, length)) = named(tag) {
+                let name = tag.tag().unwrap_or_default();
+                sorted.add_version(version, tag, &name[name.len() - length..]);
+            }
+        }
         let has_own_versions = !sorted.versions.is_empty();
-        for tag in tags.filter(|tag| !own(tag)) {
+        for tag in tags.filter(|tag| !own(tag) && named(tag).is_none()) {
             let name = tag.tag().unwrap_or_default();
             match ref_name::parse_version(name, self.lenient) {
                 Some(version) if !has_own_versions => sorted.add_version(version, tag, name),
@@ -433,6 +451,28 @@ mod tests {
             &refs,
             &["1.0.0 v1.0.0 1", " a/b/beta 4", " a/b/v1.0.0 3", " a/v2.0.0 5", " beta 2"],
         );
+    }
+
+    #[test]
+    fn tags_with_the_last_part_of_a_folder_are_its_versions_if_no_tag_has_all_of_it() {
+        let mut refs = vec![
+            ("refs/tags/v9.0.0", 1),
+            ("refs/tags/web-1.0.0", 2),
+            ("refs/tags/web-v1.1.0", 3),
+            ("refs/tags/web-hook-2.0.0", 4),
+            ("refs/tags/web/1.2.0", 5),
+            ("refs/tags/web@1.3.0", 6),
+        ];
+        let own = ["1.0.0 web-1.0.0 2", "1.1.0 web-v1.1.0 3", "1.2.0 web/1.2.0 5"];
+        let others = ["1.3.0 web@1.3.0 6", " v9.0.0 1", " web-hook-2.0.0 4"];
+        check("charts/web", false, &refs, &[own, others].concat());
+        let rest = [" web-1.0.0 2", " web-v1.1.0 3", " web/1.2.0 5", " web@1.3.0 6"];
+        let hook = ["2.0.0 web-hook-2.0.0 4", " v9.0.0 1"];
+        check("web-hook", false, &refs, &[hook.as_slice(), &rest].concat());
+        let plain = ["9.0.0 v9.0.0 1", " web-1.0.0 2", " web-hook-2.0.0 4"];
+        check("charts/none", false, &refs, &[plain.as_slice(), &rest[1..]].concat());
+        refs = vec![("refs/tags/charts/web/v0.1.0", 1), ("refs/tags/web-1.0.0", 2)];
+        check("charts/web", false, &refs, &["0.1.0 charts/web/v0.1.0 1", " web-1.0.0 2"]);
     }
 
     #[test]

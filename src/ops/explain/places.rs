@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::formats;
 use crate::index::conflicting;
 use crate::lock::Lockfile;
 use crate::ops::requirements::Requirements;
@@ -93,6 +94,12 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<Misplacement> {
     // Its base was left out, and follows from its place; or it is the whole id, as in a generated manifest.
     let is_same = |own: &str| own == id.name_str() || own == id.as_str();
     if name.base().is_none() && is_same(name.name().as_str()) {
+        return None;
+    }
+    // Manifests of other ecosystems do not say where a package is published, only the last part of its name, if any.
+    let format = formats::format_of_manifest(&member.manifest_path);
+    let last = id.name_str().rsplit('/').next();
+    if format.is_some_and(|format| !format.is_named || last == Some(name.name().as_str())) {
         return None;
     }
     if session.workspace.edit_around(&member.folder).is_some() {

@@ -22,7 +22,7 @@ use crate::ops::requirements::names::id_in;
 use crate::ops::session::shown::count;
 use crate::ops::{CommandError, Session, Warning};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::{CandidateOfLock, Selection};
+use crate::select::{CandidateOfLock, Chosen, Origin, Selection};
 use crate::workspace::Member;
 use crate::{formats, fs};
 
@@ -75,7 +75,9 @@ impl Adopted {
         let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
         let mut apart: BTreeMap<&'static str, Vec<_>> = BTreeMap::new();
         for (id, (version, lock)) in &self.versions {
-            let mut chosen = selection.packages.iter().filter(|chosen| chosen.id == *id);
+            // What the workspace has itself is used whatever a lock says.
+            let is_it = |chosen: &&Chosen| chosen.id == *id && chosen.origin != Origin::Local;
+            let mut chosen = selection.packages.iter().filter(is_it);
             // Under several aliases, a chart can be chosen in several versions.
             if chosen.clone().any(|chosen| chosen.version.as_ref() == Some(version)) {
                 *taken.entry(lock).or_default() += 1;

@@ -333,7 +333,6 @@ impl Release {
         if chart.is_empty() {
             return Err("it has no `chart`".to_owned());
         }
-        let range = Some(self.version.as_str()).filter(|version| !version.is_empty());
         if chart.starts_with(['.', '/']) {
             return Err(
                 "its chart is a folder of this repository, so there is nothing to fetch".to_owned()
@@ -343,8 +342,9 @@ impl Release {
         let (repository, rest) = chart
             .split_once('/')
             .ok_or_else(|| format!("its chart `{chart}` is in no repository"))?;
+        let mut pinned = Pinned { version: &self.version, digest: None };
         let place = if chart.starts_with("oci://") {
-            chart.to_owned()
+            pinned.in_registry(chart).to_owned()
         } else if chart.contains("://") || chart.contains("::") {
             return of_address(chart);
         } else {
@@ -354,12 +354,20 @@ impl Release {
                         "the `url` of the repository `{repository}` is a template"
                     ));
                 }
-                Some((url, true)) => format!("oci://{}/{rest}", url.trim_end_matches('/')),
+                Some((url, true)) => {
+                    let rest = pinned.in_registry(rest);
+                    format!("oci://{}/{rest}", url.trim_end_matches('/'))
+                }
                 Some((url, false)) => format!("{}/{rest}", url.trim_end_matches('/')),
                 None => return Err(format!("the file lists no repository `{repository}`")),
             }
         };
         let (url, name) = place.rsplit_once('/').unwrap_or((&place, ""));
+        if let Some(digest) = pinned.digest {
+            let meaning = Meaning::of_chart(url, name, None)?;
+            return Meaning::parse(&format!("{}#{digest}", meaning.reference));
+        }
+        let range = Some(pinned.version).filter(|version| !version.is_empty());
         let meaning = Meaning::of_chart(url, name, range)?;
         // As helmfile does, of several versions the first one that the release accepts is its own.
         let spec = meaning.reference.spec();
@@ -371,6 +379,35 @@ impl Release {
         };
         let found = locked.iter().find(is_it);
         Ok(meaning.at(found.map(|[.., version]| InUse::Version(version.clone()))))
+    }
+}
+
+/// What a release says of the version of its chart.
+struct Pinned<'r> {
+    version: &'r str,
+    digest: Option<&'r str>,
+}
+
+impl<'r> Pinned<'r> {
+    /// The address of a chart in an OCI registry, without the version and the digest that can be at its end: `chart:1.0.0@sha256:…`.
+    /// As with helmfile, the version of the release counts before this one, and its digest, `1.0.0@sha256:…`, after it.
+    fn in_registry(&mut self, chart: &'r str) -> &'r str {
+        if let Some((version, digest)) = self.version.split_once('@') {
+            *self = Self { version, digest: Some(digest) };
+        }
+        let (chart, digest) =
+            chart.split_once('@').map_or((chart, None), |(chart, digest)| (chart, Some(digest)));
+        self.digest = digest.or(self.digest);
+        // What is in front of the last slash may have a port.
+        let Some((chart, version)) =
+            chart.rsplit_once(':').filter(|(_, version)| !version.contains('/'))
+        else {
+            return chart;
+        };
+        if self.version.is_empty() {
+            self.version = version;
+        }
+        chart
     }
 }
 

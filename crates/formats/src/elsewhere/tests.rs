@@ -385,6 +385,36 @@ fn releases_of_helmfile() {
 }
 
 #[test]
+fn charts_of_helmfile_in_registries_have_versions_and_digests_in_their_addresses() {
+    let [one, other] = ["a", "b"].map(|digit| format!("sha256:{}", digit.repeat(64)));
+    let text = format!(
+        "\
+repositories:
+- {{name: registry, url: 'r.example:5000/charts', oci: true}}
+releases:
+- {{name: a, chart: 'oci://r.example:5000/a:2.0.0'}}
+- {{name: b, chart: 'oci://r.example:5000/b:2.0.0', version: 1.0.0}}
+- {{name: c, chart: 'oci://r.example/c@{one}', version: '1.0.0@{other}'}}
+- {{name: d, chart: registry/d, version: '1.0.0@{other}'}}
+- {{name: e, chart: 'oci://r.example/e:1.0.0@sha256:short'}}
+- {{name: f, chart: 'oci://r.example:5000/f'}}
+"
+    );
+    let (list, _) = helmfile::list("helmfile.yaml", &text, None).expect("is read");
+    check(
+        &list,
+        &[
+            "4 a -> oci://r.example:5000/a#2.0.0",
+            "5 b -> oci://r.example:5000/b#1.0.0",
+            &format!("6 c -> oci://r.example/c#{one}"),
+            &format!("7 d -> oci://r.example:5000/charts/d#{other}"),
+            "8 e: `oci://r.example/e#sha256:short` is not a valid reference: expected 64 lower-case hexadecimal digits after `sha256:`, found `s`",
+            "9 f -> oci://r.example:5000/f",
+        ],
+    );
+}
+
+#[test]
 fn every_chart_of_helmfile() {
     let text = "\
 bases: [common.yaml]

@@ -89,8 +89,8 @@ impl VersionSpec {
 
     /// Whether it accepts a version; with `prereleases`, prereleases need not be named.
     ///
-    /// Commits, tags and digests accept no version, because they are matched by identity. The one exception is a tag
-    /// that spells out a composite version whose app's version is not a full semantic one: `8.11-1.0.0`.
+    /// Commits, tags and digests accept no version, because they are matched by identity. The one exception is a tag that is the
+    /// text of a version which is not written as a full semantic one: `8.11-1.0.0`, `2024.01.02`.
     pub fn accepts(&self, version: &Version, prereleases: bool) -> bool {
         match self {
             Self::Latest => prereleases || !version.is_prerelease(),
@@ -98,9 +98,7 @@ impl VersionSpec {
             Self::Pin(pin) => pin.accepts(version),
             Self::Range(range) => range.matches(version, prereleases),
             Self::Commit(_) | Self::Digest(_) => false,
-            Self::Tag(tag) => {
-                version.as_composite().is_some() && version.to_string() == tag.as_str()
-            }
+            Self::Tag(tag) => version.is_published_as(tag.as_str()),
         }
     }
 

@@ -118,6 +118,15 @@ impl Version {
         matches!(self.seen(), Seen::Spelt(_))
     }
 
+    /// Whether it was published with this text, which is no semantic version.
+    pub(super) fn is_published_as(&self, text: &str) -> bool {
+        match self.seen() {
+            Seen::Semantic(_) => false,
+            Seen::Spelt(spelt) => *spelt.text == *text.strip_prefix('v').unwrap_or(text),
+            Seen::Composite(composite) => *composite.text == *text,
+        }
+    }
+
     /// The version of a package of `app` in its `revision`. The app's version may be lenient, or other text that a file can be called.
     ///
     /// # Errors

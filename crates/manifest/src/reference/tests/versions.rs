@@ -170,6 +170,20 @@ fn specs_speak_of_the_app_in_composite_versions() {
 }
 
 #[test]
+fn the_text_of_a_version_means_it_where_it_is_no_semantic_version() {
+    let check = |wanted: &str, found: &str, expected: bool| {
+        let found = Version::parse_lenient(found).expect("is a version");
+        assert_eq!(spec(wanted).accepts(&found, false), expected, "{wanted} {found}");
+    };
+    check("3.9.000", "3.9.000", true);
+    check("v3.9.000", "3.9.000", true);
+    check("2024.01.02", "v2024.01.02", true);
+    check("2024.01", "2024.01", true);
+    check("2024.01.02", "2024.1.2", false);
+    check("2024.01.02", "2024.01.03", false);
+}
+
+#[test]
 fn orders_versions() {
     let ascending = |versions: Vec<Version>| {
         for (at, one) in versions.iter().enumerate() {
