@@ -460,8 +460,7 @@ fn entries_that_come_by_aliases_and_merge_keys_are_changed_alone_or_not_at_all()
         ))
     };
     assert_eq!(set("- name: web\n  version: 1.0.0\n  <<: *c\n", "web"), refused(7));
-    // What would change is where the anchor is.
-    assert_eq!(set("- name: a\n- *w\n", "whole"), refused(5));
+    assert_eq!(set("- name: a\n- *w\n", "whole"), refused(8));
     let anchored = "- &a\n  name: web\n  version: 1.0.0\n  repository: https://a.example\n- {<<: *a, alias: other}\n";
     assert_eq!(set(anchored, "web"), refused(8));
     let remove = |entries: &str, name: &str| {
