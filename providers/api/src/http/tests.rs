@@ -557,6 +557,10 @@ fn a_password_that_a_server_does_not_accept_makes_nothing_worse_that_it_shows_to
             assert!(hint.contains(&format!("the token for `{}`", server.host())), "{hint}");
             assert_eq!(get(&http, &server, "moved").expect("everybody may"), "fine");
         }
+        // A wrong password is shown once; one that may not read this may read something else.
+        let shown =
+            server.seen().iter().filter(|one| one.header("authorization").is_some()).count();
+        assert_eq!(shown, if refusal == 401 { 1 } else { 4 });
     }
 }
 
