@@ -18,6 +18,9 @@ use crate::surroundings::SurroundingsError;
 /// Git looks at so much of a file to find out whether it is text.
 const LOOKED_AT: usize = 8_000;
 
+/// A file of at most so many bytes is read before its attributes are looked up.
+const SMALL: u64 = 64 << 10;
+
 /// The names of the attributes that decide about line ends. `crlf` is what `text` was called once.
 const ATTRIBUTES: [&str; 3] = ["text", "crlf", "eol"];
 
@@ -96,11 +99,18 @@ fn by_library(repository: &Repository, places: &[PathBuf]) -> Result<Recorded, g
     let mut found = BTreeMap::new();
     for place in places {
         let Ok(inside) = place.strip_prefix(&root) else { continue };
+        let read = || with_windows_ends(place);
+        // libgit2 takes longer to find the attributes of a file than to read a small one, and hardly any has such line ends.
+        let is_small = fs::metadata(place).is_ok_and(|found| found.len() <= SMALL);
+        let early = is_small.then(read);
+        if matches!(early, Some(Ok(None))) {
+            continue;
+        }
         let rule = Rule::new(attributes(repository, inside)?, turns_all);
         if rule == Rule::Leave {
             continue;
         }
-        let content = match with_windows_ends(place) {
+        let content = match early.unwrap_or_else(read) {
             Ok(Some(content)) => content,
             Ok(None) => continue,
             Err(error) => return Ok(Err(error)),
