@@ -74,6 +74,9 @@ impl Meaning {
     ///
     /// When mu has no reference for it: the reason.
     pub fn of_git(url: &str, folder: &str, revision: Option<&str>) -> Result<Self, String> {
+        if url.trim().is_empty() {
+            return Err("it does not say the URL of its repository".to_owned());
+        }
         let mut text = shortest(url.trim().trim_end_matches('/'));
         let folder = folder.trim().trim_start_matches("./").trim_matches('/');
         if !folder.is_empty() && folder != "." {
@@ -95,6 +98,9 @@ impl Meaning {
     ///
     /// As [`Self::of_git`].
     pub fn of_chart(repository: &str, name: &str, range: Option<&str>) -> Result<Self, String> {
+        if name.is_empty() {
+            return Err("it does not say the name of its chart".to_owned());
+        }
         let (text, prerelease) = dependency_reference(repository, name, range)?;
         Ok(Self { prerelease, ..Self::parse(&text)? })
     }

@@ -107,6 +107,26 @@ fn sources_of_vendir_by_branch_and_url() {
 }
 
 #[test]
+fn sources_of_vendir_that_lack_their_place_say_so() {
+    let source = |text: &str| format!("  - path: a\n    {text}\n");
+    let list = |text: &str| {
+        let contents = source(text);
+        let list = format!("directories:\n- path: v\n  contents:\n{contents}");
+        shown(&vendir::list(&list, None).expect("is read")).join("; ")
+    };
+    for (text, said) in [
+        ("git: {ref: main}", "it does not say the URL of its repository"),
+        (
+            "helmChart: {repository: {url: 'https://c.example'}}",
+            "it does not say the name of its chart",
+        ),
+        ("http: {sha256: abc}", "it does not say its URL"),
+    ] {
+        assert!(list(text).ends_with(said), "{}", list(text));
+    }
+}
+
+#[test]
 fn vendir_with_its_lock() {
     let lock = file("rules.vendir.lock.yml");
     let list = vendir::list(&file("rules.vendir.yml"), Some(&lock)).expect("is read");

@@ -301,6 +301,9 @@ const ARCHIVES: [&str; 4] = [".tgz", ".tar.gz", ".tar", ".zip"];
 
 fn of_archive(http: &Node<'_>) -> Result<Result<Meaning, String>, Fault> {
     let (url, digest) = (said(http, "url")?, said(http, "sha256")?);
+    if url.is_empty() {
+        return Ok(Err("it does not say its URL".to_owned()));
+    }
     let is_archive = ARCHIVES.iter().any(|ending| url.ends_with(ending));
     if !is_archive || http.flag("disableUnpack")? {
         return Ok(Err("a single file is no package; an archive (.tgz, .tar, .zip) is".to_owned()));
