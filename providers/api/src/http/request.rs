@@ -324,8 +324,7 @@ impl<'http> Request<'http> {
         &self,
         response: &'response Response,
     ) -> Result<Option<&'response str>, ProviderError> {
-        let status = response.status();
-        if !matches!(status, 301 | 302 | 303 | 307 | 308) || self.allowed.contains(&status) {
+        if !response.is_redirect() || self.allowed.contains(&response.status()) {
             return Ok(None);
         }
         match response.header("location") {
@@ -543,7 +542,7 @@ impl<'http> Request<'http> {
     /// Whether a server that has got no token may have hidden what is there, and there is a token for it: many answer 404 to strangers, or
     /// lead them to a page for signing in. What it did not accept once is not shown again: servers close accounts after some wrong passwords.
     fn may_hide(&self, url: &SafeUrl, response: &Response) -> bool {
-        matches!(response.status(), 301 | 302 | 303 | 307 | 308 | 404 | 410)
+        (response.is_redirect() || matches!(response.status(), 404 | 410))
             && self.http.refused_unasked(url) != Some(401)
             && self.token_for(url).is_none()
             && self.may_be_shown(url).is_some()

@@ -12,6 +12,9 @@ use super::exchange::RawResponse;
 use super::{Authorization, Failure, Header, Request, or_variable, ways_in};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
+/// The statuses that lead to another URL.
+pub const REDIRECTING: [u16; 5] = [301, 302, 303, 307, 308];
+
 /// How many bytes arrive between two progress reports.
 const REPORTED: usize = 8 << 10;
 
@@ -118,6 +121,11 @@ impl Response {
             }
         }
         Ok(body)
+    }
+
+    /// Whether it leads to another URL.
+    pub(super) fn is_redirect(&self) -> bool {
+        REDIRECTING.contains(&self.status())
     }
 
     /// The beginning of the body, of about `limit` bytes, as far as it arrives. It will be read again.

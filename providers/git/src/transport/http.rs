@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use mu_provider::http::{Authorization, Http, Request, Response};
+use mu_provider::http::{Authorization, Http, REDIRECTING, Request, Response};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, brief, without_secrets};
 
 use super::credentials::{Access, ways_to_log_in};
@@ -15,7 +15,6 @@ use crate::wire::{Handshake, WireError};
 /// What requests call themselves: some hosts answer only Git.
 const USER_AGENT: &str = concat!("git/2.0 (mu/", env!("CARGO_PKG_VERSION"), ")");
 const SERVICE: &str = "/info/refs?service=git-upload-pack";
-const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
 /// The data for requests to one repository.
 #[derive(Debug)]
@@ -49,11 +48,11 @@ pub(super) fn open(
     }
     let ask = |authorization: &Authorization| {
         let request = common(http.get(&url), remote, authorization, &web).allow(401);
-        let stays = REDIRECTS.iter().filter(|_| !web.follows_redirects);
+        let stays = REDIRECTING.iter().filter(|_| !web.follows_redirects);
         stays.fold(request, |request, status| request.allow(*status)).send()
     };
     let response = let_in(remote, &access, &mut authorization, &ask)?;
-    if REDIRECTS.contains(&response.status()) {
+    if REDIRECTING.contains(&response.status()) {
         let to = response.header("location").unwrap_or_default();
         let to = without_secrets(to);
         let to = brief(&to);
