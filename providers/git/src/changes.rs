@@ -10,7 +10,7 @@ use git2::{Commit as Found, DiffOptions, ErrorCode, Repository};
 use mu_provider::Commit;
 use mu_provider::fs::canonicalize;
 
-use crate::opened::LocalGit;
+use crate::opened::{LocalGit, root_of};
 use crate::programs::GitPrograms;
 use crate::ref_name;
 use crate::stand_in::{StandIn, StandInError};
@@ -85,7 +85,7 @@ fn by_library(
         }
         Err(error) => return Err(error),
     };
-    let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+    let root = root_of(repository);
     let root = root.ok_or_else(|| git2::Error::from_str("it has no checkout"))?;
     let place = place_of(&root, folder, file);
     Ok(ChangesSince::Known(CheckoutChanges {

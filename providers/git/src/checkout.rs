@@ -15,7 +15,8 @@ use git2::{
 use mu_provider::Commit;
 use mu_provider::fs::{self, canonicalize};
 
-use crate::opened::LocalGit;
+use crate::config_text::says_no;
+use crate::opened::{LocalGit, root_of};
 use crate::ref_name;
 use crate::stand_in::{EXCLUDE, StandIn, StandInError, text_of};
 use crate::surroundings::SurroundingsError;
@@ -68,7 +69,7 @@ impl Checkout {
     }
 
     fn read(repository: &Repository, folder: &Path) -> Result<Option<Self>, git2::Error> {
-        let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+        let root = root_of(repository);
         let Some(root) = root else { return Ok(None) };
         let Some(inside) = inside(&root, folder) else { return Ok(None) };
         let mut options = StatusOptions::new();
@@ -193,7 +194,7 @@ impl LocalGit {
         let around = canonicalize(workspace)?;
         let is_clone = |root: &Path| *root != *around && root.starts_with(&around);
         let by_library = |repository: &Repository| {
-            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let root = root_of(repository);
             match root.is_some_and(|root| is_clone(&root)) {
                 true => ahead_by_library(repository, base),
                 false => Ok(None),
@@ -256,7 +257,7 @@ impl LocalGit {
     ) -> Result<BTreeSet<PathBuf>, SurroundingsError> {
         let folder = &canonicalize(folder)?;
         let library = |repository: &Repository| {
-            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let root = root_of(repository);
             let Some(root) = root.filter(|_| self.has_own_rules(repository)) else {
                 return Ok(BTreeSet::new());
             };
@@ -343,7 +344,7 @@ impl LocalGit {
     /// When the repository cannot be read.
     pub fn recorded_links(&self, folder: &Path) -> Result<BTreeSet<PathBuf>, SurroundingsError> {
         let library = |repository: &Repository| {
-            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let root = root_of(repository);
             let makes_links = repository.config()?.get_bool("core.symlinks").unwrap_or(true);
             let Some(root) = root.filter(|_| !makes_links) else { return Ok(BTreeSet::new()) };
             let index = repository.index()?;
@@ -352,7 +353,8 @@ impl LocalGit {
             Ok(paths.map(|path| root.join(path)).collect())
         };
         let program = |stand_in: &StandIn| {
-            match says_no(stand_in.setting("core.symlinks", &self.programs)) {
+            let makes_links = stand_in.setting("core.symlinks", &self.programs);
+            match makes_links.map(|said| said.is_some_and(|said| says_no(&said))) {
                 Ok(true) => {
                     let entries = stand_in.entries(&self.programs)?.into_iter();
                     let links = entries.filter(|entry| entry.mode == LINK);
@@ -370,14 +372,8 @@ impl LocalGit {
 /// The mode of a link in an index.
 const LINK: u32 = 0o120_000;
 
-/// Whether a setting has one of Git's words for no.
-fn says_no(said: Result<Option<String>, StandInError>) -> Result<bool, StandInError> {
-    let said = said?.unwrap_or_default();
-    Ok(["false", "no", "off", "0"].contains(&&*said.to_ascii_lowercase()))
-}
-
 fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
-    let Some(root) = repository.workdir().and_then(|root| canonicalize(root).ok()) else {
+    let Some(root) = root_of(repository) else {
         return Ok(None);
     };
     if repository.config()?.get_bool("core.filemode").unwrap_or(true) {
@@ -392,7 +388,8 @@ fn modes_by_library(repository: &Repository) -> Result<Modes, git2::Error> {
 }
 
 fn modes_by_program(stand_in: &StandIn, local: &LocalGit) -> Result<Modes, StandInError> {
-    if !says_no(stand_in.setting("core.filemode", &local.programs))? {
+    let tells = stand_in.setting("core.filemode", &local.programs)?;
+    if !tells.is_some_and(|said| says_no(&said)) {
         return Ok(None);
     }
     let entries = stand_in.entries(&local.programs)?;

@@ -153,6 +153,11 @@ pub(crate) fn written(listed: &str, wanted: &dyn Fn(&str) -> bool) -> String {
     text
 }
 
+/// Whether a value is one of Git's words for no.
+pub(crate) fn says_no(value: &str) -> bool {
+    ["false", "no", "off", "0"].contains(&&*value.to_ascii_lowercase())
+}
+
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

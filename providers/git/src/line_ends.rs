@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use git2::{AttrCheckFlags, AttrValue, ObjectType, Oid, Repository};
-use mu_provider::fs::{self, FileError, canonicalize};
+use mu_provider::fs::{self, FileError};
 use sha2::{Digest as _, Sha256};
 
-use crate::opened::LocalGit;
+use crate::opened::{LocalGit, root_of};
 use crate::ref_name::FULL;
 use crate::stand_in::{StandIn, StandInError};
 use crate::surroundings::SurroundingsError;
@@ -90,7 +90,7 @@ impl LocalGit {
 }
 
 fn by_library(repository: &Repository, places: &[PathBuf]) -> Result<Recorded, git2::Error> {
-    let Some(root) = repository.workdir().and_then(|root| canonicalize(root).ok()) else {
+    let Some(root) = root_of(repository) else {
         return Ok(Ok(BTreeMap::new()));
     };
     let config = repository.config()?.snapshot()?;

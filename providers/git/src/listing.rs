@@ -62,11 +62,10 @@ impl<'call> Package<'call> {
         }
         // Next are those that name the last part of the folder alone, as programs write them that release one chart, crate or
         // module of several.
-        let last = self.folder.rsplit('/').next().filter(|last| !last.is_empty());
-        let is_by_folder = !sorted.versions.is_empty();
+        let last = self.folder.rsplit('/').next();
+        let last = last.filter(|last| !last.is_empty() && sorted.versions.is_empty());
         let named = |tag: &'_ Ref| {
-            let short = tag.tag()?.strip_prefix(last.filter(|_| !is_by_folder)?)?;
-            let version = short.strip_prefix(SEPARATORS)?;
+            let version = tag.tag()?.strip_prefix(last?)?.strip_prefix(SEPARATORS)?;
             Some((ref_name::parse_version(version, self.lenient)?, version.len()))
         };
         for tag in tags.clone().filter(|tag| !own(tag)) {

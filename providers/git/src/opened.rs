@@ -54,6 +54,11 @@ fn take_settings(
     repository.set_config(&config.snapshot()?)
 }
 
+/// The root of the checkout of a repository, without links in its path; `None` if it has none.
+pub(crate) fn root_of(repository: &Repository) -> Option<PathBuf> {
+    repository.workdir().and_then(|root| canonicalize(root).ok())
+}
+
 /// A repository with the root that Git sees: the folder that holds `.git`. Where that is a link, libgit2 takes what is around the other
 /// end of it.
 fn with_own_root(repository: Repository, place: Option<&Place>) -> Result<Repository, git2::Error> {

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use mu_provider::http::{Connection, Secret, is_authorization};
 use mu_provider::{ErrorKind, ProviderError, brief, fs};
 
+use crate::config_text::says_no;
 use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme, Substitute};
 
@@ -190,8 +191,7 @@ impl Settings {
         found.connection.proxy = proxies.next_back().map(|(_, value)| value.to_owned());
         // Git's own word, `initial`, is what mu does: the first request alone follows redirects.
         let follows = value("http.followredirects").unwrap_or_default();
-        found.follows_redirects =
-            !["false", "no", "off", "0"].contains(&&*follows.to_ascii_lowercase());
+        found.follows_redirects = !says_no(&follows);
         if let Some(file) = value("http.cookiefile") {
             let text = fs::read_text_if_there(Path::new(&file))?.unwrap_or_default();
             let cookies = cookies(&text, remote.url.as_url());

@@ -7,7 +7,7 @@ use mu_provider::Commit;
 use mu_provider::fs::{self, canonicalize};
 
 use crate::config_text::{Setting, settings};
-use crate::opened::LocalGit;
+use crate::opened::{LocalGit, root_of};
 use crate::ref_name;
 use crate::remote_url::{RemoteUrl, without_login};
 use crate::stand_in::{Place, StandIn, StandInError, text_of};
@@ -88,7 +88,7 @@ impl LocalGit {
             around.map(|path| (root.to_owned(), path))
         };
         let library = |repository: &Repository| {
-            let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+            let root = root_of(repository);
             let Some(root) = root else { return Ok(None) };
             Ok(inner(&root, in_index(repository)?))
         };

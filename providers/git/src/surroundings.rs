@@ -10,7 +10,7 @@ use git2::{ErrorCode, Repository};
 use mu_provider::fs::{self, FileError, canonicalize};
 use mu_provider::{Folder, InnerPath, OwnPath};
 
-use crate::opened::{LocalGit, as_git_sees_it, first_answer};
+use crate::opened::{LocalGit, as_git_sees_it, first_answer, root_of};
 use crate::stand_in::{self, Place, StandIn, StandInError};
 
 /// Why libgit2 does not open a repository.
@@ -59,7 +59,7 @@ impl Surroundings {
         };
         let place = match &library {
             Some(repository) => {
-                let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+                let root = root_of(repository);
                 root.map(|root| Place {
                     root,
                     own: repository.path().to_owned(),
