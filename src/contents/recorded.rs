@@ -87,12 +87,13 @@ pub(super) fn leave_out_own_files(
     environment: &Environment,
     chosen: &mut Vec<PackageItem>,
 ) -> Result<(), ProviderError> {
-    let mut places = Vec::new();
+    let mut real: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
     for item in &*chosen {
         if let Content::File { place, .. } = &item.content {
-            places.push(fs::canonicalize(place)?);
+            real.insert(place.clone(), fs::canonicalize(place)?);
         }
     }
+    let places: Vec<PathBuf> = real.values().cloned().collect();
     let ignored = local_git(environment).ignored_files(folder, &places).map_err(|error| {
         let text = format!("it is not known what Git ignores in `{}`", folder.display());
         ProviderError::new(ErrorKind::Io, text).because(error)
@@ -113,9 +114,7 @@ pub(super) fn leave_out_own_files(
         return Ok(());
     }
     chosen.retain(|item| match &item.content {
-        Content::File { place, .. } => {
-            fs::canonicalize(place).map_or(true, |place| !own.contains(&place))
-        }
+        Content::File { place, .. } => real.get(place).is_none_or(|place| !own.contains(place)),
         _ => true,
     });
     Ok(())

@@ -119,7 +119,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
                 let path = requirements.local_package(session, &id)?.place.clone();
                 Some(Placed { id, path })
             })
-            .chain(lock.packages.iter().filter(|package| is_here(package)).map(|package| Placed {
+            .chain(lock.packages.iter().filter(is_here).map(|package| Placed {
                 id: package.id.clone(),
                 path: package.source.place.clone(),
             }))

@@ -98,8 +98,7 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<Misplacement> {
     }
     // Manifests of other ecosystems do not say where a package is published, only the last part of its name, if any.
     let format = formats::format_of_manifest(&member.manifest_path);
-    let last = id.name_str().rsplit('/').next();
-    if format.is_some_and(|format| !format.is_named || last == Some(name.name().as_str())) {
+    if format.is_some_and(|format| !format.is_named || id.name().leaf() == name.name().as_str()) {
         return None;
     }
     if session.workspace.edit_around(&member.folder).is_some() {
