@@ -37,9 +37,9 @@ pub(crate) struct SshKey {
 struct Limits {
     /// The options, as they are written.
     written: String,
-    /// The namespaces, as patterns that are parted by commas.
+    /// The namespaces, as patterns with commas between them.
     namespaces: Option<String>,
-    /// The first and the last second that what is signed may be dated.
+    /// The earliest and the latest date that what is signed may have, in seconds since 1970.
     after: Option<i64>,
     before: Option<i64>,
 }
