@@ -17,6 +17,7 @@ use mu_trust::EvidenceLine;
 use super::weigh::{Needs, RuleDemand, weigh};
 use super::{Judgement, KeptVerdict, Refused, RuledVersion, TrustError, TrustInForce, hash, key};
 use crate::fs;
+use crate::store::Store;
 
 /// The file beside vendored packs, as seen from the root of the workspace.
 pub const VENDORED_FILE: &str = ".mu/packs/evidence.jsonl";
@@ -198,9 +199,10 @@ impl TrustInForce {
     pub fn judge_anew(
         &self,
         candidate: &RuledVersion<'_>,
+        store: &Store,
         progress: &dyn Progress,
     ) -> Result<Judgement, TrustError> {
-        self.judge_by(candidate, true, progress)
+        self.judge_by(candidate, true, store, progress)
     }
 
     /// What the evidence on this machine is worth for what a rule asks, if it is enough.

@@ -9,6 +9,7 @@ mod weigh;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Mutex;
 
 use mu_provider::threads::lock;
@@ -25,6 +26,7 @@ use self::weigh::{Needs, RuleDemand, verdict_on};
 use crate::fs;
 use crate::index::Route;
 use crate::reference::{PackageId, Version};
+use crate::store::{Store, TreeStoreError};
 use crate::workspace::trust::{Continuity, RuleAsks, RuleInForce, TrustSettings};
 
 pub use self::here::{EvidenceFault, VENDORED_ARCHIVES, VENDORED_FILE};
@@ -122,6 +124,9 @@ pub enum TrustError {
     /// Its place cannot be asked.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// Its content cannot be looked at.
+    #[error(transparent)]
+    Store(TreeStoreError),
     /// A signer of the settings cannot be used.
     #[error("the signer `{name}` in {file}:{line} cannot be used: {why}")]
     Signer {
@@ -209,13 +214,14 @@ impl TrustInForce {
         }
     }
 
-    /// What the rules say of a version.
+    /// What the rules say of a version, whose content may be looked at in `store`.
     pub fn judge(
         &self,
         candidate: &RuledVersion<'_>,
+        store: &Store,
         progress: &dyn Progress,
     ) -> Result<Judgement, TrustError> {
-        self.judge_by(candidate, false, progress)
+        self.judge_by(candidate, false, store, progress)
     }
 
     /// As [`Self::judge`]; if `is_anew`, nothing that was found out before counts.
@@ -223,10 +229,16 @@ impl TrustInForce {
         &self,
         candidate: &RuledVersion<'_>,
         is_anew: bool,
+        store: &Store,
         progress: &dyn Progress,
     ) -> Result<Judgement, TrustError> {
         let RuledVersion { source, stood_for, route, .. } = candidate;
         let rules = self.rules_about(route, source, stood_for);
+        let read = with_content(&rules, candidate, store, progress)?;
+        let candidate = &RuledVersion {
+            release: read.as_ref().unwrap_or(candidate.release),
+            ..candidate.clone()
+        };
         let demands = match self.demands(&rules, candidate)? {
             Ok(demands) => demands,
             Err(settled) => return Ok(settled),
@@ -481,13 +493,41 @@ enum Allowance {
     Manifest,
 }
 
-/// Whether the file of a rule accepts exactly this content, signed or not.
-fn allowance(rule: &RuleInForce<'_>, candidate: &RuledVersion<'_>) -> Option<Allowance> {
-    let version = candidate.version.as_ref()?;
-    let Release { archive, manifest, digest, .. } = candidate.release;
+/// What is known of a version with the digest of its content, which is fetched if a file accepts it by that and nothing says it before: so
+/// it is in Git.
+fn with_content(
+    rules: &[RuleInForce<'_>],
+    candidate: &RuledVersion<'_>,
+    store: &Store,
+    progress: &dyn Progress,
+) -> Result<Option<Release>, TrustError> {
+    let RuledVersion { route, release, .. } = *candidate;
+    let is_content = |digest: &&str| Digest::from_str(digest).is_ok();
+    let accepts = |rule: &RuleInForce<'_>| allowed(rule, candidate).iter().any(is_content);
+    if release.digest.is_some() || !rules.iter().any(accepts) {
+        return Ok(None);
+    }
+    let tree = store
+        .inspect(|tree| route.provider.fetch(&route.location, release, tree, progress))
+        .map_err(|error| match error {
+            TreeStoreError::Provider(error) => TrustError::Provider(error),
+            error => TrustError::Store(error),
+        })?;
+    Ok(Some(Release { digest: Some(tree.digest().to_string()), ..release.clone() }))
+}
+
+/// The digests that the file of a rule accepts of a version.
+fn allowed<'s>(rule: &RuleInForce<'s>, candidate: &RuledVersion<'_>) -> Vec<&'s str> {
+    let Some(version) = &candidate.version else { return Vec::new() };
     let ids: Vec<PackageId> =
         candidate.stood_for.iter().chain([candidate.source]).cloned().collect();
-    let allowed = rule.allowed(&ids, version);
+    rule.allowed(&ids, version)
+}
+
+/// Whether the file of a rule accepts exactly this content, signed or not.
+fn allowance(rule: &RuleInForce<'_>, candidate: &RuledVersion<'_>) -> Option<Allowance> {
+    let Release { archive, manifest, digest, .. } = candidate.release;
+    let allowed = allowed(rule, candidate);
     let is_allowed =
         |found: &Option<String>| found.as_deref().is_some_and(|found| allowed.contains(&found));
     if is_allowed(digest) {

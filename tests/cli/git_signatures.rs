@@ -345,15 +345,22 @@ fn content_of_a_repository_on_this_machine_is_allowed_as_the_error_says() {
         sandbox.mu(&["trust", "allow", &name, "--yes"])
     };
     write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
-    // Until it was fetched once, nobody knows what is in it.
-    let run = sandbox.mu(&["get"]).fails().says(&["install it once without the rule"]);
-    allow(&run).fails().says(&["install it first, without the rule"]);
-    fs::remove_file(sandbox.path("home/.mu/config.yaml")).expect("was written");
+    // No list of the repository says what is in a version, so it is fetched, and nothing was locked before.
+    let run = sandbox.mu(&["get"]).fails();
+    allow(&run).ok().says(&["accepted as it is: h1:"]);
     sandbox.mu(&["get"]).ok();
-    write(&sandbox.path("home/.mu"), "config.yaml", rule(&ada));
-    let run = sandbox.mu(&["get"]).fails().does_not_say(&["install it once"]);
-    allow(&run).ok();
-    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["trust", "show", "web"]).ok().says(&["accepted"]);
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+    // Another content under the same tag is not what was allowed.
+    origin.commit(&[("other", "")]);
+    origin.git(&["tag", "-f", "v1.0.0"]);
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+    // What is allowed is a version: a commit is not.
+    let commit = origin.git(&["rev-parse", "HEAD~1"]);
+    let name = format!("git+file://{}#{}", origin.folder().display(), commit.trim());
+    sandbox.mu(&["trust", "allow", &name, "--yes"]).fails().says(&["names a commit"]);
 }
 
 #[test]

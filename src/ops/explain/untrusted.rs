@@ -1,9 +1,6 @@
 //! The errors about versions that the rules of the settings do not accept: what was looked at, which rule, and a way out that works
 //! when it is pasted.
 
-use mu_provider::PlaceKind;
-
-use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::shown::count;
@@ -55,12 +52,6 @@ pub(crate) fn no_version(
     let error = CommandError::new(Code::Untrusted, text)
         .with_details(serde_json::json!({ "id": id.to_string(), "versions": versions }));
     match refused.first() {
-        Some(first) if is_content_unknown(session, id, &first.version) => {
-            let name = quoted_for_shell(&format!("{}#{}", session.short_name(id), first.version));
-            error.hint(format!(
-                "to accept exactly this content, install it once without the rule, so that Mu.lock has its digest; then: mu trust allow {name}"
-            ))
-        }
         Some(first) => error.hint(allowing(session, id, &first.version)),
         None => error,
     }
@@ -102,15 +93,6 @@ pub(crate) fn revision(
     );
     CommandError::new(Code::Untrusted, text)
         .with_details(serde_json::json!({ "id": id.to_string(), "versions": [what] }))
-}
-
-/// Whether nothing says what is in a version until it is fetched: a repository names commits, and only a lock the digest.
-fn is_content_unknown(session: &Session, id: &PackageId, version: &str) -> bool {
-    let route = session.index().known_route(id);
-    let is_repository = |route: &Route| route.provider.facts().kind == PlaceKind::Repository;
-    let lock = session.lockfile().ok().flatten().unwrap_or_default();
-    route.as_ref().is_some_and(is_repository)
-        && !lock.find(id).any(|package| package.version == version)
 }
 
 /// How to accept a version as it is.

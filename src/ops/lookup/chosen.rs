@@ -265,7 +265,7 @@ pub(super) fn verdict_of(
         before,
     };
     let progress = Work::begin(&session.events, id.to_string());
-    let judgement = session.trust.judge(&asked, &progress)?;
+    let judgement = session.trust.judge(&asked, &session.store, &progress)?;
     progress.warn_of_evidence(&session.trust);
     // Several rules may speak of it: the one that does not accept it is the one to change.
     let deciding = deciding(&rules, &judgement);

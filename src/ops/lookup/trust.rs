@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::fs;
 use crate::index::{Candidate, Revision, Route};
 use crate::manifest::source::New;
-use crate::ops::apply::fetch::{is_led_elsewhere, used_instead};
+use crate::ops::apply::fetch::{is_led_elsewhere, store_release, used_instead};
 use crate::ops::explain::unavailable_error;
 use crate::ops::lookup::chosen::{
     PublishedPackage, candidate_of, choose, confirmed, deciding, published,
@@ -250,7 +250,7 @@ pub fn trust_show(session: &Session, text: &str) -> Result<Vouched, CommandError
     };
     let progress = Work::begin(&session.events, id.to_string());
     let (found, weighed) = session.trust.weigh_all(&asked, &progress)?;
-    let judgement = match session.trust.judge(&asked, &progress) {
+    let judgement = match session.trust.judge(&asked, &session.store, &progress) {
         // What one place withholds hides nothing that others have.
         Err(TrustError::Provider(error)) if found.withheld.is_some() => {
             let rule = rules.first().map(trust::rule_in_words).unwrap_or_default();
@@ -366,13 +366,7 @@ pub fn trust_allow(
     // What is locked is what the user has looked at; only without it is its place asked.
     let (id, version, digest) = match locked_content(session, text)? {
         Some(locked) => locked,
-        None => {
-            let vouched = published_content(session, text)?;
-            vouched.ok_or_else(|| {
-                CommandError::new(Code::NotFound, format!("nothing names the content of `{text}`"))
-                    .hint("install it first, without the rule, so that Mu.lock has its digest")
-            })?
-        }
+        None => published_content(session, text)?,
     };
     // Nothing but this content: a version that is published again under the same number has another digest.
     let now = format!("`{id}` {version} is accepted as it is: {digest}");
@@ -410,21 +404,30 @@ fn locked_content(
     Ok(found)
 }
 
-/// The package, version and digest of its archive, or of what its tag leads to, as its place has it.
+/// The package, version and digest of its archive, or of its content, as its place has it.
 fn published_content(
     session: &Session,
     text: &str,
-) -> Result<Option<(PackageId, Version, String)>, CommandError> {
+) -> Result<(PackageId, Version, String), CommandError> {
     // The version that a command would take, and the digest that its place gives it now.
     let failed = |error| unavailable_error(session, error);
     let PublishedPackage { reference, id, releases } = published(session, text)?;
     let listing = Listing { session, id: &id, releases: &releases, here: Here::default() };
     let Revision::Release(position) = choose(&listing, reference.version())? else {
-        return Ok(None);
+        let message = format!("`{text}` names a commit, and only a version is allowed as it is");
+        return Err(CommandError::new(Code::NotFound, message)
+            .hint(format!("`mu versions {}` lists its versions", session.short_name(&id))));
     };
-    let (_, release) = confirmed(session, &id, Candidate::Release(position)).map_err(failed)?;
-    let digest = release.archive.clone().or_else(|| release.digest.clone());
-    Ok(digest.map(|digest| (id, releases.version(position), digest)))
+    let (route, release) = confirmed(session, &id, Candidate::Release(position)).map_err(failed)?;
+    let digest = match release.archive.clone().or_else(|| release.digest.clone()) {
+        Some(digest) => digest,
+        // Nothing names the content, so it is fetched.
+        None => {
+            let _store = session.use_store()?;
+            store_release(session, &id, &route, &release)?.digest.to_string()
+        }
+    };
+    Ok((id, releases.version(position), digest))
 }
 
 /// Asks whether something is to be written into the settings.

@@ -252,6 +252,7 @@ impl From<TrustError> for CommandError {
         match error {
             // A place that cannot be asked says so itself: it is never one without signatures.
             TrustError::Provider(error) => error.into(),
+            TrustError::Store(error) => error.into(),
             TrustError::Signer { .. } | TrustError::Root { .. } => {
                 Self::from_error(Code::Workspace, error)
             }

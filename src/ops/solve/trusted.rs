@@ -182,7 +182,7 @@ fn judge_candidate(
         trust::RuledVersion { source, stood_for, version: version.clone(), route, release, before };
     let what = format!("{source} {}", release.version);
     let progress = Work::begin(&session.events, what.as_str());
-    let judged = session.trust.judge(&asked, &progress);
+    let judged = session.trust.judge(&asked, &session.store, &progress);
     progress.warn_of_evidence(&session.trust);
     match judged.map_err(|error| not_judged(session, source, &trust::rule_in_words(rule), error))? {
         Judgement::Free => Ok(Some(Accepted::default())),

@@ -414,7 +414,7 @@ fn evidence_now(
     let candidate = as_ruled(package, (&source, stood_for), &way.route, &release);
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
     // The rules of this user and this workspace count, not those under which somebody else has locked it.
-    let judgement = session.trust.judge_anew(&candidate, &progress)?;
+    let judgement = session.trust.judge_anew(&candidate, &session.store, &progress)?;
     progress.warn_of_evidence(&session.trust);
     let signed_by = match judgement {
         Judgement::Free => return Ok(None),

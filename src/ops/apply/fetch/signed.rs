@@ -122,7 +122,7 @@ fn rule<'l>(
     let release = locked_by_digest(session, package, &way)?;
     let candidate = as_ruled(package, (&source, stood_for), &way.route, &release);
     let progress = Work::begin(&session.events, format!("{} {}", package.id, package.version));
-    let judged = session.trust.judge(&candidate, &progress);
+    let judged = session.trust.judge(&candidate, &session.store, &progress);
     progress.warn_of_evidence(&session.trust);
     match judged
         .map_err(|error| not_judged(session, &package.id, &trust::rule_in_words(rule), error))?
