@@ -341,7 +341,7 @@ fn of_a_large_snapshot_only_the_files_of_what_was_chosen_are_read_for_their_dige
     }
     sandbox.hub().publish(&Package::new("wide/n7", "1.1.0"));
     // What else the hub has: nobody chooses it, and all digests are more work than the files of what is chosen.
-    for number in 0..4_000 {
+    for number in 0..8_000 {
         let line = json!({ "name": format!("else/n{number}"), "version": "1.0.0" });
         write(&sandbox.path("hub"), &format!("index/else/n{number}.jsonl"), format!("{line}\n"));
     }

@@ -50,6 +50,9 @@ const BYTES_LEFT_OUT: u64 = 170;
 /// of 20 ms, one takes 0.4 ms, in which a line of 100 Mbit a second brings 5,000 bytes.
 const BYTES_OF_A_FILE: u64 = 4 << 10;
 
+/// How many packages one that is asked for first leads to, at least, with itself: 3.6 in a graph of 2,000 packages, 12 in Cargo's.
+const LEADS_TO: u64 = 3;
+
 /// What a line without its digests says of itself, so that nobody takes it for all there is.
 const SHORT: &str = ",\"short\":true";
 
@@ -67,7 +70,7 @@ pub(crate) struct SnapshotLines {
     places: HashMap<String, Vec<u32>>,
     /// About how much work, in bytes, the index files are of the packages that will be listed in full.
     wanted: AtomicU64,
-    /// The file of digests, once it was found out whether to read it.
+    /// The file of digests, once it was read; none if it is of no use.
     rows: OnceLock<Option<Vec<u8>>>,
 }
 
@@ -145,7 +148,13 @@ impl KnownHub {
         }
         let snapshot = self.snapshot.get_or_init(|| read(self, asking));
         let Some(snapshot) = snapshot else { return Ok(None) };
-        self.listed_in(snapshot, None, location, asking)
+        // Where the digests will be read anyway, no line is read twice.
+        let soon = packages.saturating_mul(LEADS_TO * BYTES_OF_A_FILE);
+        let rows = match snapshot.bytes_of_digests() <= soon {
+            true => snapshot.all_digests(self, asking),
+            false => None,
+        };
+        self.listed_in(snapshot, rows, location, asking)
     }
 
     /// Notes that a package will be listed in full.
@@ -162,7 +171,11 @@ impl KnownHub {
         asking: &Asking<'_>,
     ) -> Result<Option<Listing>, ProviderError> {
         let Some(Some(snapshot)) = self.snapshot.get() else { return Ok(None) };
-        let rows = snapshot.rows.get_or_init(|| snapshot.read_digests(self, asking));
+        let is_less = snapshot.bytes_of_digests() <= snapshot.wanted.load(Ordering::Relaxed);
+        let rows = match is_less || snapshot.rows.get().is_some() {
+            true => snapshot.all_digests(self, asking),
+            false => None,
+        };
         let Some(rows) = rows else { return Ok(None) };
         self.listed_in(snapshot, Some(rows), location, asking)
     }
@@ -247,10 +260,18 @@ impl SnapshotLines {
         self.wanted.fetch_add(bytes + BYTES_OF_A_FILE, Ordering::Relaxed);
     }
 
-    /// Reads the file of digests, unless the index files of all that is wanted are less work; `None` also if it does not belong to the lines.
+    fn bytes_of_digests(&self) -> u64 {
+        ((self.starts.len() - 1) * SNAPSHOT_ROW) as u64
+    }
+
+    /// The file of digests, which is read once; `None` if it does not belong to the lines.
+    fn all_digests(&self, root: &Root, asking: &Asking<'_>) -> Option<&[u8]> {
+        self.rows.get_or_init(|| self.read_digests(root, asking)).as_deref()
+    }
+
     fn read_digests(&self, root: &Root, asking: &Asking<'_>) -> Option<Vec<u8>> {
-        let bytes = ((self.starts.len() - 1) * SNAPSHOT_ROW) as u64;
-        if bytes > self.wanted.load(Ordering::Relaxed).min(MOST_BYTES) {
+        let bytes = self.bytes_of_digests();
+        if bytes > MOST_BYTES {
             return None;
         }
         let path = digests_path(root.file.snapshot.as_deref()?);

@@ -114,14 +114,17 @@ fn a_reader_that_wants_much_reads_all_at_once() {
     let server = serve(folder.path());
     let reader = Reader::new();
     let lines = reader.all(&server, FIRST - 1);
-    assert_eq!(server.requests(), ["GET /hub.json", "GET /snapshot.jsonl.gz"]);
+    // All digests are less work than the files of all packages, so each line is whole at once.
+    let whole = ["GET /hub.json", "GET /snapshot.jsonl.gz", "GET /snapshot.digests"];
+    assert_eq!(server.requests(), whole);
     for (release, _) in lines.values() {
         assert_eq!((&release.channels, &release.description), (&vec!["stable".to_owned()], &None));
-        assert_eq!((release.short, &release.digest, &release.archive), (true, &None, &None));
     }
-    // All of them are chosen, so all digests are less work than the files of each.
     let chosen = reader.in_full(&server, FIRST - 1);
-    assert_eq!(server.requests()[2..], ["GET /snapshot.digests"]);
+    assert_eq!(server.requests(), whole);
+    for (name, (release, _)) in &lines {
+        assert_eq!(release, &chosen[name]);
+    }
     for (name, release) in &chosen {
         let index = hub.line(name, "1.0.0").expect("can be read").expect("is there");
         assert_eq!(release.digest.as_deref(), index["digest"].as_str());
@@ -159,14 +162,20 @@ fn a_reader_that_wants_much_reads_all_at_once() {
 #[test]
 fn a_reader_that_chose_little_of_a_snapshot_asks_for_the_files_of_that() {
     let folder = tempfile::tempdir().expect("there is room");
-    // With fewer, one more request would take longer than all digests.
-    let packages = 5 * FIRST;
+    let packages = FIRST;
     let hub = hub(folder.path(), packages);
+    // What nobody asks for, and what has more digests than the files of all others would be.
+    let lines = (0..10_000)
+        .map(|patch| format!("{}\n", json!({ "name": "else", "version": format!("1.0.{patch}") })));
+    std::fs::write(folder.path().join("index/else.jsonl"), lines.collect::<String>())
+        .expect("is ours");
     hub.check(true, &mut |_| {}).expect("can be read");
     let digests = folder.path().join("snapshot.digests").metadata().expect("is there").len();
     let server = serve(folder.path());
     let reader = Reader::new();
-    reader.all(&server, packages);
+    for (release, _) in reader.all(&server, packages).values() {
+        assert_eq!((release.short, &release.digest, &release.archive), (true, &None, &None));
+    }
     let chosen = reader.in_full(&server, 2);
     let files = ["GET /index/many/n0.jsonl", "GET /index/many/n1.jsonl"];
     assert_eq!(server.requests()[2..], files);
