@@ -130,7 +130,7 @@ fn find_required(
 fn required_by(session: &Session, alias: &str, named: &[PackageId]) -> Option<PackageId> {
     session.workspace.members.iter().find_map(|member| {
         let manifest = &member.manifest;
-        let mut entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let mut entries = manifest.all_dependencies();
         entries.find_map(|entry| {
             let id = id_in(session, member, &entry.reference);
             (entry.alias.as_deref() == Some(alias) || named.contains(&id)).then_some(id)

@@ -84,6 +84,13 @@ pub struct Manifest {
     pub generated: bool,
 }
 
+impl Manifest {
+    /// What it depends on, also while it is in the workspace.
+    pub fn all_dependencies(&self) -> impl Iterator<Item = &Requirement> {
+        self.dependencies.iter().chain(&self.dev_dependencies)
+    }
+}
+
 choice! {
     /// Which texts are versions of a package.
     #[derive(Default)]

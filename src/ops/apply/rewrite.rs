@@ -155,8 +155,9 @@ fn add(
         let Some((member, section)) = *list else { break };
         let own = &session.workspace.members[member];
         let manifest = editing.changed.manifest(&session.workspace, member);
-        let mut entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
-        if entries.any(|entry| id_in(session, own, &entry.reference) == requirement.id) {
+        let is_it =
+            |entry: &manifest::Requirement| id_in(session, own, &entry.reference) == requirement.id;
+        if manifest.all_dependencies().any(is_it) {
             // It lists another major.
             continue;
         }
@@ -437,7 +438,7 @@ pub(crate) fn named(
     let (mut known, mut local_names) = (BTreeSet::new(), BTreeSet::new());
     for member in session.workspace.members.iter().filter(|_| !names.is_empty()) {
         let manifest = &member.manifest;
-        for entry in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
+        for entry in manifest.all_dependencies() {
             known.insert(id_in(session, member, &entry.reference));
             local_names.extend(entry.alias.as_deref());
         }

@@ -207,7 +207,7 @@ fn named_by(session: &Session, id: &PackageId) -> Vec<String> {
     let mut named = Vec::new();
     for member in &workspace.members {
         let manifest = &member.manifest;
-        let mut all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let mut all = manifest.all_dependencies();
         if let Some(entry) = all.find(|entry| may_mean(session, member, &entry.reference, id)) {
             let place = place_in(session, member, &entry.reference);
             named.push(format!("`{}` ({place})", manifest.name));
@@ -359,9 +359,7 @@ pub(crate) fn required_here(session: &Session, text: &str, extra: &[String]) -> 
     let members = &session.workspace.members;
     let known: Vec<String> = members
         .iter()
-        .flat_map(|member| {
-            member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
-        })
+        .flat_map(|member| member.manifest.all_dependencies())
         .map(|dependency| dependency.reference.to_string())
         .chain(extra.iter().cloned())
         .collect();

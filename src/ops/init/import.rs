@@ -208,7 +208,7 @@ fn sort(
     let manifest = member.manifest_path.file_name().unwrap_or_default().to_string_lossy();
     let is_foreign = formats::format_of_manifest(&member.manifest_path).is_some();
     let (mut wanted, mut left): (Vec<Wanted>, Vec<LeftBehind>) = (Vec::new(), Vec::new());
-    let own = member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies);
+    let own = member.manifest.all_dependencies();
     let own: BTreeMap<PackageId, &Requirement> =
         own.map(|one| (id_in(session, member, &one.reference), one)).collect();
     for ForeignList { file, list, .. } in lists {

@@ -128,7 +128,7 @@ impl Editing {
             return self.enter_named(session, (member, section), &new, dependency);
         }
         let manifest = self.changed.manifest(&session.workspace, member);
-        let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let all = manifest.all_dependencies();
         // A person keeps the name by which the manifest knows the package: `web` stays `web`, and does not become
         // `acme/web`.
         if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
@@ -163,7 +163,7 @@ impl Editing {
         let own = &session.workspace.members[member];
         let format = formats::format_of_manifest(&own.manifest_path);
         let manifest = self.changed.manifest(&session.workspace, member);
-        let listed = || manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let listed = || manifest.all_dependencies();
         // A chart lists a package under as many aliases as it wants; elsewhere, each package is listed once.
         match format {
             Some(format) if format.name == mu_formats::helm::FORMAT.name => {
@@ -321,8 +321,7 @@ fn local_name<'t>(
     text: &'t str,
 ) -> Option<&'t str> {
     let manifests = targets.iter().map(|&index| changed.manifest(&session.workspace, index));
-    let mut all =
-        manifests.flat_map(|found| found.dependencies.iter().chain(&found.dev_dependencies));
+    let mut all = manifests.flat_map(|found| found.all_dependencies());
     all.any(|dependency| dependency.alias.as_deref() == Some(text)).then_some(text)
 }
 

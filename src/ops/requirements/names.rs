@@ -149,7 +149,7 @@ pub(crate) fn in_use_here(
     // The manifest that requires it says where it is.
     for member in &session.workspace.members {
         let manifest = &member.manifest;
-        for entry in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
+        for entry in manifest.all_dependencies() {
             if id_in(session, member, &entry.reference) == id {
                 let anywhere = entry.reference.with_version(None);
                 session.index().declare(&id, &anywhere, &member.folder);
@@ -164,7 +164,7 @@ pub(crate) fn in_use_here(
 fn repository_in_folder(session: &Session, reference: &Reference) -> Option<Reference> {
     let folder = reference.local()?;
     for member in &session.workspace.members {
-        let all = member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies);
+        let all = member.manifest.all_dependencies();
         for Requirement { reference: required, .. } in all {
             if required.local().is_some() {
                 continue;

@@ -265,9 +265,7 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
         |id: &PackageId| lock.find(id).next().is_some() || lock.replacement(id).is_some();
     for member in &session.workspace.members {
         let defaults = member.defaults.clone();
-        for dependency in
-            member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
-        {
+        for dependency in member.manifest.all_dependencies() {
             if dependency.reference.local().is_some() {
                 continue;
             }

@@ -124,7 +124,7 @@ pub(crate) fn locally_called(session: &Session, lock: &Lockfile, name: &str) -> 
     let mut meant = Vec::new();
     for member in &session.workspace.members {
         let (manifest, places) = (&member.manifest, &session.places);
-        let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let all = manifest.all_dependencies();
         for Requirement { reference, .. } in all.filter(|one| one.alias.as_deref() == Some(name)) {
             let found = match reference.local() {
                 Some(_) => {
@@ -291,7 +291,7 @@ fn is_accepted_by_members(session: &Session, package: &LockedPackage) -> bool {
     let Some(version) = package.parsed_version() else { return true };
     session.workspace.members.iter().all(|member| {
         let manifest = &member.manifest;
-        let mut entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let mut entries = manifest.all_dependencies();
         entries.all(|entry| {
             let reference = &entry.reference;
             let (defaults, from) = (&member.defaults, &member.folder);

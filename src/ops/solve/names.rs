@@ -74,7 +74,7 @@ fn refuse_submodules_without_files(
     let members = workspace.members.iter().enumerate();
     let manifests = members.map(|(at, member)| (&*member.folder, changed.manifest(workspace, at)));
     let required = manifests.flat_map(|(from, manifest)| {
-        let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        let all = manifest.all_dependencies();
         all.map(move |dependency| (from, dependency.reference.clone()))
     });
     let extra = extra.iter().filter_map(|text| parse_extra(text).ok());
@@ -136,7 +136,7 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
     let mut unknown = Vec::new();
     for (index, member) in session.workspace.members.iter().enumerate() {
         let manifest = changed.manifest(&session.workspace, index);
-        for dependency in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
+        for dependency in manifest.all_dependencies() {
             let reference = &dependency.reference;
             let is_name = reference.is_single_name();
             if let Some(first) = is_name.then(|| unknown_in(session, member, reference)).flatten() {

@@ -3,7 +3,7 @@
 //! `hub.mu.com/` always leads to a place of the test, so that nothing can reach the internet.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -195,8 +195,7 @@ impl Sandbox {
 
     /// A `mu` that is ready to run in the workspace.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let other = std::env::var_os("MU_TESTED_PROGRAM");
-        self.command_of(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_mu").into()), arguments)
+        self.command_of(tested_program(), arguments)
     }
 
     /// Another build of `mu` that is ready to run in the workspace.
@@ -251,7 +250,7 @@ impl Sandbox {
             sys.exit(os.waitstatus_to_exitcode(status) & 255)\n";
         let told = self.path("peak");
         let mut command = Command::new("/usr/bin/python3");
-        command.args(["-c", WAIT]).arg(&told).arg(env!("CARGO_BIN_EXE_mu")).args(arguments);
+        command.args(["-c", WAIT]).arg(&told).arg(tested_program()).args(arguments);
         command.env_clear().envs(&self.variables);
         command.current_dir(self.path("work")).stdin(Stdio::null());
         let run = self.run(arguments, command);
@@ -267,4 +266,10 @@ impl Sandbox {
         recorder::record(&run, &self.path("work"), &self.replaced);
         run
     }
+}
+
+/// The `mu` that is tested: another build, if the environment names one.
+fn tested_program() -> OsString {
+    let other = std::env::var_os("MU_TESTED_PROGRAM");
+    other.unwrap_or_else(|| env!("CARGO_BIN_EXE_mu").into())
 }

@@ -228,7 +228,7 @@ impl Wording<'_> {
                 let member = &session.workspace.members[member];
                 let written = &member.manifest;
                 let id = &asked.requirement.id;
-                let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
+                let mut known = written.all_dependencies();
                 !known.any(|one| {
                     // Whether it is the same name is told sooner than what a name means.
                     requirement(id.clone(), one) == asked.requirement
