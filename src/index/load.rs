@@ -23,8 +23,8 @@ use crate::reference::{PackageId, Version};
 use crate::select::Candidate;
 use crate::select::releases::Position;
 
-/// The registry's line for the version that somebody has put into the workspace, if it has the same content;
-/// other content is refused.
+/// The registry's line for the version that a folder of the workspace's packs holds, if it has the same content; other content is
+/// refused.
 fn listed_alike(
     package: &Package,
     folder: &Path,
@@ -103,7 +103,11 @@ impl SharedIndex {
             Ok(package) => {
                 let route = Route::clone(&package.route);
                 if let Some(listed) = listed_alike(&package, folder, &release)? {
-                    // It is the registry's own version, which everyone can get.
+                    // What the registry has published is nobody's own work: it was installed with another cache, and says nothing
+                    // about which version is meant. Without the network, there may be no other.
+                    if !self.run.options.offline {
+                        return Ok(package);
+                    }
                     let record = self.listed_as(&route, vec![listed])?.record;
                     return Ok(Package::new(id, route, record, Origin::Asked));
                 }

@@ -98,14 +98,14 @@ fn adopt_one(
         }
         found = found.or(is.ok());
     }
-    if packs.is_vendored() {
-        return Err(PacksError::Changed { path, digest: pack.digest, found });
-    }
     match found.and_then(|digest| Some((digest, published(pack, &digest)?))) {
         Some((digest, version)) => {
             let found = Pack { id: pack.id.clone(), version, digest, omitted: Vec::new() };
             state.packs.insert(pack.place.clone(), found);
             Ok(())
+        }
+        None if packs.is_vendored() => {
+            Err(PacksError::Changed { path, digest: pack.digest, found })
         }
         None => Err(PacksError::InTheWay { path, digest: pack.digest, others: Vec::new() }),
     }

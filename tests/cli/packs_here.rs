@@ -304,6 +304,38 @@ fn a_pack_that_another_cache_has_installed_is_replaced() {
 }
 
 #[test]
+fn a_pack_that_its_registry_has_published_says_nothing_about_the_version_that_is_meant() {
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::with_dependencies(&["aws/app#^1.0.0"]);
+        sandbox.set("MU_RESOLUTION", resolution);
+        sandbox.publish(&[
+            Package::new("aws/app", "1.0.0").needs("aws/ec2#^1.0.0"),
+            Package::new("aws/ec2", "1.0.0"),
+            Package::new("aws/ec2", "1.1.0"),
+        ]);
+        // The minimal strategy now has a line that only keeps 1.1.0 in use.
+        sandbox.mu(&["update"]).ok();
+        let (manifest, locked) = (sandbox.read("Mu.yaml"), sandbox.locked());
+        assert_eq!(locked[1], "hub.mu.com/aws/ec2 1.1.0");
+        sandbox.publish(&[Package::new("aws/ec2", "1.2.0")]);
+        // As after a merge of locks that nobody could read, on a machine that has kept its packs and not its cache.
+        remove(&sandbox, &["cache"]);
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+        sandbox.mu(&["get"]).ok();
+        let expected = if resolution == "minimal" { "1.1.0" } else { "1.2.0" };
+        assert_eq!(sandbox.locked()[1], format!("hub.mu.com/aws/ec2 {expected}"));
+        assert_eq!(sandbox.read("Mu.yaml"), manifest);
+        sandbox.mu(&["get", "--locked"]).ok();
+        sandbox.mu(&["verify"]).ok();
+        // Where no other can be fetched, it is what there is.
+        remove(&sandbox, &["cache", "hub/packs"]);
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+        sandbox.mu(&["get", "--offline"]).ok();
+        assert_eq!(sandbox.locked()[1], format!("hub.mu.com/aws/ec2 {expected}"));
+    }
+}
+
+#[test]
 fn packs_of_an_older_lock_are_replaced_although_mu_has_no_record_of_them() {
     let sandbox = Sandbox::with_dependencies(&[]);
     let origin = Origin::new("tool");

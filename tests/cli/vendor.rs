@@ -238,3 +238,23 @@ fn a_clone_has_what_was_vendored_whatever_git_was_told_to_change_or_leave_out() 
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/deep/sub/.gitattributes"));
     sandbox.mu(&["verify"]).ok().says(&["6 packs verified"]);
 }
+
+#[test]
+fn vendored_packs_that_were_published_give_way_where_no_lock_names_them() {
+    let sandbox = workspace();
+    sandbox.mu(&["vendor"]).ok();
+    sandbox.publish(&[Package::new("aws/lib", "1.1.0")]);
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&"hub.mu.com/aws/lib 1.1.0".to_owned()));
+    sandbox.mu(&["verify"]).ok();
+    // Where the lock names one, another is an error, published or not.
+    let lock = sandbox.read("Mu.lock");
+    let packs = sandbox.path("work/.mu/packs/hub.mu.com/aws/lib");
+    fs::remove_dir_all(&packs).expect("is ours");
+    sandbox.place("work/.mu/packs/hub.mu.com/aws/lib", &Package::new("aws/lib", "1.0.0"));
+    fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    sandbox.mu(&["get", "--json"]).fails_with("integrity");
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}

@@ -338,7 +338,13 @@ fn make_packs(
     let names = |wanted: &WantedPack| generated_manifest(&wanted.id, Some(&wanted.version));
     // After the cache was cleaned, mu has no record of packs that are there. One with exactly the content that a
     // registry has published is nobody's own work, and may be replaced.
+    // What is vendored is what the lock says, where the lock says something.
+    let before = named(&resolved.previous);
+    let is_told = |place: &str| is_vendored && before.iter().any(|pack| pack.place == place);
     let published = |wanted: &WantedPack, found: &Digest| {
+        if is_told(&wanted.place) {
+            return None;
+        }
         let id = PackageId::parse(&wanted.id).ok()?;
         version_in(session, &id, &packs.pack_path(&wanted.place), found)
     };
@@ -365,7 +371,7 @@ fn make_packs(
         let (made, removed) = (plan.installs().len(), plan.removals().count());
         let threads = session.disk_jobs(made + removed);
         // The last question before anything changes: whether all that is replaced or removed was made by mu.
-        plan.check_own(&session.store, &named(&resolved.previous), threads)?;
+        plan.check_own(&session.store, &before, threads)?;
         // The installation knows no errors of commands, so the first of these waits here, and is returned in place of
         // `Refused`.
         let refused = Mutex::new(None);

@@ -5,7 +5,7 @@
 //! packs that it needs, where they are, and the search path that includes them. Nothing is installed here.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +32,8 @@ pub(crate) struct PacksHere {
     first_names: [OnceLock<FirstNames>; 3],
     /// The packs that mu itself has installed in the workspace.
     managed: OnceLock<FxHashSet<String>>,
+    /// The packages that the settings patch.
+    patched: BTreeSet<PackageId>,
 }
 
 impl PacksHere {
@@ -44,6 +46,7 @@ impl PacksHere {
             lock: session.lockfile().ok().flatten().unwrap_or_default(),
             first_names: Default::default(),
             managed: OnceLock::new(),
+            patched: session.workspace.settings.patches.iter().map(|one| one.id.clone()).collect(),
         }
     }
 
@@ -81,7 +84,11 @@ impl PacksHere {
     /// The pack that somebody has put into the workspace for a package, and its folder; `None` for packs that
     /// mu installed, and for packages that the lock has from elsewhere.
     pub(crate) fn placed_pack(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
-        if self.scope == OperationScope::Global || !self.may_be_in(0, id) {
+        // A patched pack has other content than its registry lists; whether it is that of the patch is known once it was applied.
+        if self.scope == OperationScope::Global
+            || !self.may_be_in(0, id)
+            || self.patched.contains(id)
+        {
             return None;
         }
         // What the lock has from elsewhere is installed by mu, even if somebody has changed it since.
