@@ -250,15 +250,17 @@ pub fn drop(session: Session, references: &[String]) -> Result<Outcome, CommandE
             dropped.push(patch);
         }
     }
-    // Here, the settings come first: they must not name a file that is gone.
-    fs::write_through_links(&path, text.as_bytes())?;
     let session = session.with_settings(|settings| {
         settings.patches.retain(|patch| !dropped.contains(patch));
     });
+    // The files go last, so that a patch is not lost where its package cannot be installed without it, and the settings never name
+    // one that is gone.
+    let outcome = install(&session)?;
+    fs::write_through_links(&path, text.as_bytes())?;
     for patch in &dropped {
         remove_unused(&session, patch)?;
     }
-    install(&session)
+    Ok(outcome)
 }
 
 /// Installs as the settings are now.

@@ -159,6 +159,32 @@ fn a_patch_that_no_longer_fits_stops_an_update() {
 }
 
 #[test]
+fn a_patched_pack_is_what_its_patch_makes_also_without_a_lock() {
+    let sandbox = patched();
+    let lock = sandbox.read("Mu.lock");
+    for name in ["cache", "work/Mu.lock"] {
+        let path = sandbox.path(name);
+        let removed =
+            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.expect("is ours");
+    }
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn a_patch_stays_where_its_package_cannot_be_installed_without_it() {
+    let sandbox = patched();
+    let (settings, patch) = (sandbox.read(".mu/workspace.yaml"), sandbox.read(PATCH));
+    fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    fs::remove_dir_all(sandbox.path("hub/packs")).expect("is ours");
+    sandbox.mu(&["patch", "--drop", "aws/ec2"]).fails();
+    assert_eq!((sandbox.read(".mu/workspace.yaml"), sandbox.read(PATCH)), (settings, patch));
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
 fn a_lock_says_which_patch_it_means() {
     let sandbox = patched();
     let patch = sandbox.read(PATCH);
