@@ -165,7 +165,9 @@ pub fn verify_trust(session: &Session, names: &[String]) -> Result<TrustReport, 
     let meant = meant(session, &lock, names)?;
     let is_meant = |package: &LockedPackage| meant.is_empty() || meant.contains(&package.id);
     // References in manifests may say more about the place of a package than its id.
-    Requirements::collect(session, lock.extra.clone())?.declare(session);
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    check_chosen(session, &requirements)?;
+    requirements.declare(session);
     let (checked, problems) = problems_now(session, &lock, ListedBy::Place, &is_meant)?;
     Ok(TrustReport { checked, problems })
 }

@@ -518,3 +518,26 @@ fn packages_that_are_not_on_this_machine_are_audited_all_the_same() {
     assert_eq!(findings(&sandbox)[0]["id"], "ACME-1");
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
 }
+
+#[test]
+fn a_tag_and_a_repository_that_are_gone_are_found() {
+    let sandbox = Sandbox::new();
+    let origin = Origin::new("web.git");
+    origin.commit(&[("Mu.yaml", "name: web\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    origin.commit(&[("more", "of it\n")]);
+    origin.git(&["tag", "v1.1.0"]);
+    sandbox.asks_for(&[&format!("git+file://{}#^1", origin.folder().display())]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["audit"]).ok();
+    origin.git(&["tag", "-d", "v1.1.0"]);
+    let gone = || {
+        let found = findings(&sandbox);
+        let [only] = &found.as_array().expect("is a list")[..] else { panic!("{found}") };
+        assert!(only["id"].as_str().is_some_and(|id| id.starts_with("gone:")), "{found}");
+        only["why"].as_str().expect("is text").to_owned()
+    };
+    assert!(gone().contains("has no tag of it"));
+    fs::remove_dir_all(origin.folder()).expect("is ours");
+    assert!(gone().contains("there is no repository"));
+}

@@ -177,3 +177,14 @@ fn the_statement_of_a_chart_must_still_be_there() {
     fs::remove_file(sandbox.path("www/stable/web-1.0.0.tgz.prov")).expect("is there");
     has_problem(sandbox, "untrusted", &["no signature (looked at"]);
 }
+
+#[test]
+fn without_a_lock_there_is_nothing_that_could_be_verified() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    for arguments in [&["verify", "--json"][..], &["verify", "--trust", "--json"]] {
+        sandbox.mu(arguments).fails_with("lock-outdated");
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["verify", "--trust"]).ok().says(&["1 package verified"]);
+}

@@ -175,6 +175,12 @@ pub fn audit(session: &Session) -> Result<Audited, CommandError> {
     // Without the network nobody can say what is at a registry now.
     if !session.options.offline {
         let (changed, unasked) = changed(session, &lock_here)?;
+        // That something is gone, its listing may have said already: not that of a repository, which lists no commits.
+        let is_known = |new: &Finding| {
+            let is_it = |old: &Finding| (&old.id, &old.version) == (&new.id, &new.version);
+            withdrawn.iter().any(is_it)
+        };
+        let changed: Vec<Finding> = changed.into_iter().filter(|one| !is_known(one)).collect();
         withdrawn.extend(changed);
         audit.undecided.extend(unasked);
     }
@@ -298,22 +304,23 @@ fn advised_against(package: &LockedPackage, found: &FoundAdvisory<'_>) -> Findin
     }
 }
 
-/// What is no longer what was locked, or not signed as the rules ask, and what cannot be found out about that.
+/// What is no longer what was locked, or not there, or not signed as the rules ask, and what cannot be found out about that.
 fn changed(
     session: &Session,
     lock: &Lockfile,
 ) -> Result<(Vec<Finding>, Vec<Finding>), CommandError> {
     let (_, problems) = problems_now(session, lock, ListedBy::Index, &|_| true)?;
-    // That something is gone, its registry has said already.
-    let problems = problems.into_iter().filter(|problem| !problem.is_gone());
-    let (changed, unasked): (Vec<_>, Vec<_>) = problems.partition(TrustProblem::is_untrusted);
-    let findings = |kind: &str, problems: Vec<TrustProblem>| {
-        let problems = problems.into_iter();
-        let finding =
-            |TrustProblem { id, version, why, .. }| Finding::at_registry(kind, id, version, why);
-        problems.map(finding).collect()
-    };
-    Ok((findings("changed", changed), findings("unasked", unasked)))
+    let (mut found, mut unasked) = (Vec::new(), Vec::new());
+    for problem in problems {
+        let (kind, findings) = match (problem.is_gone(), problem.is_untrusted()) {
+            (true, _) => ("gone", &mut found),
+            (_, true) => ("changed", &mut found),
+            _ => ("unasked", &mut unasked),
+        };
+        let TrustProblem { id, version, why, .. } = problem;
+        findings.push(Finding::at_registry(kind, id, version, why));
+    }
+    Ok((found, unasked))
 }
 
 /// What the registry of a package says against it now, and what cannot be found out.
