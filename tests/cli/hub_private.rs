@@ -230,3 +230,20 @@ fn a_token_that_publishes_reads_that_and_what_it_names() {
     let public = Served::start(&sandbox, "../private", &[]);
     public.ask("GET", "/index/secret/tool.jsonl", &[&bearer], &[]).is(200);
 }
+
+#[test]
+fn a_hub_that_shows_no_list_is_not_taken_for_an_empty_one() {
+    let (mut sandbox, served, partner) = with_partner();
+    sandbox.set_token(&served.address.to_string(), &partner);
+    sandbox.mu(&["hub", "init", "../copy"]).ok();
+    let url = served.url();
+    for what in ["--all", "acme", "acme/sdk/core"] {
+        let run = sandbox.mu(&["mirror", what, "--from", &url, "--to", "../copy"]).fails();
+        run.says(&[
+            "does not list what it has",
+            "a token that reads only some packages gets no list",
+        ]);
+    }
+    // By its name, a package can be copied.
+    sandbox.mu(&["mirror", "acme/sdk/app", "--to", "../copy"]).ok().says(&["acme/sdk/app 1.0.0"]);
+}

@@ -27,6 +27,9 @@ const LONGEST_FILE: u64 = 4 << 20;
 const CATALOG_BY_REPAIR: &str =
     "ask its operator to run `mu hub check --repair`, which writes its catalog";
 
+/// What helps where a server shows no list.
+const NO_LIST_FOR_SOME: &str = "a token that reads only some packages gets no list of them: `mu mirror NAME --registry BASE=URL`, without `--from`, copies one by its name";
+
 /// The part of a log behind a position.
 struct LogPart {
     /// Its lines.
@@ -185,11 +188,16 @@ impl KnownHub {
                     ProviderError::new(ErrorKind::Protocol, text).because(error.to_string())
                 })
             }
-            _ if self.file.catalog.is_none() && self.file.generation.is_some() => Ok(None),
+            // Without a log, nothing says that it is empty: a server names neither to a token that reads only some packages.
+            _ if self.file.catalog.is_none() && self.file.log.is_some() => Ok(None),
             _ => {
                 let text = format!("the hub at `{}` does not list what it has", self.url);
                 let error = ProviderError::new(ErrorKind::NotFound, text);
-                Err(error.because(format!("there is no `{place}`")).hint(CATALOG_BY_REPAIR))
+                let error = error.because(format!("there is no `{place}`"));
+                Err(match self.file.api {
+                    Some(_) => error.hint(NO_LIST_FOR_SOME),
+                    None => error.hint(CATALOG_BY_REPAIR),
+                })
             }
         }
     }
