@@ -322,19 +322,32 @@ fn a_refusal_arrives_while_the_archive_is_on_its_way() {
     let mut sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);
     sandbox.asks_for(&[]);
-    // Bytes that do not shrink, and more of them than sockets hold.
-    let mut seed = 1_u32;
-    let mut next = || {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        seed.to_be_bytes()[0]
-    };
-    let bytes: Vec<u8> = (0..6 << 20).map(|_| next()).collect();
-    fs::write(sandbox.path("work/blob"), bytes).expect("is ours");
+    // More than sockets hold.
+    fs::write(sandbox.path("work/blob"), incompressible(6 << 20)).expect("is ours");
     sandbox.set_token(&served.address.to_string(), "mu_unknown");
     for _ in 0..8 {
         let run = sandbox.mu(&["publish", "--to", &served.url()]).fails();
         run.says(&["this hub does not know the token"]).does_not_say(&["trying again"]);
     }
+    // Whatever it is refused for.
+    let served = Served::start(&sandbox, "../srv", &["--largest-archive", "1"]);
+    let token = token(&sandbox);
+    sandbox.set_token(&served.address.to_string(), &token);
+    for _ in 0..8 {
+        let run = sandbox.mu(&["publish", "--to", &served.url()]).fails();
+        run.says(&["the body is larger than the 1048576 bytes that are accepted"])
+            .does_not_say(&["trying again"]);
+    }
+}
+
+/// Bytes that do not shrink when they are compressed.
+pub(crate) fn incompressible(count: usize) -> Vec<u8> {
+    let mut seed = 1_u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        seed.to_be_bytes()[0]
+    };
+    (0..count).map(|_| next()).collect()
 }
 
 #[test]

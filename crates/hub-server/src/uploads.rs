@@ -10,11 +10,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use axum::extract::Request;
-use axum::http::header;
-use bytes::Bytes;
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use mu_hub::derived;
 use mu_provider::threads::lock;
@@ -126,10 +126,54 @@ fn as_permits(units: usize) -> u32 {
 
 /// How long to wait for the next part of a body, after `received` bytes arrived in the time `spent` waiting
 /// for it; `None` if the client has used all its time.
-pub(super) fn patience(spent: Duration, received: u64) -> Option<Duration> {
+fn patience(spent: Duration, received: u64) -> Option<Duration> {
     let earned = SILENCE + Duration::from_millis(received.saturating_mul(1_000) / LEAST_RATE);
     let left = earned.min(WHOLE_BODY).checked_sub(spent).filter(|left| !left.is_zero())?;
     Some(left.min(SILENCE))
+}
+
+/// Reads a body of at most `largest` bytes from a client that keeps sending; takes `room` as it arrives.
+pub(super) async fn body(
+    body: &mut Body,
+    largest: u64,
+    mut room: Option<&mut Room<'_>>,
+) -> Result<Bytes, Problem> {
+    let mut bytes = BytesMut::new();
+    // Only the client's time counts, not the time that it waits for room.
+    let mut spent = Duration::ZERO;
+    loop {
+        let Some(patience) = patience(spent, bytes.len() as u64) else { return Err(slow()) };
+        let begin = Instant::now();
+        let frame = match tokio::time::timeout(patience, body.frame()).await {
+            Err(_) => return Err(slow()),
+            Ok(None) => return Ok(bytes.freeze()),
+            Ok(Some(Err(_))) => {
+                let detail = "the body ended early";
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+            }
+            Ok(Some(Ok(frame))) => frame,
+        };
+        spent += begin.elapsed();
+        let Ok(data) = frame.into_data() else { continue };
+        let length = (bytes.len() + data.len()) as u64;
+        if length > largest {
+            return Err(larger_than(largest));
+        }
+        if let Some(room) = &mut room {
+            room.grow(length).await;
+        }
+        bytes.extend_from_slice(&data);
+    }
+}
+
+fn slow() -> Problem {
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body arrived too slowly")
+}
+
+/// The problem with a body of more than `largest` bytes.
+pub(super) fn larger_than(largest: u64) -> Problem {
+    let detail = format!("the body is larger than the {largest} bytes that are accepted");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
 /// Whether the disk has room for an archive, besides what is kept free for changes that need little, such as yanking.
@@ -154,11 +198,10 @@ pub(super) async fn check_room(
 
 /// Reads what comes with a refused request, if it is not much. With bytes that nobody has read, the system resets the connection as it closes, and a
 /// client that is still sending never sees the answer. One that waits to be told to go on needs no more than the answer.
-pub(super) async fn read_refused(request: Request) {
-    if request.headers().contains_key(header::EXPECT) {
+pub(super) async fn read_refused(headers: &HeaderMap, mut body: Body) {
+    if headers.contains_key(header::EXPECT) {
         return;
     }
-    let mut body = request.into_body();
     let read = async {
         let mut bytes = 0;
         while let Some(Ok(frame)) = body.frame().await {

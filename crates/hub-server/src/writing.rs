@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
+use bytes::Bytes;
 use mu_archive::ArchiveLayout;
 use mu_formats::{FORMATS, GIT, helm};
 use mu_hub::archive::{self, Unpacked};
@@ -34,7 +34,7 @@ use super::problem::Problem;
 use super::readers::known;
 use super::reading::{Asker, decoded, e_tags, json, too_many};
 use super::server::{Server, count, write_log};
-use super::uploads::{Room, check_room, patience, read_refused};
+use super::uploads::{body, check_room, larger_than, read_refused};
 
 /// The longest index line that comes with an archive, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
@@ -42,16 +42,27 @@ const LONGEST_LINE: usize = 1 << 20;
 /// The largest body of a `PATCH`, in bytes.
 const LARGEST_CHANGE: u64 = 64 << 10;
 
-/// Answers a request to `api/…`.
+/// Answers a request to `api/…`. Whatever refuses it, the rest of what the client sends is read, so that the client sees why.
 pub(super) async fn answer(
     State(server): State<Arc<Server>>,
     Extension(client): Extension<Client>,
     request: Request,
 ) -> Response {
-    if !request.uri().path().starts_with("/api/v1/packages/") {
+    let (head, mut body) = request.into_parts();
+    let response = respond(server, client, &head, &mut body).await;
+    let status = response.status();
+    // Who was too slow once is not waited for again.
+    if !status.is_success() && status != StatusCode::REQUEST_TIMEOUT {
+        read_refused(&head.headers, body).await;
+    }
+    response
+}
+
+async fn respond(server: Arc<Server>, client: Client, head: &Parts, body: &mut Body) -> Response {
+    if !head.uri.path().starts_with("/api/v1/packages/") {
         return unknown_path().into_response();
     }
-    if !matches!(*request.method(), Method::PUT | Method::PATCH) {
+    if !matches!(head.method, Method::PUT | Method::PATCH) {
         let detail = "expected PUT with an archive, or PATCH with what to change";
         return Problem::method("PUT, PATCH", detail).into_response();
     }
@@ -59,16 +70,16 @@ pub(super) async fn answer(
         count(&server.metrics.limited);
         return too_many(wait).into_response();
     }
-    let token = match token(&server, request.headers()).await {
+    let token = match token(&server, &head.headers).await {
         Ok(token) => token,
         Err(problem) => {
             count(&server.metrics.unauthorized);
-            read_refused(request).await;
             return problem.into_response();
         }
     };
     let asker = Asker(token.name.clone());
-    let mut response = change(server, token, request).await.unwrap_or_else(Problem::into_response);
+    let changed = change(server, token, head, body).await;
+    let mut response = changed.unwrap_or_else(Problem::into_response);
     response.extensions_mut().insert(asker);
     response
 }
@@ -113,28 +124,30 @@ async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
     Ok(known(&Tokens::read(&server.data.files).await?, secret)?.clone())
 }
 
-async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<Response, Problem> {
-    let path = decoded(request.uri().path()).ok_or_else(Problem::not_found)?;
+async fn change(
+    server: Arc<Server>,
+    token: Token,
+    head: &Parts,
+    body: &mut Body,
+) -> Result<Response, Problem> {
+    let path = decoded(head.uri.path()).ok_or_else(Problem::not_found)?;
     let package = path.strip_prefix("/api/v1/packages/").and_then(|rest| rest.rsplit_once('/'));
     let Some((name, version)) = package else { return Err(unknown_path()) };
     names::check_name(name)?;
-    match *request.method() {
+    match head.method {
         Method::PUT => {
-            if let Err(problem) = allow(&server, &token, name, Can::Publish) {
-                read_refused(request).await;
-                return Err(problem);
-            }
-            match request.headers().get(header::CONTENT_TYPE) {
+            allow(&server, &token, name, Can::Publish)?;
+            match head.headers.get(header::CONTENT_TYPE) {
                 Some(kind) if kind == helm::PROVENANCE => {
-                    add_provenance(&server, name, version, request).await
+                    add_provenance(&server, name, version, head, body).await
                 }
                 Some(kind) if kind == EVIDENCE_TYPE => {
-                    add_evidence(&server, name, version, request).await
+                    add_evidence(&server, name, version, head, body).await
                 }
-                _ => publish(server, &token, name, version, request).await,
+                _ => publish(server, &token, name, version, (head, body)).await,
             }
         }
-        _ => patch(server, token, name, version, request).await,
+        _ => patch(server, token, name, version, (head, body)).await,
     }
 }
 
@@ -173,19 +186,19 @@ async fn publish(
     token: &Token,
     name: &str,
     version: &str,
-    request: Request,
+    (head, sent): (&Parts, &mut Body),
 ) -> Result<Response, Problem> {
-    let query = request.uri().query().map(str::to_owned);
+    let query = head.uri.query().map(str::to_owned);
     let largest = server.serving.largest_archive;
-    let length = announced(request.headers());
+    let length = announced(&head.headers);
     too_large(length, largest)?;
     check_room(&server, name, version, length.unwrap_or(0)).await?;
-    let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
+    let commit = head.headers.get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
     let commit = commit.and_then(|text| text.parse::<Commit>().ok());
-    let is_copy = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == COPY_TYPE);
+    let is_copy = head.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == COPY_TYPE);
     // Archives are in memory, so their number at the same time is limited by the room for them.
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
-    let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
+    let bytes = body(sent, largest, Some(&mut room)).await?;
     // Others may have published meanwhile, and not every client says how long its archive is.
     check_room(&server, name, version, bytes.len() as u64).await?;
     let (stated, bytes) = match is_copy {
@@ -264,10 +277,11 @@ async fn add_provenance(
     server: &Server,
     name: &str,
     version: &str,
-    request: Request,
+    head: &Parts,
+    sent: &mut Body,
 ) -> Result<Response, Problem> {
-    too_large(announced(request.headers()), LONGEST_PROVENANCE)?;
-    let bytes = body(request.into_body(), LONGEST_PROVENANCE, None).await?;
+    too_large(announced(&head.headers), LONGEST_PROVENANCE)?;
+    let bytes = body(sent, LONGEST_PROVENANCE, None).await?;
     let answer = json!({ "name": name, "version": version, "size": bytes.len() });
     let (name, version) = (name.to_owned(), version.to_owned());
     let kept =
@@ -284,10 +298,11 @@ async fn add_evidence(
     server: &Server,
     name: &str,
     version: &str,
-    request: Request,
+    head: &Parts,
+    sent: &mut Body,
 ) -> Result<Response, Problem> {
-    too_large(announced(request.headers()), LARGEST_EVIDENCE)?;
-    let bytes = body(request.into_body(), LARGEST_EVIDENCE, None).await?;
+    too_large(announced(&head.headers), LARGEST_EVIDENCE)?;
+    let bytes = body(sent, LARGEST_EVIDENCE, None).await?;
     let answer = json!({ "name": name, "version": version, "size": bytes.len() });
     let (name, version) = (name.to_owned(), version.to_owned());
     let kept =
@@ -387,13 +402,13 @@ async fn patch(
     token: Token,
     name: &str,
     version: &str,
-    request: Request,
+    (head, sent): (&Parts, &mut Body),
 ) -> Result<Response, Problem> {
-    too_large(announced(request.headers()), LARGEST_CHANGE)?;
+    too_large(announced(&head.headers), LARGEST_CHANGE)?;
     // The ETag of the index file in which a client that changes tags has seen the old ones.
-    let expected = e_tags(request.headers(), header::IF_MATCH).unwrap_or_default();
+    let expected = e_tags(&head.headers, header::IF_MATCH).unwrap_or_default();
     let expected = expected.into_iter().map(str::to_owned).collect();
-    let bytes = body(request.into_body(), LARGEST_CHANGE, None).await?;
+    let bytes = body(sent, LARGEST_CHANGE, None).await?;
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the body is not a valid change: {error}"))
     })?;
@@ -477,47 +492,4 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
 
 fn too_large(length: Option<u64>, largest: u64) -> Result<(), Problem> {
     if length.is_some_and(|length| length > largest) { Err(larger_than(largest)) } else { Ok(()) }
-}
-
-fn larger_than(largest: u64) -> Problem {
-    let detail = format!("the body is larger than the {largest} bytes that are accepted");
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
-}
-
-/// Reads a body of at most `largest` bytes from a client that keeps sending; takes `room` as it arrives.
-async fn body(
-    mut body: Body,
-    largest: u64,
-    mut room: Option<&mut Room<'_>>,
-) -> Result<Bytes, Problem> {
-    let mut bytes = BytesMut::new();
-    // Only the client's time counts, not the time that it waits for room.
-    let mut spent = Duration::ZERO;
-    loop {
-        let Some(patience) = patience(spent, bytes.len() as u64) else { return Err(slow()) };
-        let begin = Instant::now();
-        let frame = match tokio::time::timeout(patience, body.frame()).await {
-            Err(_) => return Err(slow()),
-            Ok(None) => return Ok(bytes.freeze()),
-            Ok(Some(Err(_))) => {
-                let detail = "the body ended early";
-                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
-            }
-            Ok(Some(Ok(frame))) => frame,
-        };
-        spent += begin.elapsed();
-        let Ok(data) = frame.into_data() else { continue };
-        let length = (bytes.len() + data.len()) as u64;
-        if length > largest {
-            return Err(larger_than(largest));
-        }
-        if let Some(room) = &mut room {
-            room.grow(length).await;
-        }
-        bytes.extend_from_slice(&data);
-    }
-}
-
-fn slow() -> Problem {
-    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body arrived too slowly")
 }
