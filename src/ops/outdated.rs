@@ -97,6 +97,9 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
     // The manifests' requirements as written, not as an update would change them.
     let asking_for = |package: &LockedPackage| {
+        if Requester::override_of(package).is_some() {
+            return requirers_of_locked(package);
+        }
         let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == package.id);
         let own = asked.filter(|asked| !asked.indirect);
         let own = own.map(|asked| (asked.by.to_string(), asked.requirement.clone()));

@@ -261,6 +261,12 @@ fn an_override_may_name_a_version_alone() {
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.0.0", "hub.mu.com/aws/utils 1.5.0"]);
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
+    // Nothing else keeps the newer one away, and no requirement is what the version comes from.
+    let why = sandbox.mu(&["why", "aws/utils"]).ok();
+    why.says(&["2.0.0 is not 1.5.0, which overrides requires"])
+        .does_not_say(&["at least", "which aws/elk requires"]);
+    let outdated = sandbox.mu(&["outdated"]).ok();
+    outdated.says(&["1.5.0 by overrides"]).does_not_say(&["^2 by"]);
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/utils 2.0.0");

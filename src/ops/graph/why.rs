@@ -195,12 +195,14 @@ fn reasons(
         let found = ask_ceiling(session, &request, requirements.choosing_strategy(), |ceiling| {
             let mut lowest = Vec::new();
             for requested in &package.requested {
-                // An override is not a requirement: it is what counts instead of them.
+                // Under an override, no requirement decides about the version.
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
-                lowest.push(match requirement.filter(|_| !Requester::is_override(requested)) {
-                    Some(requirement) => ceiling.lowest_version(&requirement)?,
-                    None => None,
-                });
+                lowest.push(
+                    match requirement.filter(|_| Requester::override_of(package).is_none()) {
+                        Some(requirement) => ceiling.lowest_version(&requirement)?,
+                        None => None,
+                    },
+                );
             }
             let newer = match package.parsed_version() {
                 Some(version) => ceiling.newer(id, &version, &asking)?,

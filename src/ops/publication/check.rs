@@ -260,8 +260,7 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
         ids.any(|direct| direct == *id)
     };
     let overridden = |id: &&PackageId| {
-        let is_locked =
-            lock.find(id).any(|package| package.requested.iter().any(Requester::is_override));
+        let is_locked = lock.find(id).any(|package| Requester::override_of(package).is_some());
         is_own(id) || is_locked
     };
     let Some(id) = session.workspace.settings.overrides.keys().find(overridden) else {

@@ -460,7 +460,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
 pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
     // The lock has an override among the requirers, with what it says as the spec.
-    let then = package.requested.iter().find(|requested| Requester::is_override(requested));
+    let then = Requester::override_of(package);
     now.as_deref() == then.map(|requested| &*requested.spec)
 }
 

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::index::Requirement;
-use crate::lock::Requested;
+use crate::lock::{LockedPackage, Requested};
 use crate::manifest;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 use crate::workspace::Member;
@@ -81,6 +81,11 @@ impl Requester {
     /// Whether an override chose a locked package, instead of its other requirements.
     pub fn is_override(requested: &Requested) -> bool {
         &*requested.by == OVERRIDES
+    }
+
+    /// The override that chose a locked package, if one did.
+    pub(crate) fn override_of(package: &LockedPackage) -> Option<&Requested> {
+        package.requested.iter().find(|requested| Self::is_override(requested))
     }
 }
 

@@ -232,15 +232,19 @@ fn is_unknown(error: &CommandError) -> bool {
     matches!(error.code, Code::Offline | Code::Network | Code::Auth)
 }
 
-/// The requirers of a locked package, and their requirements.
+/// The requirers of a locked package, and their requirements: where the settings override it, their `overrides` alone, because then
+/// nothing else counts.
 pub(crate) fn requirers_of_locked(package: &LockedPackage) -> Vec<RequirementByRequirer> {
-    let requested = package.requested.iter().filter(|requested| !Requester::is_override(requested));
-    requested
-        .filter_map(|requested| {
-            let requirement = Requirement::parse(package.id.clone(), &requested.spec)?;
-            Some((requested.by.to_string(), requirement))
-        })
-        .collect()
+    let requires =
+        |by: &str, spec: &str| Some((by.to_owned(), Requirement::parse(package.id.clone(), spec)?));
+    if let Some(instead) = Requester::override_of(package) {
+        // Of another place, every version counts that is there.
+        let version = instead.spec.split_once('#').map(|(_, version)| version);
+        let versions = version.filter(|_| package.from.is_none());
+        return versions.and_then(|spec| requires(&instead.by, spec)).into_iter().collect();
+    }
+    let requested = package.requested.iter();
+    requested.filter_map(|requested| requires(&requested.by, &requested.spec)).collect()
 }
 
 /// Looks at what could be chosen, and again as [`ask`] does.

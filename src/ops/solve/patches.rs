@@ -165,8 +165,7 @@ pub(super) fn unused_overrides(session: &Session, lock: &Lockfile) -> Vec<Warnin
 pub(super) fn overridden(lock: &Lockfile) -> Vec<Warning> {
     let is_overridden = |package: &&LockedPackage| {
         // Packages of the workspace are reported as such.
-        !package.source.is_workspace_folder()
-            && package.requested.iter().any(Requester::is_override)
+        !package.source.is_workspace_folder() && Requester::override_of(package).is_some()
     };
     let overridden = lock.packages.iter().filter(is_overridden);
     let warning = |package: &LockedPackage| {
