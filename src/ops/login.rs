@@ -124,6 +124,12 @@ fn accepted(
         Some(why) => why.while_doing(message),
         None => CommandError::new(Code::Usage, message),
     };
+    let error = match host.prefix.split_once('/') {
+        Some((host, "")) => error.hint(format!(
+            "if a hub or a chart repository is below a path there, name that, too: `mu login {host}/PATH`"
+        )),
+        _ => error,
+    };
     Err(error.hint("`--yes` stores it all the same, such as for a Git server"))
 }
 
@@ -252,18 +258,23 @@ struct Place {
 /// Where packages are whose ids start with `prefix`: where the settings say, or else where they would be.
 fn places(session: &Session, prefix: &str) -> Vec<Place> {
     let registries = session.index().registries();
-    let own = registries.into_iter().filter(|place| place.prefix == prefix);
     let is_set = session.workspace.settings.registries.iter().any(|set| set.prefix == prefix);
-    if is_set {
-        let own = own.filter_map(|place| place.route.ok()).map(|route| Place {
-            provider: route.provider.name().to_owned(),
-            location: route.location,
-            is_last: false,
-        });
-        return own.collect();
-    }
     let (host, path) = prefix.split_once('/').unwrap_or((prefix, ""));
-    let mut places = Vec::new();
+    // A host says nothing of the paths below it that are hubs, but the settings may: the token is for all of them.
+    let is_meant = |registry: &str, root: &SafeUrl| match is_set {
+        true => registry == prefix,
+        false => path.is_empty() && root.host_and_port() == host,
+    };
+    let own = registries.into_iter().filter_map(|place| {
+        let route =
+            place.route.ok().filter(|route| is_meant(&place.prefix, &route.location.root))?;
+        let provider = route.provider.name().to_owned();
+        Some(Place { provider, location: route.location, is_last: false })
+    });
+    let mut places: Vec<Place> = own.collect();
+    if is_set {
+        return places;
+    }
     let is_here = SafeUrl::parse(&format!("https://{host}/")).is_ok_and(|url| url.is_loopback());
     let mut add = |provider: &str, scheme: &str, rest: &str, is_last: bool| {
         let Ok(url) = SafeUrl::parse(&format!("{scheme}://{host}/{rest}")) else { return };
