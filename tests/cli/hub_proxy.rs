@@ -3,8 +3,11 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use mu_testing::DockerRegistry;
 use serde_json::Value;
 
+use crate::hub_serve::incompressible;
+use crate::login::send;
 use crate::support::{Nginx, Sandbox, Served};
 
 /// Another address of this machine, from which the proxies ask.
@@ -98,5 +101,48 @@ fn what_is_no_address_of_a_proxy_is_refused() {
         let run = sandbox.mu(&["hub", "serve", "../srv", "--trusted-proxy", wrong]);
         assert_eq!(run.status, 2);
         run.says(&[expected]);
+    }
+}
+
+#[test]
+fn a_hub_below_a_path_says_whose_a_token_is() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let add = ["hub", "token", "add", "../srv", "ada", "--namespace", "acme"];
+    let token = sandbox.mu(&add).ok().stdout.trim().to_owned();
+    let served = Served::start(&sandbox, "../srv", &["--private"]);
+    let pass = format!("location /mu/ {{ proxy_pass {}; }}", served.url());
+    let nginx = Nginx::serve(Path::new("/nowhere"), &pass);
+    let host = nginx.host();
+    let run = send(&sandbox, &["login", &host], &token);
+    run.says(&[&format!("`mu login {host}/PATH`")]);
+    send(&sandbox, &["login", &format!("{host}/mu")], &token).ok().says(&["knows it as `ada`"]);
+    sandbox.mu(&["logout", &host]).ok();
+    // The settings know the path, and hints name the host.
+    sandbox.hub_is_at(&nginx.url("mu/"));
+    send(&sandbox, &["login", &host], &token).ok().says(&["knows it as `ada`"]);
+    sandbox.mu(&["whoami", &host]).ok().says(&["ada"]);
+}
+
+#[test]
+fn a_proxy_that_takes_no_large_bodies_is_told() {
+    let mut sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let add = ["hub", "token", "add", "../srv", "ada", "--namespace", "acme"];
+    let token = sandbox.mu(&add).ok().stdout.trim().to_owned();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let registry = DockerRegistry::start();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    std::fs::write(sandbox.path("work/blob"), incompressible(20_000)).expect("is ours");
+    for (to, scheme) in [(served.url(), "http"), (format!("http://{}/", registry.host()), "oci")] {
+        let pass = format!(
+            "client_max_body_size 10k; location / {{ proxy_pass {to}; proxy_set_header Host $http_host; }}"
+        );
+        let nginx = Nginx::serve(Path::new("/nowhere"), &pass);
+        sandbox.set_token(&nginx.host(), &token);
+        let place = format!("{scheme}://{}/mu", nginx.host());
+        let place = place.strip_suffix("/mu").filter(|_| scheme == "http").unwrap_or(&place);
+        let run = sandbox.mu(&["publish", "--to", place]).fails();
+        run.says(&["413", "`client_max_body_size` sets how large they may be"]);
     }
 }

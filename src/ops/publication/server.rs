@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mu_formats::helm;
 use mu_hub::Published;
-use mu_provider::http::{AskedServer, Http, Method, Request, Response, check_lead};
+use mu_provider::http::{AskedServer, Http, Method, Request, Response, TOO_LARGE, check_lead};
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
 use mu_provider::{EVIDENCE_TYPE, ErrorKind, ProviderError, SafeUrl, Silent, read_json_lines};
 use mu_provider_hub::wire::{HubFile, index_path};
@@ -270,6 +270,7 @@ impl Server {
     /// The error for an answer with a reason.
     fn refused(&self, what: &str, response: Response) -> Result<CommandError, CommandError> {
         let status = response.status_text();
+        let is_too_large = response.status() == 413;
         let (code, hint) = match response.status() {
             409 => (Code::Conflict, None),
             FULL => (
@@ -282,6 +283,8 @@ impl Server {
             response.bytes(LONGEST_ANSWER, &Silent).map_err(|failure| failure.into_error())?;
         let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let said = problem.get("detail").or_else(|| problem.get("title")).and_then(Value::as_str);
+        // A hub says how large an archive may be; whoever only says that it is too large stands in front of one.
+        let hint = hint.or_else(|| (is_too_large && said.is_none()).then_some(TOO_LARGE));
         let reason = said.unwrap_or(&status);
         let message = format!("`{}` refused {what}: {reason}", self.root);
         Ok(hint.into_iter().fold(CommandError::new(code, message), CommandError::hint))

@@ -42,7 +42,9 @@ pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending, PublicNames};
 use self::pace::Paces;
 pub use self::request::{Method, Request, is_authorization};
-pub use self::response::{REDIRECTING, Response, because_of_web_page, begins_web_page, elsewhere};
+pub use self::response::{
+    REDIRECTING, Response, TOO_LARGE, because_of_web_page, begins_web_page, elsewhere,
+};
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
 pub use crate::check_lead;

@@ -12,6 +12,9 @@ use super::exchange::RawResponse;
 use super::{Authorization, Failure, Header, Request, or_variable, ways_in};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
+/// What helps where a body was refused for its size (413) without a word about how large one may be.
+pub const TOO_LARGE: &str = "a proxy in front of it takes no bodies of this size: with nginx, `client_max_body_size` sets how large they may be";
+
 /// The statuses that lead to another URL.
 pub const REDIRECTING: [u16; 5] = [301, 302, 303, 307, 308];
 

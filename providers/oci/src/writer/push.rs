@@ -1,6 +1,6 @@
 //! Pushes blobs and manifests, and reports why a registry refuses them.
 
-use mu_provider::http::{Method, check_lead};
+use mu_provider::http::{Method, TOO_LARGE, check_lead};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use serde_json::Value;
 
@@ -149,6 +149,9 @@ impl Writer {
                 error.hint(format!("the token for `{host}` does not allow this"))
             }
             404 => error.hint("some registries want a repository to be created before it is used"),
+            405 => error
+                .hint("it takes no changes: a registry may be read-only, or a copy of another one"),
+            413 => error.hint(TOO_LARGE),
             _ => error,
         }
     }
