@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use httpdate::HttpDate;
+use rustls::CertificateError;
 use url::Origin;
 
 use super::exchange::ExchangeError;
@@ -138,14 +139,15 @@ impl Failure {
             ExchangeError::Silence(patience) => {
                 return unreachable_for(Unreachable::Silent(patience));
             }
-            ExchangeError::Transport(error) if is_about_certificates(&error) => {
+            ExchangeError::Transport(error) if let Some(about) = certificate_error(&error) => {
                 let host = url.host_and_port();
                 let cause = root_cause(&error);
                 let failed = network(format!("the identity of `{host}` cannot be verified"))
-                    .because(in_words(&cause));
+                    .because(in_words(&about, &cause));
                 // Whom one trusts makes no other certificate of it.
-                let is_unknown = ["UnknownIssuer", "CaUsedAsEndEntity"];
-                let failed = match (is_unknown.iter().any(|word| cause.contains(word)), trusted) {
+                let is_unknown =
+                    about == CertificateError::UnknownIssuer || cause.contains(AUTHORITYS_OWN);
+                let failed = match (is_unknown, trusted) {
                     (false, _) => failed,
                     (true, None) => failed.hint("if it uses a certificate authority of your own, or a certificate that is signed by itself, name the file with that in SSL_CERT_FILE"),
                     (true, Some(trusted)) => failed.hint(format!(
@@ -377,26 +379,41 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     causes(error).last().unwrap_or(error).to_string()
 }
 
-/// The problem of a certificate in words, if the library's text is hard to understand.
-fn in_words(cause: &str) -> String {
-    let known = [
-        ("UnknownIssuer", "it is not signed by a certificate authority that this machine trusts"),
-        (
-            "CaUsedAsEndEntity",
-            "its certificate is that of a certificate authority, or signed by itself",
-        ),
-        ("NotValidForName", "its certificate is for another name"),
-        ("Expired", "its certificate has expired"),
-        ("NotValidYet", "its certificate is not valid yet; is the clock of this machine right?"),
-        ("Revoked", "its certificate is revoked"),
-    ];
-    let words = known.into_iter().find(|(name, _)| cause.contains(name));
-    words.map_or_else(|| cause.to_owned(), |(_, words)| words.to_owned())
+/// What is wrong with a certificate. TLS says of some errors only what it calls them.
+fn in_words(error: &CertificateError, cause: &str) -> String {
+    match error {
+        CertificateError::UnknownIssuer => {
+            "it is not signed by a certificate authority that this machine trusts".to_owned()
+        }
+        _ if cause.contains(AUTHORITYS_OWN) => {
+            "its certificate is that of a certificate authority, or signed by itself".to_owned()
+        }
+        CertificateError::NotValidForName => "its certificate is for another name".to_owned(),
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let name = |shown: &String| shown.split('"').nth(1).unwrap_or(shown).to_owned();
+            let names: Vec<String> = presented.iter().map(name).collect();
+            format!("its certificate is for another name: {}", names.join(", "))
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired; is the clock of this machine right?".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet; is the clock of this machine right?".to_owned()
+        }
+        CertificateError::Revoked => "its certificate is revoked".to_owned(),
+        _ => cause.to_owned(),
+    }
 }
 
-/// Whether TLS failed because of the other side's certificate, which another attempt cannot change.
-fn is_about_certificates(error: &reqwest::Error) -> bool {
-    matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
+/// What the cause is called if a server shows the certificate of an authority as its own.
+const AUTHORITYS_OWN: &str = "CaUsedAsEndEntity";
+
+/// What is wrong with the other side's certificate, which another attempt cannot change, if TLS failed because of that.
+fn certificate_error(error: &reqwest::Error) -> Option<CertificateError> {
+    match tls_error(error) {
+        Some(rustls::Error::InvalidCertificate(error)) => Some(error.clone()),
+        _ => None,
+    }
 }
 
 /// What to try if a server does not understand plain http.
@@ -428,7 +445,33 @@ fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
 
 #[cfg(test)]
 mod tests {
+    use rustls::pki_types::{ServerName, UnixTime};
+
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_told_in_words() {
+        let time = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let expected = ServerName::try_from("a.example").expect("is a name").to_owned();
+        let presented = vec!["DnsName(\"b.example\")".to_owned(), "192.0.2.1".to_owned()];
+        for (error, words) in [
+            (
+                CertificateError::ExpiredContext { time: time(2), not_after: time(1) },
+                "its certificate has expired; is the clock of this machine right?",
+            ),
+            (
+                CertificateError::NotValidYetContext { time: time(1), not_before: time(2) },
+                "its certificate is not valid yet; is the clock of this machine right?",
+            ),
+            (
+                CertificateError::NotValidForNameContext { expected, presented },
+                "its certificate is for another name: b.example, 192.0.2.1",
+            ),
+        ] {
+            let cause = rustls::Error::InvalidCertificate(error.clone()).to_string();
+            assert_eq!(in_words(&error, &cause), words);
+        }
+    }
 
     #[test]
     fn what_is_waited_for_at_the_same_time_counts_once() {
