@@ -148,7 +148,9 @@ pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> Co
             error.hint(hint)
         }
         Some(ErrorKind::PermissionDenied) if let Some(path) = path => {
-            let path = quoted_for_shell(&path.to_string_lossy());
+            // What could not be made is not there, and what is around it decides.
+            let there = path.ancestors().find(|at| at.exists());
+            let path = quoted_for_shell(&there.unwrap_or(path).to_string_lossy());
             let hint = format!(
                 "the user that runs mu lacks this permission: `ls -ld {path}` shows who has it"
             );
@@ -190,12 +192,22 @@ mod tests {
         );
         check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
         check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &["work in a copy"]);
-        let error = FileError::new("read", "/w/a b", ErrorKind::PermissionDenied.into());
-        let hints = with_hint(CommandError::from(error), [Path::new("/h"), Path::new("/c")]).hints;
-        assert_eq!(
-            hints,
-            ["the user that runs mu lacks this permission: `ls -ld '/w/a b'` shows who has it"]
-        );
+        // What is not there yet lacks nothing: the folder in which it cannot be made does.
+        let around = tempfile::tempdir().expect("can be made");
+        let there = around.path().join("a b");
+        fs::create_folder(&there).expect("can be made");
+        for path in [there.clone(), there.join(".mu/packs")] {
+            let error = FileError::new("open", path, ErrorKind::PermissionDenied.into());
+            let error = CommandError::from(error);
+            let hints = with_hint(error, [Path::new("/h"), Path::new("/c")]).hints;
+            let there = there.display();
+            assert_eq!(
+                hints,
+                [format!(
+                    "the user that runs mu lacks this permission: `ls -ld '{there}'` shows who has it"
+                )]
+            );
+        }
         let hub = tempfile::tempdir().expect("can be made");
         fs::write_atomic(&hub.path().join("hub.json"), b"{}").expect("can be written");
         let error = |path: &str| {

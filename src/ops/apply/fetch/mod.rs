@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_provider::threads::{self, at_once, lock};
 use mu_provider::{Digest, Release, Soon};
 
+use crate::fs;
 use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
@@ -266,6 +267,8 @@ impl<'run> Fetching<'run> {
         if lacking.is_empty() {
             return Ok(());
         }
+        // What cannot be looked at is not lacking: the cache belongs to the user who has filled it.
+        fs::metadata_if_there(self.session.store.folder())?;
         let message = format!(
             "the store in `{}` cannot be written (--store-readonly), and lacks:{}",
             self.session.store.folder().display(),
