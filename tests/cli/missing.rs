@@ -198,3 +198,23 @@ fn a_place_that_cannot_be_asked_is_named_with_who_requires_it() {
         run.says(&["`a` (a/Mu.yaml:3)", "(b/Chart.yaml)", "require it"]);
     }
 }
+
+#[test]
+fn a_package_that_is_at_the_default_base_is_told_where_a_repository_means_its_own_host() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/lib", "1.0.0"), Package::new("aws/lib", "2.0.0")]);
+    let origin = Origin::new("acme/web");
+    origin.commit(&[("Mu.yaml", "name: acme/web\nversion: 1.0.0\ndependencies: ['aws/lib#^1']\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let settings = format!(
+        "registries:\n  hub.mu.com/: ../hub\n  git.example/: {{provider: git, url: \"{}\"}}\n",
+        format_args!("file://{}/", origin.root().display())
+    );
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.asks_for(&["git.example/acme/web#^1"]);
+    let alias = "aliases: {git.example/aws/lib: hub.mu.com/aws/lib}";
+    sandbox.mu(&["get"]).fails().says(&["there is no package git.example/aws/lib", alias]);
+    sandbox.write(".mu/workspace.yaml", &format!("{settings}{alias}\n"));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["git.example/acme/web 1.0.0", "hub.mu.com/aws/lib 1.0.0"]);
+}

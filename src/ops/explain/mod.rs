@@ -87,6 +87,7 @@ pub(crate) fn selection_error(
                 let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
                 let hints = hints.chain(report_installed(session, id)).chain(stripped(session, id));
                 let hints = hints.chain(unserved::no_place(session, id)).chain(gone(session, id));
+                let hints = hints.chain(of_default_base(session, requirements, id));
                 error = hints.fold(error, CommandError::hint);
             }
             let packs = conflict.clashes.iter().filter_map(|clash| only_pack(session, &clash.id));
@@ -462,6 +463,29 @@ fn gone(session: &Session, id: &PackageId) -> Option<String> {
     Some(format!(
         "Mu.lock has `{name}` from `{place}` in this workspace, where it is no longer: put it back, or change the manifests that require it"
     ))
+}
+
+/// That a package which only packages of others require is at the default base: its name was written there without a host, and so
+/// means the host of their own. Only a registry of the settings is asked.
+fn of_default_base(
+    session: &Session,
+    requirements: &Requirements,
+    id: &PackageId,
+) -> Option<String> {
+    let base = session.reference_defaults().base;
+    let meant = PackageId::new(&base, &id.name());
+    let is_own = requirements.asked.iter().any(|asked| asked.requirement.id == *id);
+    let registries = &session.workspace.settings.registries;
+    let is_served = registries.iter().any(|registry| meant.as_str().starts_with(&registry.prefix));
+    if is_own || meant == *id || !is_served {
+        return None;
+    }
+    let releases = session.index().releases(&meant).ok()?;
+    releases.tried().is_none().then(|| {
+        format!(
+            "a name without a host means the host of the package that says it; if `{meant}` is meant, its authors have to write that; until then, write `aliases: {{{id}: {meant}}}` into `.mu/workspace.yaml`"
+        )
+    })
 }
 
 /// How to use another version than one that cannot be read.
