@@ -84,6 +84,9 @@ fn packages_in_a_registry_are_resolved_and_installed() {
         "[HOST]/acme/network 0.3.0 [required: >=v0.1.0]",
         "[HOST]/acme/function-kcl 0.9.0 [required: v0.9.0]",
     ]);
+    // Its tag is `v1.2.0`, which a lock does not say: the digest names it.
+    let bill = sandbox.mu(&["sbom"]).ok();
+    bill.says(&["pkg:oci/provider-aws@sha256%3A"]).does_not_say(&["tag="]);
     // Nothing inside says the version, so that is what mu adds; the digest is of the rest.
     let pack = format!("work/.mu/packs/{}/acme/provider-aws", host.replace(':', "+"));
     let files = tree(&sandbox.path(&pack));
@@ -398,6 +401,13 @@ fn an_xpkg_by_digest_or_tag_provides_its_kinds() {
         sandbox.mu(&["add", &format!("oci://{host}/acme/provider-disk#{revision}")]).ok();
         sandbox.mu(&["get", "--locked"]).ok();
         assert!(sandbox.read("Mu.lock").contains("provides: [disk.example/v1/Disk]"));
+        let bill = sandbox.mu(&["sbom"]).ok();
+        match revision == "edge" {
+            true => bill.says(&["&tag=edge\""]),
+            false => bill.does_not_say(&["tag="]),
+        };
+        let images = sandbox.mu(&["images"]).ok();
+        images.says(&["provider-disk"]).does_not_say(&[":sha256:"]);
         sandbox.write("Mu.yaml", "name: acme/web\nrequires: [disk.example/v1/Disk]\n");
     }
 }

@@ -21,7 +21,7 @@ use crate::ops::requirements::{Requirements, check_chosen, development_only};
 use crate::ops::session::error::in_one_line;
 use crate::ops::session::shown::lines;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::PackageId;
+use crate::reference::{ArtifactDigest, PackageId};
 use crate::workspace::LicenseRules;
 use crate::{formats, fs};
 
@@ -140,7 +140,10 @@ impl Inventory {
         let is_image = package.format.as_deref() == Some(crossplane::FORMAT.name);
         if let Some(entry) = self.entry(package).filter(|_| is_image) {
             let digest = entry.manifest.ok_or("Mu.lock does not have the digest of its image")?;
-            let tag = entry.reference.as_ref().map(|tag| format!(":{tag}")).unwrap_or_default();
+            // What is pinned was asked for by its digest, which is no tag.
+            let tag =
+                entry.reference.iter().filter(|text| !ArtifactDigest::is_artifact_digest(text));
+            let tag: String = tag.map(|tag| format!(":{tag}")).collect();
             let image = format!("{}{tag}@{digest}", entry.id);
             images.push(DeclaredImage { image, declared_by: None });
         }

@@ -16,7 +16,7 @@ use crate::manifest::Manifest;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::shown::relative_folder;
 use crate::ops::{OperationScope, Session};
-use crate::reference::{Defaults, PackageId, Reference, Version};
+use crate::reference::{ArtifactDigest, Defaults, PackageId, Reference, Version};
 
 /// The source of `route`, as written in the lock.
 pub(crate) fn source_of(session: &Session, route: &Route) -> Source {
@@ -153,7 +153,10 @@ pub(crate) struct PackagePlace<'a> {
     commit: Option<&'a str>,
     /// The digest of an artifact.
     digest: Option<String>,
-    tag: Option<&'a str>,
+    /// What it was asked for by, if that was no version: a tag, a branch, or a digest.
+    reference: Option<&'a str>,
+    /// Its version as it is written, also of what has none.
+    written: &'a str,
 }
 
 impl<'a> PackagePlace<'a> {
@@ -169,7 +172,8 @@ impl<'a> PackagePlace<'a> {
             folder: entry.folder.as_deref(),
             commit: entry.commit.as_deref(),
             digest: entry.manifest.or(entry.artifact).map(|digest| digest.to_string()),
-            tag: Some(entry.reference.as_deref().unwrap_or(&entry.version)),
+            reference: entry.reference.as_deref(),
+            written: &entry.version,
         }
     }
 
@@ -194,7 +198,8 @@ impl<'a> PackagePlace<'a> {
             folder: route.location.folder.as_deref().filter(|folder| !folder.is_empty()),
             commit: release.commit.as_deref(),
             digest: release.manifest.clone(),
-            tag: Some(release.reference.as_deref().unwrap_or(&release.version)),
+            reference: release.reference.as_deref(),
+            written: &release.version,
         }
     }
 
@@ -205,7 +210,7 @@ impl<'a> PackagePlace<'a> {
         let version = self.version.map(at).unwrap_or_default();
         // A purl has its version behind `@`, then what else is known of the place, then a folder behind `#`:
         //
-        //     pkg:oci/web@sha256%3A12…?repository_url=ghcr.io%2Facme%2Fcharts%2Fweb&tag=1.4.0
+        //     pkg:oci/web@sha256%3A12…?repository_url=ghcr.io%2Facme%2Fcharts%2Fweb
         //     pkg:github/acme/infra@1895753…#modules/vpc
         //     pkg:generic/ec2@1.0.6?repository_url=hub.mu.com%2Faws%2Fec2
         //
@@ -213,9 +218,13 @@ impl<'a> PackagePlace<'a> {
             Some(PlaceKind::OciRegistry) => {
                 // The version of an artifact is its digest there.
                 let digest = self.digest.as_deref().map(at).unwrap_or_default();
-                let tag = escaped(self.tag.unwrap_or_default());
+                let is_digest = |text: &&str| ArtifactDigest::is_artifact_digest(text);
+                // Which tag a version has there (`v1.2.0`, `1.2.0_b7`), a lock does not say. Where it has the digest, that says more.
+                let guess = self.digest.is_none().then_some(self.written);
+                let tag = self.reference.filter(|text| !is_digest(text)).or(guess);
+                let tag = tag.map(|tag| format!("&tag={}", escaped(tag))).unwrap_or_default();
                 let place = escaped(self.id.as_str());
-                format!("pkg:oci/{}{digest}?repository_url={place}&tag={tag}", leaf.to_lowercase())
+                format!("pkg:oci/{}{digest}?repository_url={place}{tag}", leaf.to_lowercase())
             }
             Some(PlaceKind::Repository) => {
                 // GitHub has a type of its own, by owner and repository; any other repository is named by its URL, and the commit is a
@@ -262,7 +271,8 @@ impl<'a> PackagePlace<'a> {
                 package.add_name(self.id.as_str(), &format!("pkg:github/{owner}/{repository}"));
             }
         }
-        let written = self.version.into_iter().chain(self.tag);
+        let named = self.reference.unwrap_or(self.written);
+        let written = self.version.into_iter().chain([named]);
         package.in_version(self.parsed.clone(), &written.collect::<Vec<_>>())
     }
 }
