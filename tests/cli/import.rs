@@ -377,6 +377,56 @@ fn releases_of_helmfile_come_at_the_versions_of_its_lock() {
 }
 
 #[test]
+fn a_helmfile_has_what_its_bases_say_and_what_is_nowhere_is_left() {
+    let sandbox = sandbox();
+    let (_nginx, url) = charts(&sandbox);
+    sandbox.write(".mu/workspace.yaml", "{}\n");
+    sandbox.write(
+        "common/repositories.yaml",
+        &format!("repositories:\n- {{name: stable, url: '{url}'}}\n"),
+    );
+    sandbox.write("team/charts/own/Chart.yaml", "apiVersion: v2\nname: own\nversion: 0.1.0\n");
+    sandbox.write(
+        "team/helmfile.yaml",
+        "bases: [../common/repositories.yaml, gone.yaml, ../../../far.yaml]\n---\ntemplates:\n  base: {chart: stable/web}\n  cache: {version: 17.0.0, inherit: [{template: base}, {template: loop}]}\n  loop: {inherit: [{template: cache}]}\nreleases:\n- {name: web, inherit: [{template: cache, except: [version]}]}\n- {name: cache, chart: stable/redis, inherit: [{template: cache}]}\n- {name: own, chart: charts/own}\n- {name: retired, chart: stable/retired}\n",
+    );
+    sandbox.mu(&["import", "team"]).ok().says(&[
+        "imported web (helmfile.yaml:8) as",
+        "imported cache (helmfile.yaml:9) as",
+        "left own (helmfile.yaml:10): its chart is a folder of this repository",
+        "left retired (helmfile.yaml:11): there is no package `",
+        "left gone.yaml (helmfile.yaml:1): it is another file",
+        "left ../../../far.yaml (helmfile.yaml:1): it is another file",
+    ]);
+    assert_eq!(entry(&sandbox, "/redis")["version"], "17.0.0");
+    assert_eq!(entry(&sandbox, "/web")["version"], "1.0.0");
+}
+
+#[test]
+fn a_named_file_is_read_as_what_it_says_it_is() {
+    let (_origin, root, _, _server) = repositories();
+    let sandbox = sandbox();
+    // Secrets stand in the same file, in front of what needs them, and the file may have any name.
+    sandbox.write(
+        "deps.yaml",
+        &format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: login}}\ndata: {{password: eA==}}\n---\napiVersion: vendir.k14s.io/v1alpha1\nkind: Config\ndirectories:\n- path: config\n  contents:\n  - path: libs\n    git: {{url: '{root}/libs.git', ref: v1.0.0, secretRef: {{name: login}}}}\n"
+        ),
+    );
+    let run = sandbox.mu(&["import", "deps.yaml"]).ok();
+    run.says(&["imported config/libs (deps.yaml:11) as"]).does_not_say(&["no such file has"]);
+    for (name, text) in [
+        ("kustomization.yaml", "resources:\n- https://h.example/x\n"),
+        ("release.yaml", "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"),
+    ] {
+        sandbox.write(name, text);
+        let run = sandbox.mu(&["import", name]);
+        assert_eq!(run.status, 2, "{name}");
+        run.says(&["is no file that mu imports from", "it reads .gitmodules"]);
+    }
+}
+
+#[test]
 fn a_chart_stays_what_it_is_and_keeps_the_versions_of_its_lock() {
     let sandbox = sandbox();
     let (_nginx, url) = charts(&sandbox);

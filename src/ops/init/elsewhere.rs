@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mu_formats::FormatError;
-use mu_formats::elsewhere::{InUse, List};
+use mu_formats::elsewhere::{FilesBeside, InUse, List};
 #[cfg(feature = "git")]
 use mu_formats::elsewhere::{ListedDependency, Meaning};
 use mu_formats::elsewhere::{go, helmfile, jsonnet, terraform, vendir};
@@ -104,13 +104,15 @@ fn owner(name: &str) -> Option<Tool> {
     })
 }
 
-/// Reads what is listed in a folder, or in the one file of it called `only`.
+/// Reads what is listed in a folder of the workspace at `root`, or in the one file of it called `only`.
 pub(super) fn read(
     environment: &Environment,
+    root: &Path,
     folder: &Path,
     only: Option<&str>,
 ) -> Result<Vec<ForeignList>, CommandError> {
     let mut lists = Vec::new();
+    // A file that somebody names is read alone, also one that is passed over otherwise, such as a `go.mod`.
     let wanted = match only {
         Some(name) => vec![named(folder, name)?],
         None => TOOLS.iter().map(|(tool, _)| (*tool, None)).collect(),
@@ -119,12 +121,10 @@ pub(super) fn read(
         match tool {
             Tool::Submodules => lists.extend(submodules(environment, folder)?),
             Tool::Vendir => {
-                lists.extend(with_lock(
-                    folder,
-                    vendir::VENDIR_FILE,
-                    vendir::VENDIR_LOCK,
-                    vendir::list,
-                )?);
+                let name = file.as_deref().filter(|name| *name != vendir::VENDIR_LOCK);
+                let name = name.unwrap_or(vendir::VENDIR_FILE);
+                let list = |text: &str, lock: Option<&str>| vendir::list(name, text, lock);
+                lists.extend(with_lock(folder, name, vendir::VENDIR_LOCK, list)?);
             }
             Tool::Jsonnet => {
                 lists.extend(with_lock(
@@ -135,7 +135,7 @@ pub(super) fn read(
                 )?);
             }
             Tool::Terraform => lists.extend(modules(environment, folder, file.as_deref())?),
-            Tool::Helmfile => lists.extend(releases(folder, file.as_deref())?),
+            Tool::Helmfile => lists.extend(releases(root, folder, file.as_deref())?),
             Tool::Go => {
                 let text = text_in(folder, go::GO_FILE)?;
                 let list = text.map(|text| go::list(&text));
@@ -155,15 +155,49 @@ fn named(folder: &Path, name: &str) -> Result<(Tool, Option<String>), CommandErr
         Some(Tool::Terraform) if !name.ends_with(terraform::ENDING) => Ok((Tool::Terraform, None)),
         Some(Tool::Helmfile) if name == helmfile::HELMFILE_LOCK => Ok((Tool::Helmfile, None)),
         Some(tool) => Ok((tool, file)),
-        // A helmfile may have any name, and name others.
-        None if [".yaml", ".yml", ".gotmpl"].iter().any(|ending| name.ends_with(ending)) => {
-            Ok((Tool::Helmfile, file))
-        }
+        // These files may have any name, and a helmfile names others.
         None => {
-            let message =
-                format!("`{}` is no file that mu imports from", folder.join(name).display());
-            Err(CommandError::new(Code::Usage, message).hint(KNOWN))
+            let is_yaml = [".yaml", ".yml", ".gotmpl"].iter().any(|ending| name.ends_with(ending));
+            let text = if is_yaml { text_in(folder, name)? } else { None };
+            match text {
+                Some(text) if vendir::looks_like_vendir(&text) => Ok((Tool::Vendir, file)),
+                Some(text) if helmfile::looks_like_helmfile(&text) => Ok((Tool::Helmfile, file)),
+                _ => {
+                    let path = folder.join(name);
+                    let message = format!("`{}` is no file that mu imports from", path.display());
+                    Err(CommandError::new(Code::Usage, message).hint(KNOWN))
+                }
+            }
         }
+    }
+}
+
+/// The files beside a helmfile that it may name: those of its workspace.
+struct Beside<'p> {
+    root: &'p Path,
+    folder: &'p Path,
+}
+
+impl Beside<'_> {
+    /// The folder of the workspace that a path leads to with its first steps, and the rest of the path.
+    fn place<'t>(&self, mut path: &'t str) -> Option<(&Path, &'t str)> {
+        let mut at = self.folder;
+        while let Some((step @ ("." | ".."), inner)) = path.split_once('/') {
+            at = if step == ".." { at.parent()? } else { at };
+            path = inner;
+        }
+        (at == self.folder || at.starts_with(self.root)).then_some((at, path))
+    }
+}
+
+impl FilesBeside for Beside<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        let (folder, inner) = self.place(path)?;
+        text_in(folder, inner).ok().flatten()
+    }
+
+    fn has_folder(&self, path: &str) -> bool {
+        InnerPath::parse(path).is_ok() && self.folder.join(path).is_dir()
     }
 }
 
@@ -208,7 +242,11 @@ fn with_lock(
     Ok(Some(ForeignList { file: file.to_owned(), list: found, note }))
 }
 
-fn releases(folder: &Path, file: Option<&str>) -> Result<Option<ForeignList>, CommandError> {
+fn releases(
+    root: &Path,
+    folder: &Path,
+    file: Option<&str>,
+) -> Result<Option<ForeignList>, CommandError> {
     // helmfile takes the first of its names that is there, and so does this.
     let names = file.map_or_else(|| helmfile::HELMFILES.to_vec(), |file| vec![file]);
     for name in names {
@@ -216,7 +254,7 @@ fn releases(folder: &Path, file: Option<&str>) -> Result<Option<ForeignList>, Co
         let lock = helmfile::lock_of(name);
         let locked = text_in(folder, &lock)?;
         let (list, is_template) =
-            helmfile::list(name, &text, locked.as_deref()).map_err(|error| {
+            helmfile::list(name, &text, locked.as_deref(), &Beside { root, folder }).map_err(|error| {
                 let texts = [(name, Some(text.as_str())), (lock.as_str(), locked.as_deref())];
                 pointed_at(folder, &error, texts).hint("helmfile itself prints it without templates, and what it prints can be imported as a file")
             })?;
@@ -251,8 +289,9 @@ fn modules(
         return Ok(lists);
     }
     let Some(text) = text_in(folder, terraform::MODULES)? else {
+        // It is the same for all of them, and said once.
         let note = "there is no .terraform/modules/modules.json, so that nothing says which commits are in use: `terraform init` writes it";
-        lists.iter_mut().for_each(|one| one.note = Some(note.to_owned()));
+        lists.iter_mut().take(1).for_each(|one| one.note = Some(note.to_owned()));
         return Ok(lists);
     };
     let (installed, _) = terraform::installed(&text).map_err(|error| {

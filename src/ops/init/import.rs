@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mu_formats::elsewhere::{InUse, Meaning};
+use mu_provider::PlaceKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -103,7 +104,7 @@ struct Wanted {
 pub fn import(session: Session, request: &ImportRequest) -> Result<Imported, CommandError> {
     refuse_frozen(&session)?;
     let (folder, file) = place(&session, request)?;
-    let lists = read(&session.environment, &folder, file.as_deref())?;
+    let lists = read(&session.environment, &session.workspace.root, &folder, file.as_deref())?;
     let (session, target, fresh) = target(session, request, &folder)?;
     let manifest = session.workspace.members[target].manifest_path.clone();
     let is_foreign = formats::format_of_manifest(&manifest).is_some();
@@ -122,22 +123,29 @@ pub fn import(session: Session, request: &ImportRequest) -> Result<Imported, Com
     }
     let section = if request.dev { Section::DevDependencies } else { Section::Dependencies };
     // From here on, nothing depends on which tool it was: there are entries, each with what is in use of it, and lines that cannot be any.
-    let (mut wanted, left) = sort(&session, target, lists);
+    let (mut wanted, mut left) = sort(&session, target, lists);
     // With a strategy that does not follow the lock, the manifest alone has to lead to what is in use.
     if !session.strategy().follows_lock() {
         wanted.iter_mut().for_each(Wanted::pin);
     }
     // A folder from which nothing comes does not become a package.
-    let fresh = fresh.filter(|_| !wanted.is_empty());
+    let mut fresh = fresh.filter(|_| !wanted.is_empty());
     // Where the entry would lead to something else than what is in use, it becomes a pin. Say the manifest gets `x#^1.2`, and 1.2.0 is in
     // use: selection holds 1.2.0 as if it were locked, and nothing is to be done. But `x#v1.2.0` is another commit today if somebody has
     // moved the tag; then the entry becomes `x#COMMIT`. That changes nothing for the others, but they are looked at again, because what
     // the pinned one needs may be something else than before.
     //
-    // Ends: each round but the last pins at least one entry, and a pinned one counts as kept.
+    // Ends: each round but the last pins at least one entry, and a pinned one counts as kept; or leaves one.
     for _ in 0..wanted.len() {
         let mut draft = drafted(&session, target, section, fresh.as_ref(), &wanted)?;
-        let resolved = resolve(&session, &draft.question(&session, Update::Nothing)?)?;
+        let resolved = match resolve(&session, &draft.question(&session, Update::Nothing)?) {
+            Err(error) => {
+                leave_missing(&session, &mut wanted, &mut left, error)?;
+                fresh = fresh.filter(|_| !wanted.is_empty());
+                continue;
+            }
+            Ok(resolved) => resolved,
+        };
         if wanted.iter().all(|one| one.is_kept(&resolved.lock)) {
             break;
         }
@@ -265,6 +273,38 @@ fn sort(
         }
     }
     (wanted, left)
+}
+
+/// Leaves the lines whose package is not in the list of packages that they name any more, and so is there for nobody; returns `error`
+/// if it is about something else. A repository that is not there may be one that only shows itself to others.
+fn leave_missing(
+    session: &Session,
+    wanted: &mut Vec<Wanted>,
+    left: &mut Vec<LeftBehind>,
+    error: CommandError,
+) -> Result<(), CommandError> {
+    let before = wanted.len();
+    wanted.retain(|one| {
+        let route = session.index().known_route(&one.id);
+        let is_list = route.is_some_and(|route| {
+            !matches!(route.provider.facts().kind, PlaceKind::Repository | PlaceKind::OciRegistry)
+        });
+        if !is_list {
+            return true;
+        }
+        let releases = session.index().listed_releases(&one.id);
+        let Some(tried) = releases.ok().and_then(|found| Some(found.tried()?.join(", "))) else {
+            return true;
+        };
+        left.push(LeftBehind {
+            file: one.file.clone(),
+            line: one.line,
+            called: one.called.clone(),
+            reason: format!("there is no package `{}` (looked at {tried})", one.id),
+        });
+        false
+    });
+    if wanted.len() < before { Ok(()) } else { Err(error) }
 }
 
 /// A draft that adds these dependencies, and knows what is in use of them.

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 
 use mu_manifest::reference::Version;
 
-use super::{InUse, List, ListedDependency, Meaning, line_of, read, read_documents, terraform};
+use super::{
+    ACTION, FilesBeside, InUse, List, ListedDependency, Meaning, line_of, read, read_documents,
+    shown, terraform, without_actions,
+};
 use crate::node::{Entry, Fault, FormatError, Kind, Node};
 use crate::shape::Shape::{self, Each, List as Items, Map, Text, Unused};
 use crate::shape::TEXTS;
@@ -105,7 +108,7 @@ const RELEASE: Shape = Map(&[
     ("dependencies", Unused),
     ("description", Unused),
     ("devel", Unused),
-    ("directory", Unused),
+    ("directory", Text),
     ("disableAutoDetectedKubeVersionForDiff", Unused),
     ("disableOpenAPIValidation", Unused),
     ("disableValidation", Unused),
@@ -119,7 +122,7 @@ const RELEASE: Shape = Map(&[
     ("helmStuckGrace", Unused),
     ("historyMax", Unused),
     ("hooks", Unused),
-    ("inherit", Items(&Map(&[("template", Text), ("except", Unused)]))),
+    ("inherit", Items(&Map(&[("template", Text), ("except", TEXTS)]))),
     ("insecureSkipTLSVerify", Unused),
     ("installedTemplate", Unused),
     ("jsonPatches", Unused),
@@ -183,90 +186,140 @@ pub(crate) static HELMFILE_LOCK_KEYS: Shape = Map(&[
     ("generated", Unused),
 ]);
 
-/// What stands in the place of an action in a text: a character that no text of people has.
-const ACTION: char = '\u{e000}';
-
 /// Repositories of charts, by their names: the URL, and whether it is an OCI registry.
 type Repositories = BTreeMap<String, (String, bool)>;
 
 /// A chart in the lock: its name, the URL of its repository, and its version.
 type LockedChart = [String; 3];
 
-/// The releases in `text`, that of `file`, at what `lock` has, the text of its lock; and whether the file is a template.
+/// Whether a text is such a file, and not another one of YAML: it has a key that says what is installed, or from where.
+pub fn looks_like_helmfile(text: &str) -> bool {
+    const KEYS: [&str; 6] =
+        ["charts", "environments", "helmfiles", "releases", "repositories", "templates"];
+    let (plain, _) = without_actions(text);
+    let mut keys = plain.lines().filter_map(|line| line.split_once(':'));
+    keys.any(|(key, _)| KEYS.contains(&key.trim_matches(['"', '\''])))
+}
+
+/// The releases in `text`, that of `file`, at what `lock` has, the text of its lock; and whether the file is a template. What is
+/// in the files that it names as its `bases` counts as if it stood in this one.
 ///
 /// # Errors
 ///
 /// When the rest of the template is no YAML, or has a misspelt key.
-pub fn list(file: &str, text: &str, lock: Option<&str>) -> Result<(List, bool), FormatError> {
-    let (plain, origins) = without_actions(text);
+pub fn list(
+    file: &str,
+    text: &str,
+    lock: Option<&str>,
+    beside: &dyn FilesBeside,
+) -> Result<(List, bool), FormatError> {
     let (locked, unknown) = match lock {
         Some(lock) => read(&lock_of(file), lock, &HELMFILE_LOCK_KEYS, locked_charts)?,
         None => (Vec::new(), Vec::new()),
     };
-    let (mut repositories, mut releases) = (Repositories::new(), Vec::new());
-    let mut templates: BTreeMap<String, Release> = BTreeMap::new();
-    let mut defaults: Vec<String> = Vec::new();
-    let mut others: Vec<ListedDependency> = Vec::new();
-    let mut own = read_documents(file, &plain, &HELMFILE_KEYS, &mut |root| {
-        for node in root.list("repositories").unwrap_or_default() {
-            let word = |key| node.text_for_people(key);
-            if let (Some(name), Some(url)) = (word("name"), word("url")) {
-                let is_oci = node.flag("oci").unwrap_or_default();
-                repositories.insert(name, (url, is_oci));
-            }
+    let mut contents = Contents::default();
+    let mut own = contents.add(file, text, None)?;
+    let mut is_template = text.contains("{{");
+    for (line, base) in std::mem::take(&mut contents.bases) {
+        // A base has none itself, and what is wrong in it is not shown: it may be any file.
+        let read = beside.text(&base).is_some_and(|text| {
+            is_template |= text.contains("{{");
+            contents.add(&base, &text, Some(line)).is_ok()
+        });
+        if !read {
+            contents.others.push((line, base));
         }
-        if let Some(Kind::Map(entries, _)) = root.written("templates").map(|node| &node.kind) {
-            let read =
-                |entry: &Entry<'_>| Some((entry.key.to_string(), release(&entry.value).ok()?));
-            templates.extend(entries.iter().filter_map(read));
-        }
-        match root.written("defaultInherit").map(|node| &node.kind) {
-            Some(Kind::List(names)) => {
-                defaults.extend(names.iter().filter_map(|one| one.scalar()).map(str::to_owned));
-            }
-            Some(Kind::Scalar(name)) => defaults.push(name.trim().to_owned()),
-            _ => {}
-        }
-        for key in ["helmfiles", "bases"] {
-            for node in root.list(key).unwrap_or_default() {
-                let path = node.scalar().map(str::to_owned).or_else(|| match key {
-                    "helmfiles" => node.text_for_people("path"),
-                    _ => None,
-                });
-                others.extend(path.map(|called| ListedDependency {
-                    line: line_of(&plain, node),
-                    meaning: Err(other_file(&called)),
-                    called: shown(&called),
-                }));
-            }
-        }
-        for key in ["releases", "charts"] {
-            for node in root.list(key).unwrap_or_default() {
-                releases.push((line_of(&plain, node), release(node)));
-            }
-        }
-    })
-    .map_err(|error| {
-        // It points into the text without its actions, and its reader has the file.
-        let at = |offset: usize| origins.get(offset).copied().unwrap_or(text.len());
-        let span = at(error.span.start)..at(error.span.end);
-        let FormatError { reason, is_excess, .. } = error;
-        FormatError::new(file, text, Fault { span, reason, is_excess })
-    })?;
+    }
+    let Contents { repositories, releases, templates, defaults, others, .. } = contents;
     let dependencies = releases.into_iter().map(|(line, read)| {
         // Two branches of a template can both set a key.
         let (called, read) = match read {
             Ok(release) => {
                 let release = release.with_inherited(&templates, &defaults);
-                (shown(&release.name), release.meaning(&repositories, &locked))
+                (shown(&release.name), release.meaning(&repositories, &locked, beside))
             }
             Err(fault) => ("a release".to_owned(), Err(fault.reason)),
         };
         ListedDependency { called, line, meaning: read }
     });
+    let others = others.into_iter().map(|(line, called)| ListedDependency {
+        line,
+        meaning: Err(other_file(&called)),
+        called: shown(&called),
+    });
     let dependencies = dependencies.chain(others).collect();
     own.extend(unknown);
-    Ok((List { dependencies, unknown: own }, plain != text))
+    Ok((List { dependencies, unknown: own }, is_template))
+}
+
+/// What stands in a file and in its bases.
+#[derive(Default)]
+struct Contents {
+    repositories: Repositories,
+    releases: Vec<(usize, Result<Release, Fault>)>,
+    templates: BTreeMap<String, Release>,
+    /// The names of the templates that each release inherits from.
+    defaults: Vec<String>,
+    /// The files that it names as a part of itself, and the lines that do.
+    bases: Vec<(usize, String)>,
+    /// Other helmfiles.
+    others: Vec<(usize, String)>,
+}
+
+impl Contents {
+    /// Adds what a file says; the lines of a base are those of the file that names it, `line`. Returns the keys that it should not have.
+    fn add(
+        &mut self,
+        file: &str,
+        text: &str,
+        line: Option<usize>,
+    ) -> Result<Vec<String>, FormatError> {
+        let (plain, origins) = without_actions(text);
+        // A document may lack any of the keys, and a key of the wrong kind is one that a template makes something else of.
+        let at = |node: &Node<'_>| line.unwrap_or_else(|| line_of(&plain, node));
+        read_documents(file, &plain, &HELMFILE_KEYS, &mut |root| {
+            for node in root.list("repositories").unwrap_or_default() {
+                let word = |key| node.text_for_people(key);
+                if let (Some(name), Some(url)) = (word("name"), word("url")) {
+                    let is_oci = node.flag("oci").unwrap_or_default();
+                    self.repositories.insert(name, (url, is_oci));
+                }
+            }
+            if let Some(Kind::Map(entries, _)) = root.written("templates").map(|node| &node.kind) {
+                let read =
+                    |entry: &Entry<'_>| Some((entry.key.to_string(), release(&entry.value).ok()?));
+                self.templates.extend(entries.iter().filter_map(read));
+            }
+            match root.written("defaultInherit").map(|node| &node.kind) {
+                Some(Kind::List(names)) => {
+                    let names = names.iter().filter_map(|one| one.scalar());
+                    self.defaults.extend(names.map(str::to_owned));
+                }
+                Some(Kind::Scalar(name)) => self.defaults.push(name.trim().to_owned()),
+                _ => {}
+            }
+            for node in root.list("helmfiles").unwrap_or_default() {
+                let path = node.scalar().map(str::to_owned);
+                let path = path.or_else(|| node.text_for_people("path"));
+                self.others.extend(path.map(|path| (at(node), path)));
+            }
+            for node in root.list("bases").unwrap_or_default() {
+                self.bases.extend(node.scalar().map(|path| (at(node), path.to_owned())));
+            }
+            for key in ["releases", "charts"] {
+                for node in root.list(key).unwrap_or_default() {
+                    self.releases.push((at(node), release(node)));
+                }
+            }
+        })
+        .map_err(|error| {
+            // It points into the text without its actions, and its reader has the file.
+            let at = |offset: usize| origins.get(offset).copied().unwrap_or(text.len());
+            let span = at(error.span.start)..at(error.span.end);
+            let FormatError { reason, is_excess, .. } = error;
+            FormatError::new(file, text, Fault { span, reason, is_excess })
+        })
+    }
 }
 
 fn locked_charts(root: &Node<'_>) -> Result<Vec<LockedChart>, Fault> {
@@ -279,47 +332,91 @@ fn locked_charts(root: &Node<'_>) -> Result<Vec<LockedChart>, Fault> {
 }
 
 /// A release, as far as it says what it installs.
+#[derive(Clone)]
 struct Release {
     name: String,
     chart: String,
     version: String,
-    is_installed: bool,
-    /// The names of the templates that it has the rest from; a later one counts before the ones in front of it.
-    inherits: Vec<String>,
+    /// `false`, if it is not to be there.
+    installed: String,
+    inherits: Vec<Inherit>,
+}
+
+/// The name of a template that a release, or another template, has the rest from; a later one counts before the ones in front of it.
+#[derive(Clone)]
+struct Inherit {
+    template: String,
+    /// The keys that it has not from there.
+    except: Vec<String>,
 }
 
 fn release(node: &Node<'_>) -> Result<Release, Fault> {
     let word = |key: &str| -> Result<String, Fault> {
         Ok(node.text(key)?.map_or_else(String::new, |(text, _)| text.to_owned()))
     };
-    let is_off = matches!(node.get("installed")?.map(|node| &node.kind), Some(Kind::Scalar(text)) if text == "false");
+    let installed = match node.get("installed")?.map(|node| &node.kind) {
+        Some(Kind::Scalar(text)) => text.to_string(),
+        _ => String::new(),
+    };
     let (name, chart) = (word("name")?, word("chart")?);
+    // Another name of the same key.
+    let chart = if chart.is_empty() { word("directory")? } else { chart };
     let name = if name.is_empty() { chart.clone() } else { name };
-    let inherits = node.list("inherit")?.iter();
-    let inherits = inherits.filter_map(|one| one.text_for_people("template")).collect();
-    Ok(Release { name, chart, version: word("version")?, is_installed: !is_off, inherits })
+    let inherit = |one: &Node<'_>| {
+        let template = one.text_for_people("template")?;
+        let except = one.list("except").unwrap_or_default().iter();
+        Some(Inherit {
+            template,
+            except: except.filter_map(|key| key.scalar()).map(str::to_owned).collect(),
+        })
+    };
+    let inherits = node.list("inherit")?.iter().filter_map(inherit).collect();
+    Ok(Release { name, chart, version: word("version")?, installed, inherits })
 }
 
 impl Release {
     /// With what it has from templates, where it says nothing itself: its own ones, and those that each release inherits from.
     fn with_inherited(mut self, templates: &BTreeMap<String, Self>, defaults: &[String]) -> Self {
-        let names = self.inherits.iter().rev().chain(defaults.iter().rev());
-        for template in names.filter_map(|name| templates.get(name)) {
-            for (own, theirs) in
-                [(&mut self.chart, &template.chart), (&mut self.version, &template.version)]
-            {
-                if own.is_empty() {
-                    own.clone_from(theirs);
+        let default = |name: &String| Inherit { template: name.clone(), except: Vec::new() };
+        let mut inherits: Vec<Inherit> = defaults.iter().map(default).collect();
+        inherits.append(&mut self.inherits);
+        self.fill(&inherits, templates, &mut Vec::new());
+        self
+    }
+
+    /// Fills what it says nothing of. Ends: `above` has the templates on the way, and none of them counts again.
+    fn fill<'t>(
+        &mut self,
+        inherits: &'t [Inherit],
+        templates: &'t BTreeMap<String, Self>,
+        above: &mut Vec<&'t str>,
+    ) {
+        for Inherit { template, except } in inherits.iter().rev() {
+            let Some(found) = templates.get(template).filter(|_| !above.contains(&&**template))
+            else {
+                continue;
+            };
+            let mut whole = found.clone();
+            above.push(template);
+            whole.fill(&found.inherits, templates, above);
+            above.pop();
+            for (key, own, theirs) in [
+                ("chart", &mut self.chart, whole.chart),
+                ("version", &mut self.version, whole.version),
+                ("installed", &mut self.installed, whole.installed),
+            ] {
+                if own.is_empty() && !except.iter().any(|one| one == key) {
+                    *own = theirs;
                 }
             }
         }
-        self
     }
 
     fn meaning(
         &self,
         repositories: &Repositories,
         locked: &[LockedChart],
+        beside: &dyn FilesBeside,
     ) -> Result<Meaning, String> {
         for (what, text) in [("chart", &self.chart), ("version", &self.version)] {
             if text.contains(ACTION) {
@@ -327,21 +424,23 @@ impl Release {
             }
         }
         let chart = self.chart.as_str();
-        if !self.is_installed {
+        if self.installed == "false" {
             return Err("it is not installed (`installed: false`)".to_owned());
         }
         if chart.is_empty() {
             return Err("it has no `chart`".to_owned());
         }
+        let of_folder =
+            || "its chart is a folder of this repository, so there is nothing to fetch".to_owned();
         if chart.starts_with(['.', '/']) {
-            return Err(
-                "its chart is a folder of this repository, so there is nothing to fetch".to_owned()
-            );
+            return Err(of_folder());
         }
         let chart = chart.trim_end_matches('/');
-        let (repository, rest) = chart
-            .split_once('/')
-            .ok_or_else(|| format!("its chart `{chart}` is in no repository"))?;
+        let (repository, rest) =
+            chart.split_once('/').ok_or_else(|| match beside.has_folder(chart) {
+                true => of_folder(),
+                false => format!("its chart `{chart}` is in no repository"),
+            })?;
         let mut pinned = Pinned { version: &self.version, digest: None };
         let place = if chart.starts_with("oci://") {
             pinned.in_registry(chart).to_owned()
@@ -356,9 +455,11 @@ impl Release {
                 }
                 Some((url, true)) => {
                     let rest = pinned.in_registry(rest);
-                    format!("oci://{}/{rest}", url.trim_end_matches('/'))
+                    let place = url.strip_prefix("oci://").unwrap_or(url);
+                    format!("oci://{}/{rest}", place.trim_end_matches('/'))
                 }
                 Some((url, false)) => format!("{}/{rest}", url.trim_end_matches('/')),
+                None if beside.has_folder(chart) => return Err(of_folder()),
                 None => return Err(format!("the file lists no repository `{repository}`")),
             }
         };
@@ -423,11 +524,6 @@ fn of_address(address: &str) -> Result<Meaning, String> {
         .map_err(|_| "its chart is at an address that only helmfile follows".to_owned())
 }
 
-/// A text in a form that people can read: what an action makes of it is not known.
-fn shown(text: &str) -> String {
-    text.replace(ACTION, "{{…}}")
-}
-
 /// What to do about a file that this one names.
 fn other_file(path: &str) -> String {
     if path.contains(ACTION) {
@@ -440,44 +536,4 @@ fn other_file(path: &str) -> String {
         true => "these are other files: `mu import FILE` reads one of them".to_owned(),
         false => format!("it is another file: `mu import {path}` reads it"),
     }
-}
-
-/// The text without its actions, and where each of its bytes was. Its lines stay where they are.
-fn without_actions(text: &str) -> (String, Vec<usize>) {
-    let (mut plain, mut origins) = (String::with_capacity(text.len()), Vec::new());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        // Without an end, it is none.
-        let Some((action, behind)) = after.split_once("}}") else { break };
-        let start = text.len() - rest.len();
-        plain.push_str(before);
-        origins.extend(start..start + before.len());
-        let start = start + before.len();
-        plain.push(ACTION);
-        origins.extend([start; ACTION.len_utf8()]);
-        for (at, line_end) in action.match_indices('\n') {
-            plain.push_str(line_end);
-            origins.push(start + "{{".len() + at);
-        }
-        rest = behind;
-    }
-    plain.push_str(rest);
-    origins.extend(text.len() - rest.len()..text.len());
-    let has_only_actions = |line: &str| {
-        line.contains(ACTION) && line.chars().all(|one| one == ACTION || one.is_whitespace())
-    };
-    // Such a line becomes empty: spaces in it would count in a text of several lines.
-    let (mut kept, mut places) = (String::with_capacity(plain.len()), Vec::new());
-    let mut start = 0;
-    for line in plain.split_inclusive('\n') {
-        let left_out = match has_only_actions(line) {
-            true => line.trim_end_matches('\n').len(),
-            false => 0,
-        };
-        kept.push_str(&line[left_out..]);
-        let end = start + line.len();
-        places.extend(origins.iter().take(end).skip(start + left_out));
-        start += line.len();
-    }
-    (kept, places)
 }

@@ -1,8 +1,8 @@
-//! Files as other projects have them, from `testdata/elsewhere`, and shorter ones with what can be wrong in such a file.
+//! FilesBeside as other projects have them, from `testdata/elsewhere`, and shorter ones with what can be wrong in such a file.
 
 use std::fs;
 
-use super::{InUse, List, go, helmfile, jsonnet, terraform, vendir};
+use super::{FilesBeside, InUse, List, go, helmfile, jsonnet, terraform, vendir};
 
 fn file(name: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/elsewhere");
@@ -32,6 +32,20 @@ fn shown(list: &List) -> Vec<String> {
     all.collect()
 }
 
+/// FilesBeside beside another one: their paths and texts. What ends with `/` is a folder.
+struct Beside(&'static [(&'static str, &'static str)]);
+
+impl FilesBeside for Beside {
+    fn text(&self, path: &str) -> Option<String> {
+        let found = self.0.iter().find(|(known, _)| *known == path);
+        found.map(|(_, text)| (*text).to_owned())
+    }
+
+    fn has_folder(&self, path: &str) -> bool {
+        self.0.iter().any(|(known, _)| known.strip_suffix('/') == Some(path))
+    }
+}
+
 #[track_caller]
 fn check(list: &List, expected: &[&str]) {
     assert_eq!(shown(list), expected);
@@ -40,7 +54,7 @@ fn check(list: &List, expected: &[&str]) {
 
 #[test]
 fn sources_of_vendir_in_parts() {
-    let list = vendir::list(&file("platform.vendir.yml"), None).expect("is read");
+    let list = vendir::list("vendir.yml", &file("platform.vendir.yml"), None).expect("is read");
     let by_hand = "it is kept by hand, so there is nothing to fetch";
     check(
         &list,
@@ -75,7 +89,11 @@ fn paths_of_vendir_are_the_same_however_they_are_written() {
             &format!("- path: {above}\n  contents:\n"),
             &contents(".", "sha: 7be41d0c92a35f68e0d4c1b7a9f28350d6ce41ab"),
         ];
-        let list = vendir::list(&text.concat(), Some(&lock.map(|one| one.to_owned()).concat()));
+        let list = vendir::list(
+            "vendir.yml",
+            &text.concat(),
+            Some(&lock.map(|one| one.to_owned()).concat()),
+        );
         check(
             &list.expect("is read"),
             &[
@@ -88,7 +106,7 @@ fn paths_of_vendir_are_the_same_however_they_are_written() {
 
 #[test]
 fn sources_of_vendir_by_branch_and_url() {
-    let list = vendir::list(&file("lessons.vendir.yml"), None).expect("is read");
+    let list = vendir::list("vendir.yml", &file("lessons.vendir.yml"), None).expect("is read");
     let found: Vec<String> = shown(&list)
         .iter()
         .map(|line| {
@@ -112,7 +130,7 @@ fn sources_of_vendir_that_lack_their_place_say_so() {
     let list = |text: &str| {
         let contents = source(text);
         let list = format!("directories:\n- path: v\n  contents:\n{contents}");
-        shown(&vendir::list(&list, None).expect("is read")).join("; ")
+        shown(&vendir::list("vendir.yml", &list, None).expect("is read")).join("; ")
     };
     for (text, said) in [
         ("git: {ref: main}", "it does not say the URL of its repository"),
@@ -129,7 +147,7 @@ fn sources_of_vendir_that_lack_their_place_say_so() {
 #[test]
 fn vendir_with_its_lock() {
     let lock = file("rules.vendir.lock.yml");
-    let list = vendir::list(&file("rules.vendir.yml"), Some(&lock)).expect("is read");
+    let list = vendir::list("vendir.yml", &file("rules.vendir.yml"), Some(&lock)).expect("is read");
     check(
         &list,
         &[
@@ -166,7 +184,7 @@ directories:
   - {path: b, git: {sha: 1895753f53a63c055e7cae81ebe4ea5d5805584f, tags: [v1.2.0]}}
   - {path: e, helmChart: {version: 2.0.0, appVersion: '7'}}
 ";
-    let list = vendir::list(text, Some(lock)).expect("is read");
+    let list = vendir::list("vendir.yml", text, Some(lock)).expect("is read");
     let found = shown(&list);
     assert_eq!(
         found[..12],
@@ -211,13 +229,15 @@ fn what_is_wrong_in_vendir_has_its_place() {
         ("directories: [\n", "1:14", "this is not YAML"),
         ("directories:\n- path: [a]\n", "2:9", "`path` must be text"),
     ] {
-        let error = vendir::list(text, None).expect_err(text);
+        let error = vendir::list("vendir.yml", text, None).expect_err(text);
         assert!(error.reason.starts_with(reason), "{text}: {}", error.reason);
         assert_eq!(format!("{}:{}", error.line, error.column), place, "{text}");
     }
-    let told = vendir::list("directories: []\nx-own: 1\nqwertz: 2\n", None).expect("is read");
+    let told = vendir::list("vendir.yml", "directories: []\nx-own: 1\nqwertz: 2\n", None)
+        .expect("is read");
     assert_eq!(told.unknown, ["qwertz"]);
-    let error = vendir::list("directories: []\n", Some("directories: 1\n")).expect_err("is wrong");
+    let error = vendir::list("vendir.yml", "directories: []\n", Some("directories: 1\n"))
+        .expect_err("is wrong");
     assert_eq!(error.file, "vendir.lock.yml");
 }
 
@@ -387,11 +407,13 @@ fn where_terraform_has_put_modules() {
 fn releases_of_helmfile() {
     let lock = file("workflow.helmfile.lock");
     let text = file("workflow.helmfile.yaml");
-    let (list, is_template) = helmfile::list("helmfile.yaml", &text, Some(&lock)).expect("is read");
+    let (list, is_template) =
+        helmfile::list("helmfile.yaml", &text, Some(&lock), &Beside(&[])).expect("is read");
     assert!(!is_template);
     check(&list, &["13 workflow -> helm+https://charts.example/workflow#2.23.0 @ v2.23.0"]);
     let text = file("notebooks.helmfile.yaml");
-    let (list, is_template) = helmfile::list("helmfile.yaml", &text, None).expect("is read");
+    let (list, is_template) =
+        helmfile::list("helmfile.yaml", &text, None, &Beside(&[])).expect("is read");
     assert!(is_template);
     check(
         &list,
@@ -420,7 +442,7 @@ releases:
 - {{name: f, chart: 'oci://r.example:5000/f'}}
 "
     );
-    let (list, _) = helmfile::list("helmfile.yaml", &text, None).expect("is read");
+    let (list, _) = helmfile::list("helmfile.yaml", &text, None, &Beside(&[])).expect("is read");
     check(
         &list,
         &[
@@ -473,7 +495,8 @@ releases:
 - {name: o, chart: registry/deep/o, version: 1.0.0}
 ";
     let lock = "version: v1\ndependencies:\n- {name: a, repository: 'https://charts.example/stable', version: 1.2.9}\n- {name: a, repository: 'https://charts.example/stable', version: 1.3.4}\n- {name: b, repository: 'oci://r.example/charts', version: 1.0.0}\n- {name: o, repository: 'oci://r.example/charts/deep', version: 1.0.0}\n";
-    let (list, _) = helmfile::list("helmfile.yaml", text, Some(lock)).expect("is read");
+    let (list, _) =
+        helmfile::list("helmfile.yaml", text, Some(lock), &Beside(&[])).expect("is read");
     check(
         &list,
         &[
@@ -520,7 +543,7 @@ helmfiles:
 - releases/*.yaml
 - git::https://h.example/x.git@helmfile.yaml?ref=v1
 ";
-    let (list, _) = helmfile::list("helmfile.yaml", text, None).expect("is read");
+    let (list, _) = helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect("is read");
     check(
         &list,
         &[
@@ -540,11 +563,116 @@ helmfiles:
     // What is wrong is pointed at where it is in the file, and not in what is left of it without actions.
     let text =
         "a: {{ 1 }}\n{{ if x }}\nb: {{ two\n three }} c: x\nreleases:\n- name: {{ n }}, *x\n";
-    let error = helmfile::list("helmfile.yaml", text, None).expect_err("is wrong");
+    let error = helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect_err("is wrong");
     assert!(text[error.span.start..].starts_with(": x"), "{error} {:?}", error.span);
-    let error = helmfile::list("helmfile.yaml", "releases:\n- chart: a\n  verison: 1\n", None)
-        .expect_err("is wrong");
+    let error = helmfile::list(
+        "helmfile.yaml",
+        "releases:\n- chart: a\n  verison: 1\n",
+        None,
+        &Beside(&[]),
+    )
+    .expect_err("is wrong");
     assert!(error.reason.contains("did you mean `version`?"), "{}", error.reason);
+}
+
+#[test]
+fn what_a_helmfile_says_elsewhere_counts() {
+    let beside = Beside(&[
+        (
+            "common/repositories.yaml",
+            "repositories:\n- {name: stable, url: 'https://charts.example'}\n- {name: registry, url: 'oci://r.example/charts', oci: true}\n",
+        ),
+        (
+            "releases.yaml.gotmpl",
+            "templates:\n  own: {version: 2.0.0}\nreleases:\n- {name: x, chart: '{{ .Values.x }}/x'}\n",
+        ),
+        ("broken.yaml", "releases: [\n"),
+        ("charts/mine/", ""),
+        ("mine/", ""),
+    ]);
+    let text = "\
+bases:
+- common/repositories.yaml
+- releases.yaml.gotmpl
+- broken.yaml
+- missing.yaml
+---
+templates:
+  first: {chart: stable/first, version: 1.0.0}
+  second: {inherit: [{template: first, except: [version]}, {template: second}]}
+  off: {installed: false}
+releases:
+- {name: a, inherit: [{template: second}]}
+- {name: b, inherit: [{template: second}, {template: own}]}
+- {name: c, chart: registry/c}
+- {name: d, chart: charts/mine}
+- {name: e, chart: mine}
+- {name: f, directory: stable/f}
+- {name: g, chart: stable/g, inherit: [{template: off}]}
+- {name: h, chart: stable/h, installed: true, inherit: [{template: off}]}
+- name: i
+  chart: stable/i
+  values:
+  - plain
+    {{- range .Values.all }} # one of them
+    {{- end }}
+";
+    let (list, is_template) =
+        helmfile::list("helmfile.yaml", text, None, &beside).expect("is read");
+    assert!(is_template);
+    check(
+        &list,
+        &[
+            "12 a -> helm+https://charts.example/first",
+            "13 b -> helm+https://charts.example/first#2.0.0",
+            "14 c -> oci://r.example/charts/c",
+            "15 d: its chart is a folder of this repository, so there is nothing to fetch",
+            "16 e: its chart is a folder of this repository, so there is nothing to fetch",
+            "17 f -> helm+https://charts.example/f",
+            "18 g: it is not installed (`installed: false`)",
+            "19 h -> helm+https://charts.example/h",
+            "20 i -> helm+https://charts.example/i",
+            "3 x: its `chart` is a template, which only helmfile fills in",
+            "4 broken.yaml: it is another file: `mu import broken.yaml` reads it",
+            "5 missing.yaml: it is another file: `mu import missing.yaml` reads it",
+        ],
+    );
+    assert!(helmfile::looks_like_helmfile("{{ if x }}\nreleases: []\n{{ end }}\n"));
+    assert!(!helmfile::looks_like_helmfile("resources:\n- x\nvalues:\n  releases: 1\n"));
+}
+
+#[test]
+fn each_document_of_vendir_counts() {
+    let text = "\
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: x}
+---
+apiVersion: vendir.k14s.io/v1alpha1
+kind: Config
+directories:
+- path: a
+  contents:
+  - path: b
+    git: {url: 'https://h.example/x', ref: v1, secretRef: {name: login}}
+---
+directories:
+- path: c
+  contents:
+  - path: d
+    manual: {}
+";
+    let list = vendir::list("vendir.yml", text, None).expect("is read");
+    check(
+        &list,
+        &[
+            "11 a/b -> git+https://h.example/x#v1",
+            "17 c/d: it is kept by hand, so there is nothing to fetch",
+        ],
+    );
+    let error = vendir::list("deps.yml", "a\n---\ndirectories: []\n", None).expect_err("is wrong");
+    assert_eq!(error.file, "deps.yml");
 }
 
 #[test]

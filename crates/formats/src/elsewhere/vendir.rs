@@ -3,7 +3,7 @@
 //! A folder of vendir is a part of a repository, an archive or a chart; a package is all of it. So the filters (`includePaths`) are left
 //! out, and said.
 
-use super::{InUse, List, ListedDependency, Meaning, line_of, range_of, read};
+use super::{InUse, List, ListedDependency, Meaning, line_of, range_of, read, read_documents};
 use crate::node::{Fault, FormatError, Node};
 use crate::shape::Shape::{self, Each, List as Items, Map, Text, Unused};
 use crate::shape::TEXTS;
@@ -28,6 +28,11 @@ pub(crate) static VENDIR_KEYS: Shape = Map(&[
     ("apiVersion", Unused),
     ("kind", Unused),
     ("minimumRequiredVersion", Unused),
+    // Of secrets and other resources, which may stand in the same file.
+    ("metadata", Unused),
+    ("data", Unused),
+    ("stringData", Unused),
+    ("type", Unused),
     (
         "directories",
         Items(&Map(&[("path", Text), ("permissions", Unused), ("contents", Items(&CONTENTS))])),
@@ -159,37 +164,60 @@ pub(crate) static VENDIR_LOCK_KEYS: Shape = Map(&[
 /// What the lock has: the paths of a folder and of what is in it, and what is in use there.
 type Locked = Vec<([String; 2], InUse)>;
 
-/// The dependencies in `text`, that of `vendir.yml`, at what `lock` has, the text of its lock.
+/// Whether a text is such a file, whatever it is called.
+pub fn looks_like_vendir(text: &str) -> bool {
+    text.contains("vendir.k14s.io/")
+}
+
+/// The dependencies in `text`, that of `file`, at what `lock` has, the text of its lock. Each of its documents may list some, as
+/// others are the secrets that they need.
 ///
 /// # Errors
 ///
 /// When one of them cannot be read.
-pub fn list(text: &str, lock: Option<&str>) -> Result<List, FormatError> {
+pub fn list(file: &str, text: &str, lock: Option<&str>) -> Result<List, FormatError> {
     let (locked, unknown) = match lock {
         Some(lock) => read(VENDIR_LOCK, lock, &VENDIR_LOCK_KEYS, locked)?,
         None => (Locked::new(), Vec::new()),
     };
-    let (dependencies, mut own) = read(VENDIR_FILE, text, &VENDIR_KEYS, |root| {
-        let mut all = Vec::new();
-        for directory in root.list("directories")? {
-            let above = said(directory, "path")?;
-            for contents in directory.list("contents")? {
-                let path = said(contents, "path")?;
-                let place = [above, path].map(clean);
-                let in_use = locked.iter().find(|(at, _)| *at == place);
-                let in_use = in_use.map(|(_, in_use)| in_use.clone());
-                let called = match path {
-                    "." | "" => above.to_owned(),
-                    path => format!("{}/{path}", above.trim_end_matches('/')),
-                };
-                let line = line_of(text, contents);
-                all.push(ListedDependency { called, line, meaning: meaning(contents, in_use)? });
-            }
+    let mut dependencies = Ok(Vec::new());
+    let mut own = read_documents(file, text, &VENDIR_KEYS, &mut |root| {
+        if let Ok(all) = &mut dependencies
+            && let Err(fault) = add(all, text, &root, &locked)
+        {
+            dependencies = Err(FormatError::new(file, text, fault));
         }
-        Ok(all)
     })?;
     own.extend(unknown);
-    Ok(List { dependencies, unknown: own })
+    Ok(List { dependencies: dependencies?, unknown: own })
+}
+
+/// Adds what a document lists.
+fn add(
+    all: &mut Vec<ListedDependency>,
+    text: &str,
+    root: &Node<'_>,
+    locked: &Locked,
+) -> Result<(), Fault> {
+    if !root.is_map() {
+        return Err(root.fault("expected keys and values"));
+    }
+    for directory in root.list("directories")? {
+        let above = said(directory, "path")?;
+        for contents in directory.list("contents")? {
+            let path = said(contents, "path")?;
+            let place = [above, path].map(clean);
+            let in_use = locked.iter().find(|(at, _)| *at == place);
+            let in_use = in_use.map(|(_, in_use)| in_use.clone());
+            let called = match path {
+                "." | "" => above.to_owned(),
+                path => format!("{}/{path}", above.trim_end_matches('/')),
+            };
+            let line = line_of(text, contents);
+            all.push(ListedDependency { called, line, meaning: meaning(contents, in_use)? });
+        }
+    }
+    Ok(())
 }
 
 /// The text of a key; empty without one.
