@@ -56,3 +56,16 @@ fn modules_without_names_are_told_apart_by_their_paths() {
     sandbox.write("a/app/kcl.mod", "[package]\nname = \"app\"\n");
     sandbox.mu(&["tree"]).fails().says(&["is in this workspace twice"]);
 }
+
+#[test]
+fn a_module_in_a_folder_is_used_whatever_its_version_is() {
+    let sandbox = Sandbox::new();
+    for version in ["0.2.0-rc.1", "1.0", "1.0.0"] {
+        let text = format!("[package]\nname = \"service\"\nversion = \"{version}\"\n");
+        sandbox.write("service/kcl.mod", &text);
+        sandbox.write("kcl.mod", &format!("{MODULE}service = {{ path = \"./service\" }}\n"));
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["tree"]).ok().says(&[&format!("./service {version} ")]);
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+}

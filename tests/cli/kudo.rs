@@ -281,6 +281,19 @@ fn a_folder_with_an_operator_yaml_is_a_workspace() {
 }
 
 #[test]
+fn an_operator_in_a_folder_beside_another_one_is_used_as_it_is() {
+    let sandbox = Sandbox::new();
+    let pipeline = KudoOperator::new("pipeline", "0.4.0").app("1.2");
+    sandbox.write("operator.yaml", &pipeline.installs("package: ../child").manifest());
+    let child = KudoOperator::new("child", "0.0.1").app("3.2.1").manifest();
+    fs::create_dir_all(sandbox.path("child")).expect("can be made");
+    fs::write(sandbox.path("child/operator.yaml"), child).expect("can be written");
+    sandbox.mu(&["get", "--yes"]).ok().says(&["+ ../child 3.2.1-0.0.1"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["tree"]).ok().says(&["../child 3.2.1-0.0.1"]);
+}
+
+#[test]
 fn an_archive_of_an_operator_that_is_not_there_is_named_by_its_url() {
     let cluster = Cluster::new();
     let archive = cluster.sandbox.path("www/0.10.0/flink-demo-0.1.5.tgz");

@@ -217,3 +217,23 @@ fn a_repository_of_the_users_settings_is_taken_only_if_the_user_names_it() {
         sandbox.mu(&["get"]).ok();
     }
 }
+
+#[test]
+fn a_folder_is_used_whatever_its_version_is() {
+    for (version, shown) in [
+        ("version: 1.0.0-rc.1", "1.0.0-rc.1"),
+        ("version: 0.1.0\nappVersion: 3.2.1\nversioning: composite", "3.2.1-0.1.0"),
+        ("version: 0.1.0-rc.1\nappVersion: 3.2.1\nversioning: composite", "3.2.1-0.1.0-rc.1"),
+    ] {
+        let sandbox = Sandbox::with_dependencies(&["../lib"]);
+        write(&sandbox.path("lib"), "Mu.yaml", format!("name: acme/lib\n{version}\n"));
+        sandbox.mu(&["get", "--yes"]).ok().says(&[&format!("+ ../lib {shown}")]);
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+        sandbox.mu(&["list"]).ok().says(&[shown]);
+        sandbox.mu(&["update"]).ok().says(&["up to date"]);
+        // A range still says which versions are meant.
+        sandbox.asks_for(&["../lib#^1.0"]);
+        let run = sandbox.mu(&["get"]).fails();
+        run.says(&[shown]);
+    }
+}

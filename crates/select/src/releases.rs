@@ -35,6 +35,8 @@ pub struct Releases {
     pub is_complete: bool,
     /// Whether no rule about age applies: they are on this machine, and nobody publishes them.
     pub is_ageless: bool,
+    /// Whether they are what is in a folder now, which has one version.
+    pub is_folder: bool,
     /// Whether prereleases are chosen as releases are, because no version of a package of another ecosystem is a release.
     pub counts_prereleases: bool,
     /// Whether releases come before prereleases, although requirements accept both.
@@ -252,6 +254,7 @@ impl Releases {
             is_plain: true,
             is_complete: false,
             is_ageless: false,
+            is_folder: false,
             counts_prereleases: false,
             puts_releases_first: false,
             has_revisions: false,
@@ -392,10 +395,10 @@ impl Releases {
         self.commits.get(position as usize)?.as_ref()
     }
 
-    /// Whether it is a single archive, which is meant whatever its version is.
-    pub fn is_single_archive(&self) -> bool {
-        self.len() == 1
-            && self.commit(0).is_some_and(|commit| ArtifactDigest::is_artifact_digest(commit))
+    /// Whether its place has one content, a folder or an archive, which is meant whatever its version is.
+    pub fn has_one_content(&self) -> bool {
+        let is_archive = |commit: &Arc<str>| ArtifactDigest::is_artifact_digest(commit);
+        self.is_folder || self.len() == 1 && self.commit(0).is_some_and(is_archive)
     }
 
     /// The highest version whose tag is at `commit`.

@@ -76,8 +76,9 @@ impl Package {
             }
         };
         // A folder has one version, whose age only its author knows.
-        releases.is_ageless = route.provider.facts().kind == PlaceKind::Folder
-            || matches!(origin, Origin::Packs | Origin::Installed);
+        releases.is_folder = route.provider.facts().kind == PlaceKind::Folder;
+        releases.is_ageless =
+            releases.is_folder || matches!(origin, Origin::Packs | Origin::Installed);
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
@@ -138,8 +139,9 @@ impl Package {
         }
         let manifest = package.manifests(around).read(&Release::default())?;
         let version = manifest.and_then(|manifest| manifest.version);
-        let zero = || semver::Version::new(0, 0, 0).into();
-        head.version = wire::version_label(Some(&version.unwrap_or_else(zero)));
+        let version = version.unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
+        head.version = wire::version_label(Some(&version));
+        head.composite = version.app().is_some();
         let record = wire::learned(now, found, &fetched).record;
         Ok(Self::new(id, Arc::unwrap_or_clone(package.route), record, Origin::Asked))
     }

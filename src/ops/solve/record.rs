@@ -438,7 +438,7 @@ fn new_entry(
     {
         package.artifact = revision.parse().ok();
     }
-    package.is_composite = release.versioning.as_deref() == Some("composite");
+    package.is_composite = chosen.version.as_ref().is_some_and(|version| version.app().is_some());
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
     // The lock is shared, so URLs with possible secrets stay out of it. The index has them, if they are
     // useful.

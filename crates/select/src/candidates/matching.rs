@@ -42,9 +42,9 @@ impl Candidates {
             || instead.is_some()
             || self.releases.counts_prereleases;
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
-        // Whoever gives the URL of an archive means what is in it.
+        // Whoever gives a folder, or the URL of an archive, means what is in it.
         let prereleases =
-            prereleases || *spec == VersionSpec::Latest && self.releases.is_single_archive();
+            prereleases || *spec == VersionSpec::Latest && self.releases.has_one_content();
         let named = self.named_by(inquiry, spec)?;
         let mut set = match named {
             Some(set) => set,
