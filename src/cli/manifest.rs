@@ -9,8 +9,8 @@ use crate::cli::change;
 use crate::cli::context::{CommandExit, Context, Stop};
 use crate::ops::import::{ImportRequest, Imported, LeftBehind, TakenOver, import};
 use crate::ops::init::{InitRequest, init};
-use crate::ops::pin::{self, OwnVersion, PinRequest, VersionRequest, version};
-use crate::ops::{Code, CommandError, Events as _, OperationScope, View};
+use crate::ops::pin::{self, OwnVersion, PinRequest, VersionRequest, missing_version, version};
+use crate::ops::{Events as _, OperationScope, View};
 use crate::report::{FAINT, GOOD, NOTICE, printable};
 
 #[derive(Debug, Args)]
@@ -56,10 +56,7 @@ pub(crate) fn run(context: &Context, arguments: VersionArguments) -> CommandExit
     let request = VersionRequest { package, change, dry_run };
     let OwnVersion { name, file, from, to } = version(&session, &request)?;
     if to.is_none() {
-        let message = format!("`{}` has no `version`", file.display());
-        return Err(CommandError::new(Code::Manifest, message)
-            .hint("set one: `mu version 0.1.0`")
-            .into());
+        return Err(missing_version(&session, &file, "").into());
     }
     let place = context.path_for_people(&file);
     let answer = Answer { name, file: file.display().to_string(), from, to };

@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::index::{Candidate, Requirement, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
@@ -260,7 +260,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     let second = second.map(Version::parse).transpose()?;
     let own = second.as_ref().or(current);
     let wanted = match change.as_str() {
-        "patch" | "minor" | "major" => raised(own, change, &found)?,
+        "patch" | "minor" | "major" => raised(session, own, change, &found)?,
         text if member.manifest.versions == Versions::Lenient => Version::parse_lenient(text)?,
         text => Version::parse(text).map_err(|error| {
             CommandError::from(error)
@@ -284,6 +284,18 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     Ok(OwnVersion { to: Some(to), ..found })
 }
 
+/// The error about a manifest that has no version. Some have no place for one, and say where it is instead.
+pub fn missing_version(session: &Session, file: &Path, what: &str) -> CommandError {
+    let place = || -> Result<String, CommandError> {
+        let text = fs::read_text(file)?;
+        Ok(formats::manifest_with_version(file, &text, "0.1.0", session.short_names())?)
+    };
+    place().err().unwrap_or_else(|| {
+        let message = format!("`{}` has no `version`{what}", file.display());
+        CommandError::new(Code::Manifest, message).hint("set one: `mu version 0.1.0`")
+    })
+}
+
 /// The next version. A prerelease of it becomes that version, as in npm.
 fn raised(
     current: Option<&Version>,
@@ -292,9 +304,7 @@ fn raised(
 ) -> Result<Version, CommandError> {
     let written = current.map(ToString::to_string).unwrap_or_default();
     let Some(current) = current.and_then(Version::as_semver) else {
-        let file = found.file.display();
-        let message = format!("`{file}` has no `version` that can be raised");
-        return Err(CommandError::new(Code::Manifest, message).hint("set one: `mu version 0.1.0`"));
+        return Err(missing_version(session, &found.file, " that can be raised"));
     };
     let (major, minor, patch) = (current.major, current.minor, current.patch);
     let is_released = current.pre.is_empty();

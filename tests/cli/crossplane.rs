@@ -181,7 +181,10 @@ fn commands_edit_a_package() {
     sandbox.mu(&["remove", &format!("{host}/acme/function-kcl")]).ok();
     sandbox.mu(&["remove", &format!("{host}/acme/provider-aws")]).ok();
     assert_eq!(sandbox.read("crossplane.yaml"), head);
-    sandbox.mu(&["version", "1.0.0"]).fails().says(&["this manifest has no version"]);
+    for arguments in [&["version", "1.0.0"][..], &["version", "minor"], &["version"]] {
+        let run = sandbox.mu(arguments).fails();
+        run.says(&["this manifest has no version"]).does_not_say(&["set one"]);
+    }
 }
 
 #[test]
