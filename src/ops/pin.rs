@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::index::{Candidate, Requirement, Revision, Universe as _};
+use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::Versions;
 use crate::ops::apply::draft::ManifestDraft;
@@ -18,7 +18,7 @@ use crate::ops::apply::rewrite::{self, ManifestDependency, NewVersion, Unnoted};
 use crate::ops::apply::transaction::Transaction;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::{
-    NO_VERSION_TEXT, compatible_with_locked, locked_for, pin_of,
+    NO_VERSION_TEXT, compatible_with_locked, follows_branch, locked_for, pin_of,
 };
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::locked;
@@ -122,19 +122,9 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
     if !named.is_empty() {
         Requirements::collect(session, lock.extra.clone())?.declare(session);
     }
-    let is_branch = |package: &LockedPackage| -> Option<bool> {
-        let name = VersionSpec::parse(package.reference.as_deref()?).ok()?;
-        let index = session.index();
-        let releases = index.listed_releases(&package.id).ok()?;
-        let Revision::Untagged(revision) = index.revision(&releases, &name).ok()?? else {
-            return None;
-        };
-        let (_, release) = index.release(&package.id, Candidate::Revision(&revision)).ok()?;
-        Some(release.reference.as_ref()?.starts_with("refs/heads/"))
-    };
     let moving = lock.packages.iter().filter(|package| package.artifact.is_some());
-    let following =
-        named.into_iter().filter(|package| is_branch(package) == Some(true)).chain(moving);
+    let is_branch = |package: &&LockedPackage| follows_branch(session, package) == Some(true);
+    let following = named.into_iter().filter(is_branch).chain(moving);
     Ok(following.map(|package| package.id.clone()).collect())
 }
 
@@ -298,6 +288,7 @@ pub fn missing_version(session: &Session, file: &Path, what: &str) -> CommandErr
 
 /// The next version. A prerelease of it becomes that version, as in npm.
 fn raised(
+    session: &Session,
     current: Option<&Version>,
     part: &str,
     found: &OwnVersion,

@@ -1,7 +1,7 @@
 //! KCL modules in Git repositories and in folders: how `kcl.mod` names them.
 
 use super::support::Sandbox;
-use super::support::git::Origin;
+use super::support::git::{HttpServer, Origin};
 
 const MODULE: &str = "[package]\nname = \"shop\"\nversion = \"0.1.0\"\n\n[dependencies]\n";
 
@@ -55,6 +55,47 @@ fn modules_without_names_are_told_apart_by_their_paths() {
     sandbox.mu(&["tree"]).ok().says(&["a/app", "app"]).does_not_say(&["b/app"]);
     sandbox.write("a/app/kcl.mod", "[package]\nname = \"app\"\n");
     sandbox.mu(&["tree"]).fails().says(&["is in this workspace twice"]);
+}
+
+#[test]
+fn a_module_of_a_repository_is_added_at_a_tag_branch_or_commit_as_kcl_reads_them() {
+    let mut origin = Origin::new("konfig.git");
+    let module = |version: &str| format!("[package]\nname = \"konfig\"\nversion = \"{version}\"\n");
+    origin.commit(&[("kcl.mod", &module("0.1.0"))]);
+    origin.git(&["tag", "v0.1.0"]);
+    origin.commit(&[("kcl.mod", &module("0.2.0"))]);
+    origin.git(&["tag", "v0.2.0"]);
+    origin.git(&["tag", "nightly"]);
+    let commit = origin.commit(&[("kcl.mod", &module("0.3.0"))]);
+    origin.git(&["branch", "next"]);
+    origin.add("plain.git");
+    origin.commit(&[("kcl.mod", "[package]\nname = \"plain\"\nversion = \"1.0.0\"\n")]);
+    origin.git(&["tag", "1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    let url = format!("{}/konfig.git", server.root().trim_end_matches('/'));
+    let sandbox = Sandbox::new();
+    // Without the name of a tool in front of it, what is at the URL says that it is Git.
+    for (reference, revision) in [
+        (format!("git+{url}"), "tag = \"v0.2.0\"".to_owned()),
+        (url.clone(), "tag = \"v0.2.0\"".to_owned()),
+        (format!("{url}#0.1.0"), "tag = \"v0.1.0\"".to_owned()),
+        (format!("{url}#v0.1.0"), "tag = \"v0.1.0\"".to_owned()),
+        (format!("git+{url}#nightly"), "tag = \"nightly\"".to_owned()),
+        (format!("git+{url}#next"), "branch = \"next\"".to_owned()),
+        (format!("{url}#{commit}"), format!("commit = \"{commit}\"")),
+    ] {
+        sandbox.write("kcl.mod", MODULE);
+        sandbox.mu(&["add", &reference]).ok();
+        let entry = format!("konfig = {{ git = \"{url}\", {revision} }}\n");
+        let text = sandbox.read("kcl.mod");
+        assert!(text.ends_with(&entry), "{reference}: {text}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+    let plain = url.replace("konfig", "plain");
+    sandbox.write("kcl.mod", MODULE);
+    sandbox.mu(&["add", &plain]).ok();
+    let entry = format!("plain = {{ git = \"{plain}\", tag = \"1.0.0\" }}\n");
+    assert!(sandbox.read("kcl.mod").ends_with(&entry), "{}", sandbox.read("kcl.mod"));
 }
 
 #[test]

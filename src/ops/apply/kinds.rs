@@ -20,13 +20,13 @@ use crate::index::Candidate;
 use crate::index::releases::Position;
 use crate::lock::LockedPackage;
 use crate::manifest::edit::{Known, Section};
-use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::editing::{Editing, follows_branch};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::solve::record::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Protocol, Reference};
+use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
 use crate::workspace::{LOCK_FILE, MU_FOLDER, Member};
 use crate::{formats, fs};
 
@@ -85,12 +85,14 @@ fn is_new(resolved: &Resolved, id: &PackageId) -> bool {
 }
 
 /// Has what a command adds to manifests of other ecosystems, or moves there, say what is known of the chosen packages, such as
-/// the tags of their versions. What could not be looked up stays as it was written.
+/// the tags of their versions. What could not be looked up stays as it was written. Returns whether a manifest requires something in
+/// other words now.
 pub(crate) fn describe(
     session: &Session,
     editing: &mut Editing,
     resolved: &Resolved,
-) -> Result<(), CommandError> {
+) -> Result<bool, CommandError> {
+    let mut is_reworded = false;
     let changed = editing.changed.clone();
     for (index, manifest) in changed.iter() {
         let member = &session.workspace.members[index];
@@ -105,23 +107,35 @@ pub(crate) fn describe(
                 continue;
             }
             let id = id_in(session, member, &entry.reference);
-            let Some(release) = chosen(session, resolved, &id) else { continue };
-            let reference = release.reference.as_deref();
-            let tag = reference.map(|name| name.strip_prefix("refs/tags/").unwrap_or(name));
-            // Where the tag is not known, it is the version. Tags of OCI registries cannot have a `+`; Helm and others
-            // write `_` in its place.
-            let tag = tag.map_or_else(|| release.version.replace('+', "_"), str::to_owned);
+            let is_branch = matches!(entry.reference.version(), Some(VersionSpec::Tag(_)))
+                && resolved.lock.find(&id).last().and_then(|one| follows_branch(session, one))
+                    == Some(true);
+            let release = chosen(session, resolved, &id);
+            if release.is_none() && !is_branch {
+                continue;
+            }
+            let tag = release.as_ref().map(|release| {
+                let reference = release.reference.as_deref();
+                let tag = reference.map(|name| name.strip_prefix("refs/tags/").unwrap_or(name));
+                // Where the tag is not known, it is the version. Tags of OCI registries cannot have a `+`; Helm and
+                // others write `_` in its place.
+                tag.map_or_else(|| release.version.replace('+', "_"), str::to_owned)
+            });
             let known = Known {
-                tag: Some(tag),
-                kind: release.kind.clone(),
+                tag,
+                is_branch,
+                kind: release.and_then(|release| release.kind.clone()),
                 in_repository: in_repository(session, resolved, &id),
             };
             editing.change(session, index, |editor| {
                 editor.describe(Section::Dependencies, number, &known)
             })?;
+            let now = editing.changed.manifest(&session.workspace, index);
+            let now = now.dependencies.get(number);
+            is_reworded |= now.is_none_or(|now| now.reference != entry.reference);
         }
     }
-    Ok(())
+    Ok(is_reworded)
 }
 
 /// What the place of the chosen version of a package says of it; `None` if that is not known.

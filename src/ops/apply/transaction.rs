@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::formats;
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
@@ -11,7 +12,7 @@ use crate::ops::apply::draft::ManifestDraft;
 use crate::ops::apply::install;
 use crate::ops::apply::kinds::{check_kinds, describe};
 use crate::ops::apply::written::{Written, differences, note_newer, unchanged_entries};
-use crate::ops::requirements::editing::{Editing, compatible_with_locked, pin_of};
+use crate::ops::requirements::editing::{Editing, compatible_with_locked, pin_of, with_protocol};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted_for_shell;
@@ -141,9 +142,7 @@ impl Transaction {
         // bound. In most cases, that changes nothing of the selection.
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.draft.editing, &resolved.lock)?;
-            let Question { requirements: before, update, discarded, .. } = self.question;
-            let question = self.draft.final_question(session, update)?;
-            self.question = Question { discarded, ..question };
+            let before = self.ask_again(session)?;
             // Else the manifest's earlier requirement no longer applies.
             let (wishes, mut in_manifests): (Vec<_>, Vec<_>) =
                 before.asked.iter().partition(|asked| asked.line.is_none());
@@ -155,7 +154,23 @@ impl Transaction {
                 in_manifests.is_empty() && ids.all(|id| resolved.lock.find(id).nth(1).is_none());
             resolved = self.reword(session, &before, resolved, is_met)?;
         }
+        warn_of_unasked(session, &self.question.update, &resolved.lock);
+        check_kinds(session, &self.draft.editing.changed, &resolved)?;
+        // What is known of a chosen version says the same in other words, such as the name of its tag.
+        if describe(session, &mut self.draft.editing, &resolved)? {
+            let before = self.ask_again(session)?;
+            resolved = self.reword(session, &before, resolved, true)?;
+        }
         self.finish(session, resolved, dry_run)
+    }
+
+    /// Asks what the manifests say now; returns what was asked before.
+    fn ask_again(&mut self, session: &Session) -> Result<Rc<Requirements>, CommandError> {
+        let update = self.question.update.clone();
+        let question = self.draft.final_question(session, update)?;
+        let before = std::mem::replace(&mut self.question, question);
+        self.question.discarded = before.discarded;
+        Ok(before.requirements)
     }
 
     /// The lock for what is asked now: what was chosen for the requirements `before`, in the new words, if `is_met` says that these
@@ -181,13 +196,9 @@ impl Transaction {
         resolved: Resolved,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
-        let Self { mut draft, question: Question { requirements, update, .. }, says_newer, .. } =
-            self;
+        let Self { draft, question: Question { requirements, .. }, says_newer, .. } = self;
         // What can still refuse comes before `install`, which is the first to change something, and writes the
         // manifests last. So a run that ends in between leaves the old manifests, and the same command finishes it.
-        warn_of_unasked(session, &update, &resolved.lock);
-        check_kinds(session, &draft.editing.changed, &resolved)?;
-        describe(session, &mut draft.editing, &resolved)?;
         let members = &session.workspace.members;
         let changed = draft.editing.changed.iter();
         let mut written: Vec<Written> =
@@ -327,8 +338,13 @@ impl Adding {
     ) -> Result<(), CommandError> {
         let Self { member, section, dependencies } = self;
         let by = Requester::from_member(&session.workspace.members[member]);
-        for dependency in dependencies {
+        let manifest = &session.workspace.members[member].manifest_path;
+        let is_foreign = formats::format_of_manifest(manifest).is_some();
+        for mut dependency in dependencies {
             let id = session.id_of_argument(&dependency.reference);
+            if is_foreign {
+                dependency.reference = with_protocol(session, &id, dependency.reference);
+            }
             // Other packages of the workspace may require other majors.
             let is_own = |package: &&LockedPackage| {
                 package.requested.iter().any(|one| *one.by == *by.as_str())

@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 
 use crate::formats;
-use crate::index::Requirement as PackageRequirement;
+use crate::index::{Candidate, Requirement as PackageRequirement, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::edit::{EditError, Editor, Section};
 use crate::manifest::{Manifest, Requirement};
@@ -265,13 +265,22 @@ impl Editing {
 }
 
 /// The reference to a package as manifests of other ecosystems write it: with the protocol, which the settings
-/// know.
-fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Reference {
-    let is_whole = reference.protocol().is_some() || reference.local().is_some();
+/// know, or what was found at its URL.
+pub(crate) fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Reference {
+    let is_url = reference.protocol().is_some();
+    let is_whole = reference.protocol().is_some_and(|protocol| protocol.provider().is_some());
+    let is_whole = is_whole || reference.local().is_some();
     let Some(route) = session.index().known_route(id).filter(|_| !is_whole) else {
         return reference;
     };
     let (provider, scheme) = (route.provider.name(), route.location.root.scheme());
+    if is_url {
+        // `https://…` can be of any kind, and says which with the name of a tool in front of it.
+        let said = Reference::parse(&format!("{provider}+{reference}")).ok();
+        let is_known =
+            |said: &Reference| said.protocol().is_some_and(|one| one.provider().is_some());
+        return said.filter(is_known).unwrap_or(reference);
+    }
     // `helm+https://charts.acme.com/web` or `oci://…`: the first form that references have. In a `Chart.yaml` there are
     // no settings of mu to find the place by.
     let protocols = [format!("{provider}+{scheme}"), provider.to_owned()];
@@ -410,6 +419,18 @@ pub(crate) fn is_release(session: &Session, package: &LockedPackage) -> bool {
     let Ok(releases) = session.index().listed_releases(&package.id) else { return false };
     let listed = releases.position_of_version(&version);
     listed.is_some_and(|at| releases.commit(at).is_none_or(|known| **known == *commit.as_str()))
+}
+
+/// Whether a locked package is at a branch, which looks like a tag; `None` if that cannot be found out.
+pub(crate) fn follows_branch(session: &Session, package: &LockedPackage) -> Option<bool> {
+    let name = VersionSpec::parse(package.reference.as_deref()?).ok()?;
+    let index = session.index();
+    let releases = index.listed_releases(&package.id).ok()?;
+    let Revision::Untagged(revision) = index.revision(&releases, &name).ok()?? else {
+        return None;
+    };
+    let (_, release) = index.release(&package.id, Candidate::Revision(&revision)).ok()?;
+    Some(release.reference.as_ref()?.starts_with("refs/heads/"))
 }
 
 /// Requires a locked package in its version and compatible ones; `None` if it is no release.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mu_manifest::Requirement;
-use mu_manifest::edit::{Change, Dialect, Placed};
+use mu_manifest::edit::{Change, Dialect, Known, Placed};
 use mu_manifest::reference::{Protocol, Reference, Version, VersionSpec};
 use mu_manifest::source::{New, SourceError, TextProblem};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
@@ -78,6 +78,20 @@ impl Dialect for Modules {
         true
     }
 
+    fn read_once_described(&self, entry: &Requirement, known: &Known) -> Requirement {
+        // The text of a tag is all that a revision in Git is.
+        let tag = known.tag.as_deref().filter(|tag| {
+            let spec = entry.reference.version();
+            is_git(&entry.reference) && spec.is_some_and(|spec| is_spelt(spec.as_str(), tag))
+        });
+        match tag.map(VersionSpec::parse) {
+            Some(Ok(tag)) => {
+                Requirement { reference: entry.reference.with_version(Some(tag)), ..entry.clone() }
+            }
+            _ => entry.clone(),
+        }
+    }
+
     fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
         let document = super::parse(text).ok()?;
         super::all(&document).ok()?.get(index)?.comment(text)
@@ -125,6 +139,9 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, TextProblem> {
             let Some(entry) = entry else { return Ok(document.to_string()) };
             if let Some(tag) = &known.tag {
                 name_tag(entry, key, tag);
+            }
+            if known.is_branch {
+                name_branch(entry, key);
             }
             if let Some((module, folder)) = &known.in_repository {
                 name_module(entry, module, folder)?;
@@ -237,9 +254,39 @@ fn name_tag(entry: &mut Item, key: VersionKey, tag: &str) {
         VersionKey::Named(_) | VersionKey::Missing(_) => None,
     };
     let Some(old) = named.and_then(Item::as_value_mut) else { return };
-    let bare = |text: &str| text.strip_prefix('v').unwrap_or(text).to_owned();
-    if old.as_str().is_some_and(|old| old != tag && bare(old) == bare(tag)) {
+    if old.as_str().is_some_and(|old| old != tag && is_spelt(old, tag)) {
         replace(old, Value::from(tag));
+    }
+}
+
+/// Whether a text is the name of a tag, which may have a `v` that the text lacks, or lack its own.
+fn is_spelt(text: &str, tag: &str) -> bool {
+    let bare = |text: &str| text.strip_prefix('v').unwrap_or(text).to_owned();
+    bare(text) == bare(tag)
+}
+
+/// Has an entry name a branch, which KCL looks for nowhere else.
+fn name_branch(entry: &mut Item, key: VersionKey) {
+    let Some(table) = entry.as_inline_table_mut() else {
+        if let (VersionKey::Named("tag"), Some(table)) = (key, entry.as_table_like_mut())
+            && let Some(name) = table.remove("tag")
+        {
+            table.insert("branch", name);
+        }
+        return;
+    };
+    if key != VersionKey::Named("tag") {
+        return;
+    }
+    // Its place among the others stays.
+    let all: Vec<(String, Value)> =
+        table.iter().map(|(key, value)| (key.to_owned(), value.clone())).collect();
+    for (key, _) in &all {
+        table.remove(key);
+    }
+    for (key, value) in all {
+        let key = if key == "tag" { "branch".to_owned() } else { key };
+        table.insert(key, value);
     }
 }
 

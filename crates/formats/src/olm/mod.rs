@@ -143,6 +143,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
             add_all(&mut release, &own, |kind| kind.into()).map_err(in_csv)?;
         }
     }
+    // Of several mistakes in a file, the first is told.
     for (file, key) in [(PROPERTIES_FILE, "properties"), (DEPENDENCIES, "dependencies")] {
         let Some(found) = files.text(file) else { continue };
         let mut result = Ok(());

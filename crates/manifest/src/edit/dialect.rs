@@ -84,6 +84,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     fn is_described(&self) -> bool {
         false
     }
+
+    /// What an entry is read as once it says what is known of its package.
+    fn read_once_described(&self, entry: &Requirement, _known: &Known) -> Requirement {
+        entry.clone()
+    }
 }
 
 /// What is known of a package once its version was chosen.
@@ -91,6 +96,8 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 pub struct Known {
     /// The name of its version's tag.
     pub tag: Option<String>,
+    /// Whether what it requires is a branch, and not a tag of that name.
+    pub is_branch: bool,
     /// Which of the kinds of packages of its ecosystem it is.
     pub kind: Option<String>,
     /// Git: the name in its own manifest, and its folder in the repository.
@@ -208,7 +215,10 @@ impl Editor {
         known: &Known,
     ) -> Result<bool, EditError> {
         let Some(dialect) = self.dialect.clone() else { return Ok(false) };
-        let expected = self.requirements(section)?;
+        let mut expected = self.requirements(section)?;
+        if let Some(entry) = expected.get_mut(index) {
+            *entry = dialect.read_once_described(entry, known);
+        }
         let index = self.place(index)?;
         match self.changed_by(&*dialect, &Change::Describe { index, known })? {
             Some(text) => self.accept(section, text, &expected),
