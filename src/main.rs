@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+/// With musl's own allocator, threads wait for each other.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     ExitCode::from(mu::cli::run(std::env::args_os()))
 }

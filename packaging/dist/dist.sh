@@ -57,6 +57,8 @@ archive() {
 programs=${DIST_PROGRAMS:-}
 if [ -z "$programs" ]; then
     # Its own zlib, so that it needs nothing but the C library. Paths of this machine would stand in messages of panics, and differ elsewhere.
+    # jemalloc, which stands in for musl's allocator, ends on a system with larger pages than it was built for: on arm64, 64 KiB.
+    [ "$machine" != aarch64 ] || export JEMALLOC_SYS_WITH_LG_PAGE=16
     LIBZ_SYS_STATIC=1 RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/mu --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" \
         cargo build --profile dist --features full --locked --target "$target"
     programs=${CARGO_TARGET_DIR:-target}/$target/dist
