@@ -313,6 +313,23 @@ fn settings_that_override_are_told() {
     hint: take `aws/vpc` out of `overrides` in `.mu/workspace.yaml:2`
     [exit 1]
     ");
+    // With both strategies, also if it is what the overridden version needs.
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::with_dependencies(&["aws/one#^2", "aws/two#^1"]);
+        sandbox.set("MU_RESOLUTION", resolution);
+        sandbox.offer(
+            "aws/one 1.0.0: aws/vpc#^1
+             aws/one 2.0.0: aws/vpc#^2
+             aws/two 1.0.0: aws/vpc#^2
+             aws/vpc 1.0.0:
+             aws/vpc 2.0.0:",
+        );
+        sandbox.write(".mu/workspace.yaml", "overrides:\n  aws/one: 1.0.0\n");
+        sandbox.mu(&["get"]).fails().says(&[
+            "the settings override aws/one with aws/one 1.0.0",
+            "take `aws/one` out of `overrides` in `.mu/workspace.yaml:2`",
+        ]);
+    }
     // Nobody here requires what other people's packages disagree about.
     let make = || {
         let sandbox = Sandbox::with_dependencies(&["aws/one#^1", "aws/two#^1"]);

@@ -54,7 +54,25 @@ pub(crate) fn complete_providers(
         }
     }
     world.ask(asked);
+    let facts = overridden(world, &conflict);
+    conflict.add_facts(facts);
     Err(Failure::Conflict(conflict))
+}
+
+/// The packages in a conflict that something else replaces.
+fn overridden(world: &World<'_>, conflict: &Conflict) -> Vec<Fact> {
+    let mut named = BTreeSet::new();
+    for fact in &conflict.facts {
+        let Fact::Requires { by, id, .. } = fact else { continue };
+        named.insert(id);
+        if let Requirer::Package(by, _) = by {
+            named.insert(by);
+        }
+    }
+    let by = |id: &PackageId| world.package(world.packages.place(id)?).used_override().cloned();
+    let facts =
+        named.into_iter().filter_map(|id| Some(Fact::Overridden { id: id.clone(), by: by(id)? }));
+    facts.collect()
 }
 
 /// The build list in which every required capability is provided; `None` if there is none.
