@@ -103,9 +103,8 @@ impl SharedIndex {
             Ok(package) => {
                 let route = Route::clone(&package.route);
                 if let Some(listed) = listed_alike(&package, folder, &release)? {
-                    // What the registry has published is nobody's own work: it was installed with another cache, and says nothing
-                    // about which version is meant. Without the network, there may be no other.
-                    if !self.run.options.offline {
+                    // It is the registry's own version, which everyone can get.
+                    if !self.run.options.keeps_placed {
                         return Ok(package);
                     }
                     let record = self.listed_as(&route, vec![listed])?.record;

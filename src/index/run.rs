@@ -196,6 +196,8 @@ pub struct IndexOptions {
     pub of_user_and_runtime: InstalledReleases,
     /// The pack that somebody has put into the workspace, with its folder: the only version that is used.
     pub placed: PlacedPack,
+    /// Whether the one that somebody has put into the workspace is the only version, though its registry has published the same.
+    pub keeps_placed: bool,
     /// The short names that the user gave to chart repositories.
     pub helms_aliases: Box<dyn Fn() -> mu_formats::HelmRepositoryAliases + Send + Sync>,
     /// The cache folder.

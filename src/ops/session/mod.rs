@@ -388,6 +388,9 @@ impl Session {
             placed: Box::new(move |id: &PackageId| {
                 placed.placed_pack(id).filter(|_| !without_packs)
             }),
+            // With the minimal strategy, a version that is there would make the line that asks for it needless. Without the network,
+            // there may be no other.
+            keeps_placed: self.options.offline || self.resolution() == Resolution::Highest,
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             fresh_for: self.workspace.settings.fresh_for,
