@@ -150,10 +150,7 @@ impl KnownHub {
         let Some(snapshot) = snapshot else { return Ok(None) };
         // Where the digests will be read anyway, no line is read twice.
         let soon = packages.saturating_mul(LEADS_TO * BYTES_OF_A_FILE);
-        let rows = match snapshot.bytes_of_digests() <= soon {
-            true => snapshot.all_digests(self, asking),
-            false => None,
-        };
+        let rows = snapshot.digests(soon, self, asking);
         self.listed_in(snapshot, rows, location, asking)
     }
 
@@ -171,11 +168,8 @@ impl KnownHub {
         asking: &Asking<'_>,
     ) -> Result<Option<Listing>, ProviderError> {
         let Some(Some(snapshot)) = self.snapshot.get() else { return Ok(None) };
-        let is_less = snapshot.bytes_of_digests() <= snapshot.wanted.load(Ordering::Relaxed);
-        let rows = match is_less || snapshot.rows.get().is_some() {
-            true => snapshot.all_digests(self, asking),
-            false => None,
-        };
+        let wanted = snapshot.wanted.load(Ordering::Relaxed);
+        let rows = snapshot.digests(wanted, self, asking);
         let Some(rows) = rows else { return Ok(None) };
         self.listed_in(snapshot, Some(rows), location, asking)
     }
@@ -260,20 +254,20 @@ impl SnapshotLines {
         self.wanted.fetch_add(bytes + BYTES_OF_A_FILE, Ordering::Relaxed);
     }
 
+    /// The file of digests, if it was read before or has at most `most` bytes; `None` also if it does not belong to the lines.
+    fn digests(&self, most: u64, root: &Root, asking: &Asking<'_>) -> Option<&[u8]> {
+        if self.rows.get().is_none() && self.bytes_of_digests() > most.min(MOST_BYTES) {
+            return None;
+        }
+        self.rows.get_or_init(|| self.read_digests(root, asking)).as_deref()
+    }
+
     fn bytes_of_digests(&self) -> u64 {
         ((self.starts.len() - 1) * SNAPSHOT_ROW) as u64
     }
 
-    /// The file of digests, which is read once; `None` if it does not belong to the lines.
-    fn all_digests(&self, root: &Root, asking: &Asking<'_>) -> Option<&[u8]> {
-        self.rows.get_or_init(|| self.read_digests(root, asking)).as_deref()
-    }
-
     fn read_digests(&self, root: &Root, asking: &Asking<'_>) -> Option<Vec<u8>> {
         let bytes = self.bytes_of_digests();
-        if bytes > MOST_BYTES {
-            return None;
-        }
         let path = digests_path(root.file.snapshot.as_deref()?);
         let rows = read_file(root, &path, bytes, asking).ok()?;
         let digest = FileDigest::from_bytes(Sha256::digest(&rows).into()).to_string();
