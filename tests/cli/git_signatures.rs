@@ -330,15 +330,21 @@ fn allowed_signers_files_mean_what_they_mean_to_git() {
         .says(&["signers`: the SSH key is not taken", "name the keys themselves"]);
 }
 
-#[test]
-fn content_of_a_repository_on_this_machine_is_allowed_as_the_error_says() {
-    let sandbox = Sandbox::new();
-    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
-    // It is called `web` in ids, and is no folder of that name.
+/// A repository on this machine with a version that nobody has signed, which the workspace requires. Ids call it `web`, although no folder
+/// has that name.
+fn unsigned(sandbox: &Sandbox) -> Origin {
     let origin = Origin::new("web.git");
     origin.commit(&[("Mu.yaml", "name: web\n")]);
     origin.git(&["tag", "v1.0.0"]);
     sandbox.asks_for(&[&format!("git+file://{}#^1", origin.folder().display())]);
+    origin
+}
+
+#[test]
+fn content_of_a_repository_on_this_machine_is_allowed_as_the_error_says() {
+    let sandbox = Sandbox::new();
+    let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
+    let origin = unsigned(&sandbox);
     let allow = |run: &Run| {
         let (_, command) = run.stderr.split_once("mu trust allow ").expect("names it");
         let name = command.lines().next().expect("has a name").trim_matches('\'').to_owned();
@@ -367,10 +373,7 @@ fn content_of_a_repository_on_this_machine_is_allowed_as_the_error_says() {
 fn a_rule_speaks_of_a_repository_on_this_machine_by_its_id() {
     let sandbox = Sandbox::new();
     let ada = Author::ssh(&sandbox, "ada", &["-t", "ed25519"]);
-    let origin = Origin::new("web.git");
-    origin.commit(&[("Mu.yaml", "name: web\n")]);
-    origin.git(&["tag", "v1.0.0"]);
-    sandbox.asks_for(&[&format!("git+file://{}#^1", origin.folder().display())]);
+    let _origin = unsigned(&sandbox);
     sandbox.mu(&["get"]).ok();
     let id = sandbox.lock()["packages"][0]["id"].as_str().expect("is a text").to_owned();
     let (above, _) = id.rsplit_once('/').expect("has one");

@@ -1,4 +1,4 @@
-//! FilesBeside as other projects have them, from `testdata/elsewhere`, and shorter ones with what can be wrong in such a file.
+//! Files as other projects have them, from `testdata/elsewhere`, and shorter ones with what can be wrong in such a file.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn shown(list: &List) -> Vec<String> {
     all.collect()
 }
 
-/// FilesBeside beside another one: their paths and texts. What ends with `/` is a folder.
+/// Files beside another one: their paths and texts. What ends with `/` is a folder.
 struct Beside(&'static [(&'static str, &'static str)]);
 
 impl FilesBeside for Beside {
