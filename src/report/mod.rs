@@ -4,6 +4,7 @@
 //! the one way to the terminal. It prints an error as `error: …`, its causes, the line of text, and hints.
 
 pub mod graph;
+mod json;
 mod progress;
 mod requests;
 mod table;
@@ -36,6 +37,7 @@ use crate::report::warnings::sentence;
 
 pub use anstream::ColorChoice;
 
+pub use crate::report::json::Document;
 pub use crate::report::table::{Table, count, printable, size};
 
 /// The verbosity.
@@ -83,18 +85,11 @@ pub struct Shell {
     unnamed: PackageNaming,
 }
 
-/// The one JSON document of a command: its answer, and the warnings.
-#[derive(Serialize, JsonSchema)]
-pub struct Document<'a, A> {
-    #[serde(flatten)]
-    answer: &'a A,
-    /// The warnings, if there are any.
-    #[serde(skip_serializing_if = "is_empty")]
-    warnings: &'a BTreeSet<String>,
-}
-
-fn is_empty(warnings: &&BTreeSet<String>) -> bool {
-    warnings.is_empty()
+/// Writes text as a whole to where the answer goes, whatever else writes there.
+fn write_at_once(out: &AutoStream<io::Stdout>, text: &[u8]) -> io::Result<()> {
+    let mut out = out.as_inner().lock();
+    out.write_all(text)?;
+    out.flush()
 }
 
 /// No style at all.
@@ -158,10 +153,8 @@ impl Shell {
         self.progress.done();
         let mut out = threads::lock(&self.out);
         if out.current_choice() == ColorChoice::Never && table::is_plain(text) {
-            // No style must be removed, so it can be written as a whole.
-            let mut out = out.as_inner().lock();
-            out.write_all(text.as_bytes())?;
-            return out.flush();
+            // No style must be removed.
+            return write_at_once(&out, text.as_bytes());
         }
         out.write_all(text.as_bytes())?;
         out.flush()
@@ -202,11 +195,9 @@ impl Shell {
 
     /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
-        let document = Document { answer, warnings: &threads::lock(&self.warned) };
-        // It may have megabytes, which are not copied to put a line end behind them.
-        let mut text = serde_json::to_string_pretty(&document)?;
-        text.push('\n');
-        self.print(&text)
+        let text = Document { answer, warnings: &threads::lock(&self.warned) }.text()?;
+        self.progress.done();
+        write_at_once(&threads::lock(&self.out), &text)
     }
 
     /// Prints a report of what was done on stderr.
