@@ -332,7 +332,7 @@ pub(crate) fn run_server(environment: &Environment, arguments: &[OsString]) -> C
         let missing = format!(
             "a hub is served by the program `{PROGRAM}`, which is neither beside `mu` nor in PATH"
         );
-        let hint = "releases of mu have both; from its source, `cargo install --path . --features full` installs both";
+        let hint = "releases of mu have both; from its source, `cargo install --path . --profile dist --features full` installs both";
         return Err(CommandError::new(Code::NotFound, missing).hint(hint).into());
     };
     let mut command = program.command(environment.variables.iter());
@@ -405,6 +405,11 @@ fn run_serve(context: &Context, arguments: ServeArguments) -> CommandExit {
         } else if has_none {
             let add = format!("mu hub token add {} NAME --namespace NAMESPACE", arguments.place);
             context.shell.status(&format!("nobody can publish yet: `{add}` creates a token"));
+        }
+        if cfg!(panic = "abort") {
+            context.shell.status(
+                "a panic in one request would end this server: compiled with `--profile dist`, it goes on",
+            );
         }
         if is_limited_in_vain {
             context.shell.status(

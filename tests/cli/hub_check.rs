@@ -187,7 +187,7 @@ fn the_server_is_a_program_that_may_stand_anywhere_in_the_path() {
     };
     let missing =
         "a hub is served by the program `mu-hub`, which is neither beside `mu` nor in PATH";
-    run(&alone).fails().says(&[missing, "`cargo install --path . --features full`"]);
+    run(&alone).fails().says(&[missing, "`cargo install --path . --profile dist --features full`"]);
     // The workspace brings none.
     let brought = sandbox.path("work/bin");
     fs::create_dir_all(&brought).expect("there is room");
