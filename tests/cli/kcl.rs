@@ -289,6 +289,18 @@ fn a_module_of_several_in_a_repository_is_found_by_its_name() {
 }
 
 #[test]
+fn a_module_inside_of_another_ones_artifact_is_not_passed_over() {
+    let named = |name: &str| KONFIG.replace(" }", &format!(", package = \"{name}\" }}"));
+    let (sandbox, _server) = workspace(&named("inner"));
+    sandbox.mu(&["get"]).fails().says(&[
+        "requires the module `inner` of `oci://ghcr.io/kcl-lang/konfig`, and the module there is `konfig`",
+        "write `package = \"konfig\"`, or publish `inner` by itself",
+    ]);
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", &named("konfig")));
+    sandbox.mu(&["get"]).ok();
+}
+
+#[test]
 fn modules_that_lie_are_refused() {
     let mut sandbox = Sandbox::new();
     let server = OciServer::start(Behaviour::default());

@@ -99,6 +99,38 @@ fn a_module_of_a_repository_is_added_at_a_tag_branch_or_commit_as_kcl_reads_them
 }
 
 #[test]
+fn a_repository_without_a_revision_is_its_tip_as_for_kcl() {
+    let origin = Origin::new("konfig.git");
+    let module = |version: &str| format!("[package]\nname = \"konfig\"\nversion = \"{version}\"\n");
+    origin.commit(&[("kcl.mod", &module("0.1.0"))]);
+    origin.git(&["tag", "v0.1.0"]);
+    let tip = origin.commit(&[("kcl.mod", &module("0.2.0"))]);
+    let place = origin.folder().display().to_string();
+    let entry = |revision: &str| format!("konfig = {{ git = \"file://{place}\"{revision} }}\n");
+    let sandbox = Sandbox::new();
+    sandbox.write("kcl.mod", &format!("{MODULE}{}", entry("")));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], tip.as_str());
+    // What commands write, later ones read, and KCL as well: the newest version has a tag.
+    for (reference, expected) in [("", ", tag = \"v0.1.0\""), ("#tip", "")] {
+        sandbox.write("kcl.mod", MODULE);
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["add", &format!("git+file://{place}{reference}")]).ok();
+        let text = sandbox.read("kcl.mod");
+        assert!(text.ends_with(&entry(expected)), "{text}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], tip.as_str());
+    sandbox.mu(&["pin"]).ok();
+    let pinned = format!(", commit = \"{tip}\"");
+    assert!(sandbox.read("kcl.mod").ends_with(&entry(&pinned)), "{}", sandbox.read("kcl.mod"));
+    // There is no key for the newest version.
+    sandbox.write("kcl.mod", MODULE);
+    let run = sandbox.mu(&["add", &format!("git+file://{place}#latest")]).fails();
+    run.says(&["`kcl.mod` cannot say `latest`", "leave the version out"]);
+}
+
+#[test]
 fn a_module_in_a_folder_is_used_whatever_its_version_is() {
     let sandbox = Sandbox::new();
     for version in ["0.2.0-rc.1", "1.0", "1.0.0"] {

@@ -74,6 +74,34 @@ pub(crate) fn check_kinds(
                 return Err(refused(format, member, &one.reference, found.as_deref()));
             }
         }
+        check_modules(session, member, resolved)?;
+    }
+    Ok(())
+}
+
+/// Checks that what a KCL module requires of registries are the modules that it names. KCL also takes one that lies inside of another
+/// module's artifact; mu has no place for that, and would install the outer one.
+fn check_modules(
+    session: &Session,
+    member: &Member,
+    resolved: &Resolved,
+) -> Result<(), CommandError> {
+    for need in formats::kcls_needs(&member.manifest_path, true)? {
+        let Some(wanted) = need.package.filter(|_| need.git.is_none()) else { continue };
+        let id = id_in(session, member, &need.reference);
+        let there = resolved.lock.packages.iter().rfind(|one| one.id == id);
+        let Some(package) = there.filter(|_| is_new(resolved, &id)) else { continue };
+        let name = release_of(session, package).map(|(_, release)| release.name.clone());
+        let name = name.filter(|name| !name.is_empty() && *name != wanted);
+        let Some(name) = name else { continue };
+        let path = member.manifest_path.display();
+        let place = need.reference.with_version(None);
+        let message = format!(
+            "`{path}` requires the module `{wanted}` of `{place}`, and the module there is `{name}`"
+        );
+        return Err(CommandError::new(Code::Manifest, message).hint(format!(
+            "mu takes the module at the top of an artifact, and none inside of it: write `package = \"{name}\"`, or publish `{wanted}` by itself"
+        )));
     }
     Ok(())
 }

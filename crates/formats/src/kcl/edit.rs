@@ -57,6 +57,7 @@ impl Dialect for Modules {
                 let range = super::at_least(&text);
                 VersionSpec::parse(range.trim_start_matches('#')).ok()
             }
+            Ok(EntryVersion::Any) if is_git(&wanted.reference) => Some(VersionSpec::Tip),
             _ => wanted.reference.version().cloned(),
         };
         Requirement { reference: wanted.reference.with_version(read), ..wanted.clone() }
@@ -192,11 +193,11 @@ fn set(entry: &mut Item, key: VersionKey, wanted: &Reference) -> Result<(), Text
             let is_revision = matches!(key, "tag" | "commit" | "branch");
             if is_revision && key != named {
                 table.remove(key);
-                table.insert(named, toml_edit::value(text));
+                append(entry, named, text);
                 return Ok(());
             }
             if !table.contains_key(key) {
-                table.insert(key, toml_edit::value(text));
+                append(entry, key, text);
                 return Ok(());
             }
             // The version of the module itself, which can be beside its tag.
@@ -311,7 +312,14 @@ fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), TextP
         return Err(TextProblem::new(what).help(format!("add it by its name: `{reference}`")));
     }
     replace(url, Value::from(repository));
-    table.insert("package", toml_edit::value(module));
+    append(entry, "package", module);
+    Ok(())
+}
+
+/// Puts a key behind those of an entry.
+fn append(entry: &mut Item, key: &str, text: &str) {
+    let Some(table) = entry.as_table_like_mut() else { return };
+    table.insert(key, toml_edit::value(text));
     // The space before the bracket is the last value's.
     if let Some(table) = entry.as_inline_table_mut() {
         let mut values: Vec<_> = table.iter_mut().map(|(_, value)| value).collect();
@@ -322,7 +330,6 @@ fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), TextP
             last.decor_mut().set_suffix(end);
         }
     }
-    Ok(())
 }
 
 fn replace(old: &mut Value, mut new: Value) {
@@ -387,7 +394,11 @@ fn said(reference: &Reference) -> Result<EntryVersion, TextProblem> {
     let text = spec.as_str();
     let is_git = is_git(reference);
     match spec {
-        VersionSpec::Latest => Ok(EntryVersion::Any),
+        // Without a revision, an entry means the tip in Git, and any version elsewhere.
+        VersionSpec::Tip if is_git => Ok(EntryVersion::Any),
+        VersionSpec::Latest if !is_git => Ok(EntryVersion::Any),
+        VersionSpec::Latest => Err(TextProblem::new("`kcl.mod` cannot say `latest`")
+            .help("leave the version out: then it gets the tag of the newest one")),
         VersionSpec::Commit(commit) if is_git => Ok(EntryVersion::Commit(commit.as_str().to_owned())),
         VersionSpec::Tag(_) => Ok(EntryVersion::Tag(text.to_owned())),
         VersionSpec::Pin(pin) => {
