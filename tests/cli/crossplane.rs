@@ -125,6 +125,37 @@ fn packages_in_a_registry_are_resolved_and_installed() {
 }
 
 #[test]
+fn a_name_without_a_registry_is_looked_up_nowhere() {
+    let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    fs::remove_file(sandbox.path("home/.mu/config.yaml")).expect("is ours");
+    let needs = "  dependsOn:\n    - provider: acme/provider-aws\n      version: '>=v1.0.0'\n";
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", needs));
+    sandbox.mu(&["get"]).fails().says(&[
+        "requires `acme/provider-aws` and does not say in which registry it is",
+        "Crossplane has no registry of its own since 2.0",
+        "write `xpkg.upbound.io/acme/provider-aws`, or another registry",
+        "`base: xpkg.upbound.io/` in `.mu/workspace.yaml`",
+    ]);
+    // The settings can say it, and then it is looked up there.
+    let (sandbox, server) = registry();
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", needs));
+    let host = server.host();
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("base: {host}/\nregistries: {{{host}/: oci://{host}}}\n"),
+    );
+    sandbox.mu(&["get"]).ok().says(&["acme/provider-aws 1.2.0"]);
+    // Crossplane takes no dependency without a version, although one of a fetched package may be read so.
+    let needs = format!("  dependsOn:\n    - provider: {host}/acme/provider-aws\n");
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", &needs));
+    sandbox.mu(&["get"]).fails().says(&[
+        "/acme/provider-aws` has no `version`, and Crossplane installs none without: write `version: \">=v0.0.0\"` beside it for any",
+        "crossplane.yaml:7",
+    ]);
+}
+
+#[test]
 fn its_own_tool_publishes_it_whatever_it_lacks() {
     let sandbox = Sandbox::new();
     fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");

@@ -20,6 +20,7 @@ use crate::manifest::source::printable;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::places::{misplaced, only_pack, report_installed, stripped};
 use crate::ops::explain::ways_out::Remedy;
+use crate::ops::requirements::names::is_nowhere;
 use crate::ops::requirements::supposition::CommandChange;
 use crate::ops::requirements::{ADD_REQUIRER, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted_for_shell};
@@ -27,7 +28,7 @@ use crate::ops::session::places::folder_for_people;
 use crate::ops::session::shown::count;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, Base, Defaults, PackageId, Version};
+use crate::reference::{ArtifactDigest, Base, PackageId, Version};
 use crate::select::{
     CapabilityClash, Conflict, Fact, Failure, Requirer, SelectionRequest, Strategy, Unfinished,
     WayOut,
@@ -345,7 +346,7 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
         Code::Network if !session.options.offline => {
             hints.extend(places::misplacement(session, &error.id).map(|one| one.to_string()));
             hints.extend(report_installed(session, &error.id));
-            if is_nowhere(session, &error.id) {
+            if is_nowhere(&session.workspace.settings, &error.id) {
                 hints.extend(in_helms_repository(session, &error.id));
                 hints.extend(at_another_base(&error.id));
             }
@@ -387,12 +388,6 @@ fn copies(session: &Session, id: &PackageId) -> Vec<WayOut> {
         |(by, version): &(PackageId, Version)| index.carries_copy(by, &version.to_string(), id);
     let carrying = index.requirers(id).into_iter().filter(carries);
     carrying.map(|(by, _)| WayOut::Bundle(by, id.clone())).collect()
-}
-
-/// Whether a package is searched at the default base only because nothing says where it is.
-fn is_nowhere(session: &Session, id: &PackageId) -> bool {
-    let settings = &session.workspace.settings;
-    id.base() == Defaults::default().base && settings.registries.is_empty()
 }
 
 /// A failure to reach a registry; if it is the default base, because nothing says where packages are, with what to do then.

@@ -20,7 +20,7 @@ use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest::edit::Section;
 use crate::ops::requirements::difference::LockDifference;
-use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::names::{check_place, id_in};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::edits::ChangedManifests;
@@ -141,6 +141,7 @@ impl Requirements {
             for section in [Section::Dependencies, Section::DevDependencies] {
                 for dependency in section.of(changed.manifest(&session.workspace, index)) {
                     let id = id_in(session, member, &dependency.reference);
+                    check_place(&session.workspace, member, &dependency.reference, &id)?;
                     let line = Some((index, section));
                     requirements.ask(session, id, &by, line, dependency, &member.folder);
                 }

@@ -7,15 +7,17 @@
 
 use std::collections::BTreeSet;
 
+use mu_formats::crossplane;
+
 use crate::formats;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::Requirement;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked;
 use crate::ops::session::locked::{locally_called, locked_as_called, package_of_element};
-use crate::ops::{CommandError, Session};
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Defaults, PackageId, Reference};
-use crate::workspace::Member;
+use crate::workspace::{Member, Settings, Workspace};
 
 /// What a partly qualified name may mean.
 #[derive(Debug)]
@@ -56,6 +58,37 @@ pub(crate) fn written_id(session: &Session, member: &Member, reference: &Referen
         }
         _ => first,
     }
+}
+
+/// Checks that a reference in the manifest of `member` says where its package is, if that is the manifest of a tool that knows no
+/// registry by itself: mu's own would have other packages of that name, or none.
+pub(crate) fn check_place(
+    workspace: &Workspace,
+    member: &Member,
+    reference: &Reference,
+    id: &PackageId,
+) -> Result<(), CommandError> {
+    let is_open = reference.base().is_none() && reference.local().is_none();
+    let is_known =
+        || workspace.member(id).is_some() || workspace.settings.overrides.contains_key(id);
+    if !is_open || !is_nowhere(&workspace.settings, id) || is_known() {
+        return Ok(());
+    }
+    let format = formats::format_of_manifest(&member.manifest_path);
+    if format.is_none_or(|format| format.name != crossplane::FORMAT.name) {
+        return Ok(());
+    }
+    let (path, name) = (member.manifest_path.display(), reference.name().as_str());
+    let message = format!("`{path}` requires `{name}` and does not say in which registry it is");
+    let [written, setting] = crossplane::hints_of_registry(name);
+    Err(CommandError::new(Code::Manifest, message).hint(written).hint(setting))
+}
+
+/// Whether a package is searched at the default base only because nothing says where it is.
+pub(crate) fn is_nowhere(settings: &Settings, id: &PackageId) -> bool {
+    let mut registries = settings.registries.iter();
+    id.base() == Defaults::default().base
+        && !registries.any(|registry| id.as_str().starts_with(&registry.prefix))
 }
 
 /// A reference of the command line as the manifest of `member` means it: formats may have a place for packages that are named

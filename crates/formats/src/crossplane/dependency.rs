@@ -16,10 +16,10 @@ use crate::range::{ranged, rewritten};
 use crate::shape::Shape::{self, Map, Text, Unused};
 
 /// The keys that can have a dependency's package; the key also says its kind.
-pub(super) const KEYS: [&str; 4] = ["package", "provider", "configuration", "function"];
+pub(crate) const KEYS: [&str; 4] = ["package", "provider", "configuration", "function"];
 
 /// What mu reads of a dependency.
-pub(super) const SHAPE: Shape = Map(&[
+pub(crate) const SHAPE: Shape = Map(&[
     ("package", Text),
     ("provider", Text),
     ("configuration", Text),
@@ -48,8 +48,8 @@ pub(super) fn list<'n, 't>(root: &'n Node<'t>) -> Result<&'n [Node<'t>], Fault> 
     }
 }
 
-/// Reads a dependency.
-pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
+/// Reads a dependency; `is_own` says whether the package is where its author works on it.
+pub(super) fn read(node: &Node<'_>, is_own: bool) -> Result<Dependency, Fault> {
     let Kind::Map(..) = &node.kind else {
         return Err(node.fault(
             "a dependency is a map with `provider`, `configuration`, `function` or `package`",
@@ -72,6 +72,12 @@ pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
     // Without a host, it is in the registry of whoever depends on it.
     let place = if has_host { format!("oci://{package}") } else { package.to_owned() };
     let (reference, prerelease) = match node.text("version")? {
+        // To Crossplane, no text is no range.
+        None if is_own => {
+            return Err(at.fault(format!(
+                "the dependency `{package}` has no `version`, and Crossplane installs none without: write `version: \"{ANY}\"` beside it for any"
+            )));
+        }
         None => (place, false),
         Some((text, _)) if text.starts_with("sha256:") => (format!("{place}#{text}"), false),
         Some((text, at)) => {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use mu_manifest::source::LineCounter;
 use mu_manifest::{Capability, unversioned};
-use mu_provider::{Maintainer, Release};
+use mu_provider::{Dependency, Maintainer, Release};
 use serde_json::json;
 
 use crate::format::{
@@ -126,6 +126,25 @@ pub fn kind_of(text: &str) -> Option<String> {
     kind(&described(text).ok()?.0).map(str::to_owned)
 }
 
+/// What is read of a dependency, the keys that can have its package, and what they mean where its author works on them.
+pub(crate) use self::dependency::{KEYS, SHAPE as DEPENDENCY};
+
+/// Reads a dependency that its author works on.
+pub(crate) fn dependency(node: &Node<'_>) -> Result<Dependency, Fault> {
+    dependency::read(node, true)
+}
+
+/// What to write for a package that the manifest of an author names without its registry.
+pub fn hints_of_registry(name: &str) -> [String; 2] {
+    [
+        format!(
+            "Crossplane has no registry of its own since 2.0; until then it was `xpkg.upbound.io`, and `xpkg.crossplane.io` in 1.20: write `xpkg.upbound.io/{name}`, or another registry"
+        ),
+        "`base: xpkg.upbound.io/` in `.mu/workspace.yaml` is for all names without a registry"
+            .to_owned(),
+    ]
+}
+
 /// The document that describes the package, with the keys in it that the format does not have.
 fn meta(text: &str) -> Result<(Node<'_>, Unknown), Fault> {
     let (root, unknown) = described(text)?;
@@ -168,7 +187,7 @@ fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, Form
         let mut seen = Seen::default();
         let mut lines = LineCounter::new(text);
         for (index, node) in dependency::list(&root)?.iter().enumerate() {
-            let dependency = dependency::read(node)?;
+            let dependency = dependency::read(node, around.is_own)?;
             if seen.depend(&mut release, dependency) {
                 release
                     .dependency_kinds
