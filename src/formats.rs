@@ -68,7 +68,7 @@ fn carried(path: &Path) -> Result<Option<BTreeSet<String>>, ManifestError> {
     if !path.ends_with(helm::CHART) {
         return Ok(None);
     }
-    let folder = path.with_file_name("charts");
+    let folder = path.with_file_name(helm::CHARTS_FOLDER);
     let entries = fs::entries_if_there(&folder)?.into_iter();
     Ok(Some(entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()))
 }

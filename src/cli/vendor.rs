@@ -10,8 +10,8 @@ use crate::ops::get::check_not_empty;
 use crate::ops::vendor::cluster::{subscribe, vendor_for_crossplane};
 use crate::ops::vendor::kcl::{self, Differing, VendoredModule, vendor_for_kcl};
 use crate::ops::vendor::{
-    Carried, VendorMode, VendoredChart, WrittenFiles, cluster, stop_vendoring, vendor,
-    vendor_for_helm,
+    CHARTS_FOLDER, Carried, VendorMode, VendoredChart, WrittenFiles, cluster, stop_vendoring,
+    vendor, vendor_for_helm,
 };
 use crate::ops::{Code, CommandError, OperationScope, Outcome, Session};
 use crate::report::count;
@@ -212,7 +212,8 @@ fn answer<A: WrittenFiles + Serialize + JsonSchema>(
 /// Prints how one chart's `charts/` and `Chart.lock` changed.
 fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Result<(), Stop> {
     let VendoredChart { name, folder, lock, lock_changed, archives, removed, carried } = chart;
-    let prefix = if folder == "." { "charts".to_owned() } else { format!("{folder}/charts") };
+    let prefix =
+        if folder == "." { CHARTS_FOLDER.to_owned() } else { format!("{folder}/{CHARTS_FOLDER}") };
     let changed = archives.iter().filter(|archive| archive.changed);
     let changed = changed.map(|archive| format!("{prefix}/{}", archive.file));
     let removed = removed.iter().map(|file| format!("{prefix}/{file}"));

@@ -302,7 +302,7 @@ impl Derived {
 
     /// Whether the file at `path` in the chart is such an archive.
     pub(super) fn contains(&self, path: &str) -> bool {
-        path.strip_prefix("charts/").is_some_and(|file| self.is_derived_archive(file))
+        helm::in_charts(path).is_some_and(|file| self.is_derived_archive(file))
     }
 }
 

@@ -33,9 +33,6 @@ const SKIPPED: [&str; 2] = ["node_modules", "target"];
 /// Where packages of other ecosystems have tests, which may be packages that nobody uses.
 const TESTS: &str = "tests";
 
-/// Where a chart has those that it carries. Without one around it, as in a repository of charts, it is a folder like any other.
-const CHARTS: &str = "charts";
-
 /// `members`: patterns of the folders that are searched, and the line of each.
 #[derive(Debug)]
 pub(super) struct Patterns {
@@ -241,7 +238,9 @@ fn is_inside_another(root: &Path, place: &str, is_package: impl Fn(&str) -> bool
     let mut above = place;
     loop {
         let (rest, name) = above.rsplit_once('/').unwrap_or(("", above));
-        let is_carried = || name == CHARTS && root.join(rest).join(helm::CHART).is_file();
+        // Without a chart around it, as in a repository of charts, it is a folder like any other.
+        let is_carried =
+            || name == helm::CHARTS_FOLDER && root.join(rest).join(helm::CHART).is_file();
         if name == TESTS || is_carried() || (!above.is_empty() && is_package(rest)) {
             return true;
         }

@@ -57,7 +57,11 @@ pub(crate) fn carried(session: &Session, lock: &Lockfile) -> CarriedVersions {
             let mut found = lock.packages.iter().enumerate();
             let Some((index, package)) = found.find(|(_, one)| one.id == id) else { continue };
             let name = id.name().leaf().to_owned();
-            let archive = member.folder.join(format!("charts/{name}-{}.tgz", package.version));
+            let archive = member.folder.join(format!(
+                "{}/{name}-{}.tgz",
+                helm::CHARTS_FOLDER,
+                package.version
+            ));
             let mut copies = Copies::default();
             match fs::read_if_there(&archive) {
                 Ok(Some(bytes)) => copies.add_archive(&bytes, &[], false, MOST_DEEP),
@@ -102,7 +106,7 @@ impl Copies {
         if depth == 0 {
             return;
         }
-        for entry in fs::entries_if_there(&folder.join("charts")).unwrap_or_default() {
+        for entry in fs::entries_if_there(&folder.join(helm::CHARTS_FOLDER)).unwrap_or_default() {
             let path = entry.path();
             let is_folder = fs::metadata(&path).is_ok_and(|found| found.is_dir());
             if is_folder && let Ok(Some(head)) = formats::helms_head(&path) {
@@ -195,8 +199,9 @@ fn is_of_chart(path: &str) -> bool {
     let file = folders.pop().unwrap_or_default();
     // Below the root's folder, only `charts/NAME/charts/NAME/…`, as Helm looks for them: a `Chart.yaml` among the
     // templates is none.
-    let is_place = file == helm::CHART || (is_archive(file) && folders.pop() == Some("charts"));
-    is_place && folders.chunks(2).all(|pair| matches!(pair, ["charts", _]))
+    let is_place =
+        file == helm::CHART || (is_archive(file) && folders.pop() == Some(helm::CHARTS_FOLDER));
+    is_place && folders.chunks(2).all(|pair| matches!(pair, [helm::CHARTS_FOLDER, _]))
 }
 
 fn is_archive(name: &str) -> bool {

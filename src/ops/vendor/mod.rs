@@ -30,6 +30,8 @@ use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{Defaults, Reference};
 use crate::workspace::Member;
 
+pub use mu_formats::helm::CHARTS_FOLDER;
+
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
 
 /// Installs what the workspace needs, as files to commit.

@@ -17,9 +17,17 @@ pub const CHART: &str = "Chart.yaml";
 /// What charts of the first format, and some of the second, depend on.
 pub const REQUIREMENTS: &str = "requirements.yaml";
 
+/// The folder in which a chart carries others.
+pub const CHARTS_FOLDER: &str = "charts";
+
+/// The rest of a path in a chart that begins with the folder of what it carries.
+pub fn in_charts(path: &str) -> Option<&str> {
+    path.strip_prefix(CHARTS_FOLDER)?.strip_prefix('/')
+}
+
 /// Whether the file at `path` in a chart is the manifest or the archive of its copy of the chart `name`.
 pub fn is_copy(path: &str, name: &str) -> bool {
-    let copy = path.strip_prefix("charts/").and_then(|path| path.strip_prefix(name));
+    let copy = in_charts(path).and_then(|path| path.strip_prefix(name));
     copy.is_some_and(|copy| {
         copy.strip_prefix('/') == Some(CHART)
             || (copy.starts_with('-') && copy.ends_with(".tgz") && !copy.contains('/'))
@@ -220,7 +228,7 @@ pub(super) fn add(
             };
             if !lacks.is_empty() && around.carried.is_some_and(|carried| !carries(carried, name)) {
                 return Err(node.fault(format!(
-                    "the dependency `{name}` has no `{lacks}`, and the chart does not carry it: there is no `charts/{name}`"
+                    "the dependency `{name}` has no `{lacks}`, and the chart does not carry it: there is no `{CHARTS_FOLDER}/{name}`"
                 )));
             }
             seen.bundle(release, name);
@@ -255,7 +263,7 @@ const FOLDER: &str = "file://";
 
 /// Whether a chart with these files in `charts` carries the chart called `name`.
 fn carries(files: &BTreeSet<String>, name: &str) -> bool {
-    let is_it = |file: &String| file == name || is_copy(&format!("charts/{file}"), name);
+    let is_it = |file: &String| file == name || is_copy(&format!("{CHARTS_FOLDER}/{file}"), name);
     files.iter().any(is_it)
 }
 

@@ -19,7 +19,7 @@ use mu_manifest::source::{LineCounter, New, SourceError, TextProblem};
 use mu_provider::Release;
 
 pub(crate) use self::chart::dependency_reference;
-pub use self::chart::{CHART, REQUIREMENTS, is_copy};
+pub use self::chart::{CHART, CHARTS_FOLDER, REQUIREMENTS, in_charts, is_copy};
 pub use self::ignore::{IgnoreRules, RefusedLine};
 pub use self::pushed::PROVENANCE;
 

@@ -30,7 +30,7 @@ use crate::reference::{Defaults, PackageId};
 use crate::workspace::Member;
 
 /// Where Helm looks, beside `Chart.yaml`.
-const CHARTS: OwnPath = InnerPath::own("charts");
+const CHARTS: OwnPath = InnerPath::own(helm::CHARTS_FOLDER);
 
 /// What `mu vendor --for helm` wrote.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]

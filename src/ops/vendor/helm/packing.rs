@@ -109,9 +109,9 @@ impl<'run> Vendoring<'run> {
             let all = formats::helms_needs(&manifest, names, false)?;
             for need in &all.needs {
                 if self.is_resolved(chart, need) {
-                    let folder = format!("charts/{}/", need.name);
+                    let folder = format!("{}/{}/", helm::CHARTS_FOLDER, need.name);
                     files.retain(|path, _| {
-                        let file = path.strip_prefix("charts/").unwrap_or_default();
+                        let file = helm::in_charts(path).unwrap_or_default();
                         !path.starts_with(&folder) && !is_archive_of(file, &need.name)
                     });
                 }
@@ -126,9 +126,9 @@ impl<'run> Vendoring<'run> {
         let all = formats::helms_needs(&manifest, names, chart.is_own)?;
         let mut added = BTreeMap::new();
         for need in &all.needs {
-            let folder = format!("charts/{}/{}", need.name, helm::CHART);
+            let folder = format!("{}/{}/{}", helm::CHARTS_FOLDER, need.name, helm::CHART);
             let is_archive = |path: &String| {
-                path.strip_prefix("charts/").is_some_and(|file| is_archive_of(file, &need.name))
+                helm::in_charts(path).is_some_and(|file| is_archive_of(file, &need.name))
             };
             if files.contains_key(&folder) || files.keys().any(is_archive) {
                 continue;
@@ -145,7 +145,7 @@ impl<'run> Vendoring<'run> {
                     else {
                         return Ok(false);
                     };
-                    let path = format!("charts/{}", archive_name(need, &version));
+                    let path = format!("{}/{}", helm::CHARTS_FOLDER, archive_name(need, &version));
                     added.insert(path, Content::Made(bytes));
                 }
             }
@@ -188,7 +188,7 @@ impl<'run> Vendoring<'run> {
         };
         if let Some(bytes) = self.packed(&inner)? {
             added.insert(
-                format!("charts/{}", archive_name(need, &head.version)),
+                format!("{}/{}", helm::CHARTS_FOLDER, archive_name(need, &head.version)),
                 Content::Made(bytes),
             );
         }
@@ -253,7 +253,7 @@ fn lacking(folder: &Path) -> Result<Vec<String>, CommandError> {
         return Ok(names);
     }
     // In `charts`, a chart is a folder with a `Chart.yaml`, or an archive called `NAME-VERSION.tgz`.
-    for entry in fs::entries_if_there(&folder.join("charts"))? {
+    for entry in fs::entries_if_there(&folder.join(helm::CHARTS_FOLDER))? {
         let Ok(file) = entry.file_name().into_string() else { continue };
         let called = match fs::metadata(&entry.path()).is_ok_and(|found| found.is_dir()) {
             true => formats::helms_head(&entry.path()).ok().flatten().map(|head| head.name),
