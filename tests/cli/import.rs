@@ -388,18 +388,50 @@ fn a_helmfile_has_what_its_bases_say_and_what_is_nowhere_is_left() {
     sandbox.write("team/charts/own/Chart.yaml", "apiVersion: v2\nname: own\nversion: 0.1.0\n");
     sandbox.write(
         "team/helmfile.yaml",
-        "bases: [../common/repositories.yaml, gone.yaml, ../../../far.yaml]\n---\ntemplates:\n  base: {chart: stable/web}\n  cache: {version: 17.0.0, inherit: [{template: base}, {template: loop}]}\n  loop: {inherit: [{template: cache}]}\nreleases:\n- {name: web, inherit: [{template: cache, except: [version]}]}\n- {name: cache, chart: stable/redis, inherit: [{template: cache}]}\n- {name: own, chart: charts/own}\n- {name: retired, chart: stable/retired}\n",
+        "bases: [../common/repositories.yaml, gone.yaml, ../../../far.yaml]\n---\ntemplates:\n  base: {chart: stable/web}\n  cache: {version: 17.0.0, inherit: [{template: base}, {template: loop}]}\n  loop: {inherit: [{template: cache}]}\nreleases:\n- {name: web, inherit: [{template: cache, except: [version]}]}\n- {name: cache, chart: stable/redis, inherit: [{template: cache}]}\n- {name: own, chart: charts/own}\n- {name: retired, chart: stable/retired}\n- {name: old, chart: mine/web, version: 0.9.0}\n",
     );
+    // What the file does not list, helmfile has from Helm.
+    let repositories = format!("apiVersion: \"\"\nrepositories:\n- {{name: mine, url: '{url}'}}\n");
+    write(sandbox.root(), "home/.config/helm/repositories.yaml", &repositories);
     sandbox.mu(&["import", "team"]).ok().says(&[
         "imported web (helmfile.yaml:8) as",
         "imported cache (helmfile.yaml:9) as",
         "left own (helmfile.yaml:10): its chart is a folder of this repository",
         "left retired (helmfile.yaml:11): there is no package `",
+        "left old (helmfile.yaml:12): helmfile.yaml:8 has it as `",
         "left gone.yaml (helmfile.yaml:1): it is another file",
         "left ../../../far.yaml (helmfile.yaml:1): it is another file",
     ]);
     assert_eq!(entry(&sandbox, "/redis")["version"], "17.0.0");
     assert_eq!(entry(&sandbox, "/web")["version"], "1.0.0");
+}
+
+#[test]
+fn a_version_that_is_gone_is_left_and_the_rest_comes() {
+    let (_origin, root, _, _server) = repositories();
+    let sandbox = sandbox();
+    let (_nginx, url) = charts(&sandbox);
+    sandbox.write(
+        "helmfile.yaml",
+        &format!(
+            "repositories:\n- {{name: stable, url: '{url}'}}\nreleases:\n- {{name: cache, chart: stable/redis, version: 16.0.0}}\n- {{name: web, chart: stable/web, version: 1.0.0}}\n"
+        ),
+    );
+    sandbox.write(
+        "main.tf",
+        &format!(
+            "module \"a\" {{\n  source = \"git::{root}/libs.git//a?ref=v9\"\n}}\nmodule \"b\" {{\n  source = \"git::{root}/libs.git//b?ref=v1.0.0\"\n}}\n"
+        ),
+    );
+    sandbox.mu(&["import"]).ok().says(&[
+        "left cache (helmfile.yaml:4): `",
+        "/redis` has no version `16.0.0`, and the newest one is 17.3.1",
+        "imported web (helmfile.yaml:5) as",
+        "left a (main.tf:1): `",
+        "/libs/a` has no version `v9`, and the newest one is 1.0.0",
+        "imported b (main.tf:4) as",
+    ]);
+    is_what_others_get(&sandbox);
 }
 
 #[test]

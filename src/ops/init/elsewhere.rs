@@ -3,20 +3,21 @@
 //! The readers are in `mu-formats`; here are the files, the commits of submodules and of modules that Terraform has cloned. Nothing is
 //! asked of anybody, and nothing is written.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use mu_formats::FormatError;
 use mu_formats::elsewhere::{FilesBeside, InUse, List};
 #[cfg(feature = "git")]
 use mu_formats::elsewhere::{ListedDependency, Meaning};
-use mu_formats::elsewhere::{go, helmfile, jsonnet, terraform, vendir};
+use mu_formats::elsewhere::{go, helmfile, jsonnet, project, terraform, vendir};
+use mu_formats::{FormatError, HelmRepositoryAliases};
 use mu_formats::{helm, kcl};
 use mu_provider::{Folder, InnerPath};
 
 use crate::env::Environment;
-use crate::fs;
 use crate::ops::{Code, CommandError};
+use crate::{formats, fs};
 
 /// A file of another tool, and what it lists.
 #[derive(Debug, Clone)]
@@ -30,12 +31,13 @@ pub(super) struct ForeignList {
 }
 
 /// The tools whose files are read, each with the names of its files: the one that lists, then those beside it.
-const TOOLS: [(Tool, &[&str]); 6] = [
+const TOOLS: [(Tool, &[&str]); 7] = [
     (Tool::Submodules, &[SUBMODULES]),
     (Tool::Vendir, &[vendir::VENDIR_FILE, vendir::VENDIR_LOCK]),
     (Tool::Jsonnet, &[jsonnet::JSONNET_FILE, jsonnet::JSONNET_LOCK]),
     (Tool::Terraform, &[]),
     (Tool::Helmfile, &helmfile::HELMFILES),
+    (Tool::Project, &project::PROJECTS),
     (Tool::Manifest, &["Chart.lock", "requirements.lock", kcl::LOCK, helm::CHART, kcl::MODULE]),
 ];
 
@@ -49,6 +51,7 @@ enum Tool {
     Jsonnet,
     Terraform,
     Helmfile,
+    Project,
     /// Only if it is named: where there is Go code, its list is not about packages of mu.
     Go,
     /// The manifest of a package: it stays, and its lock counts by itself.
@@ -82,11 +85,11 @@ fn files_in(folder: &Path) -> Vec<String> {
 
 /// The tool whose list of dependencies a file of this name is, except for manifests.
 fn lists(name: &str) -> Option<Tool> {
-    if name.ends_with(terraform::ENDING) {
+    if terraform::is_listing(name) {
         return Some(Tool::Terraform);
     }
     let listing = TOOLS.iter().find(|(tool, names)| match tool {
-        Tool::Helmfile => names.contains(&name),
+        Tool::Helmfile | Tool::Project => names.contains(&name),
         Tool::Manifest => false,
         _ => names.first() == Some(&name),
     });
@@ -135,7 +138,20 @@ pub(super) fn read(
                 )?);
             }
             Tool::Terraform => lists.extend(modules(environment, folder, file.as_deref())?),
-            Tool::Helmfile => lists.extend(releases(root, folder, file.as_deref())?),
+            Tool::Helmfile => lists.extend(releases(environment, root, folder, file.as_deref())?),
+            Tool::Project => {
+                let names = file.map_or_else(
+                    || project::PROJECTS.map(str::to_owned).to_vec(),
+                    |file| vec![file],
+                );
+                for file in names {
+                    let Some(text) = text_in(folder, &file)? else { continue };
+                    let list = project::list(&file, &text).map_err(|error| {
+                        pointed_at(folder, &error, [(&*file, Some(&*text)), ("", None)])
+                    })?;
+                    lists.push(ForeignList { file, list, note: None });
+                }
+            }
             Tool::Go => {
                 let text = text_in(folder, go::GO_FILE)?;
                 let list = text.map(|text| go::list(&text));
@@ -152,7 +168,7 @@ pub(super) fn read(
 fn named(folder: &Path, name: &str) -> Result<(Tool, Option<String>), CommandError> {
     let file = Some(name.to_owned());
     match owner(name) {
-        Some(Tool::Terraform) if !name.ends_with(terraform::ENDING) => Ok((Tool::Terraform, None)),
+        Some(Tool::Terraform) if !terraform::is_listing(name) => Ok((Tool::Terraform, None)),
         Some(Tool::Helmfile) if name == helmfile::HELMFILE_LOCK => Ok((Tool::Helmfile, None)),
         Some(tool) => Ok((tool, file)),
         // These files may have any name, and a helmfile names others.
@@ -172,10 +188,11 @@ fn named(folder: &Path, name: &str) -> Result<(Tool, Option<String>), CommandErr
     }
 }
 
-/// The files beside a helmfile that it may name: those of its workspace.
+/// What a helmfile may name beside itself: files of its workspace, and repositories of the user's own Helm.
 struct Beside<'p> {
     root: &'p Path,
     folder: &'p Path,
+    aliases: HelmRepositoryAliases,
 }
 
 impl Beside<'_> {
@@ -199,10 +216,14 @@ impl FilesBeside for Beside<'_> {
     fn has_folder(&self, path: &str) -> bool {
         InnerPath::parse(path).is_ok() && self.folder.join(path).is_dir()
     }
+
+    fn repository(&self, name: &str, chart: &str) -> Option<String> {
+        self.aliases.repository_url(name, chart).map(Cow::into_owned)
+    }
 }
 
 /// What is read, for hints.
-pub(super) const KNOWN: &str = "it reads .gitmodules, vendir.yml, jsonnetfile.json, the modules of *.tf, helmfile.yaml, and the locks beside Chart.yaml and kcl.mod; and go.mod, if it is named";
+pub(super) const KNOWN: &str = "it reads .gitmodules, vendir.yml, jsonnetfile.json, the modules of *.tf and *.tofu, helmfile.yaml, crossplane-project.yaml, upbound.yaml, and the locks beside Chart.yaml and kcl.mod; and go.mod, if it is named";
 
 /// The text of a file of a folder, if it is there. A link is not followed: errors show lines of what is read, and a checkout could
 /// have one to what is nobody else's business.
@@ -243,6 +264,7 @@ fn with_lock(
 }
 
 fn releases(
+    environment: &Environment,
     root: &Path,
     folder: &Path,
     file: Option<&str>,
@@ -253,8 +275,9 @@ fn releases(
         let Some(text) = text_in(folder, name)? else { continue };
         let lock = helmfile::lock_of(name);
         let locked = text_in(folder, &lock)?;
+        let beside = Beside { root, folder, aliases: formats::helms_aliases(environment) };
         let (list, is_template) =
-            helmfile::list(name, &text, locked.as_deref(), &Beside { root, folder }).map_err(|error| {
+            helmfile::list(name, &text, locked.as_deref(), &beside).map_err(|error| {
                 let texts = [(name, Some(text.as_str())), (lock.as_str(), locked.as_deref())];
                 pointed_at(folder, &error, texts).hint("helmfile itself prints it without templates, and what it prints can be imported as a file")
             })?;

@@ -275,8 +275,8 @@ fn sort(
     (wanted, left)
 }
 
-/// Leaves the lines whose package is not in the list of packages that they name any more, and so is there for nobody; returns `error`
-/// if it is about something else. A repository that is not there may be one that only shows itself to others.
+/// Leaves the lines whose package or version is not in the list that they name any more, and so is there for nobody; returns `error` if
+/// it is about something else.
 fn leave_missing(
     session: &Session,
     wanted: &mut Vec<Wanted>,
@@ -285,26 +285,55 @@ fn leave_missing(
 ) -> Result<(), CommandError> {
     let before = wanted.len();
     wanted.retain(|one| {
-        let route = session.index().known_route(&one.id);
-        let is_list = route.is_some_and(|route| {
-            !matches!(route.provider.facts().kind, PlaceKind::Repository | PlaceKind::OciRegistry)
-        });
-        if !is_list {
-            return true;
-        }
-        let releases = session.index().listed_releases(&one.id);
-        let Some(tried) = releases.ok().and_then(|found| Some(found.tried()?.join(", "))) else {
-            return true;
-        };
+        let Some(reason) = missing(session, one) else { return true };
         left.push(LeftBehind {
             file: one.file.clone(),
             line: one.line,
             called: one.called.clone(),
-            reason: format!("there is no package `{}` (looked at {tried})", one.id),
+            reason,
         });
         false
     });
     if wanted.len() < before { Ok(()) } else { Err(error) }
+}
+
+/// Why nobody has what a line asks for, if that is certain: a repository that is not there may be one that only shows itself to others,
+/// and a registry need not list all tags.
+fn missing(session: &Session, one: &Wanted) -> Option<String> {
+    let kind = session.index().known_route(&one.id)?.provider.facts().kind;
+    let releases = session.index().listed_releases(&one.id).ok()?;
+    if let Some(tried) = releases.tried() {
+        let is_list = !matches!(kind, PlaceKind::Repository | PlaceKind::OciRegistry);
+        let tried = tried.join(", ");
+        return is_list.then(|| format!("there is no package `{}` (looked at {tried})", one.id));
+    }
+    let spec = one.requirement.reference.spec();
+    let may_be_there = match spec {
+        VersionSpec::Latest | VersionSpec::Tip => true,
+        VersionSpec::Commit(_) | VersionSpec::Digest(_) => true,
+        VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Tag(_) => {
+            releases.versions().any(|version| spec.accepts(&version, true))
+        }
+    };
+    if may_be_there {
+        return None;
+    }
+    // What looks like a version can also be the name of a tag or a branch.
+    match (spec.as_tag(), kind) {
+        (Some(tag), PlaceKind::Repository) => {
+            let (names, _) = session.index().names(&one.id).ok()?;
+            let short = ["refs/tags/", "refs/heads/"].iter().find_map(|at| tag.strip_prefix(at));
+            let is_it = |name: &String| *name == tag || Some(name.as_str()) == short;
+            if names.iter().any(is_it) {
+                return None;
+            }
+        }
+        (Some(_), PlaceKind::OciRegistry) => return None,
+        _ => {}
+    }
+    let newest = releases.versions().next_back();
+    let newest = newest.map(|newest| format!(", and the newest one is {newest}"));
+    Some(format!("`{}` has no version `{spec}`{}", one.id, newest.unwrap_or_default()))
 }
 
 /// A draft that adds these dependencies, and knows what is in use of them.

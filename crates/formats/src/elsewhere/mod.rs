@@ -7,6 +7,8 @@
 pub mod go;
 pub mod helmfile;
 pub mod jsonnet;
+pub mod project;
+mod template;
 pub mod terraform;
 pub mod vendir;
 
@@ -27,15 +29,6 @@ pub struct List {
     pub dependencies: Vec<ListedDependency>,
     /// Keys that such a file does not have.
     pub unknown: Vec<String>,
-}
-
-/// What lies beside a file of another tool, and is a part of what it lists. Paths are relative to its folder.
-pub trait FilesBeside {
-    /// The text of a file; `None` if it is not there, or is nothing that the file may name.
-    fn text(&self, path: &str) -> Option<String>;
-
-    /// Whether there is a folder.
-    fn has_folder(&self, path: &str) -> bool;
 }
 
 /// A dependency in a file of another tool.
@@ -69,6 +62,18 @@ pub enum InUse {
     Commit(String),
     /// A version.
     Version(String),
+}
+
+/// What lies beside a file of another tool, and is a part of what it lists. Paths are relative to its folder.
+pub trait FilesBeside {
+    /// The text of a file; `None` if it is not there, or is nothing that the file may name.
+    fn text(&self, path: &str) -> Option<String>;
+
+    /// Whether there is a folder.
+    fn has_folder(&self, path: &str) -> bool;
+
+    /// The URL of the chart repository that the user's own Helm knows by this name.
+    fn repository(&self, name: &str, chart: &str) -> Option<String>;
 }
 
 impl Meaning {
@@ -240,55 +245,6 @@ fn read_documents<'t>(
         Some(fault) => Err(FormatError::new(file, text, fault)),
         None => Ok(unknown),
     }
-}
-
-/// What stands in the place of an action in a text: a character that no text of people has.
-const ACTION: char = '\u{e000}';
-
-/// A text in a form that people can read: what an action makes of it is not known.
-fn shown(text: &str) -> String {
-    text.replace(ACTION, "{{…}}")
-}
-
-/// The text without its actions, and where each of its bytes was. Its lines stay where they are.
-fn without_actions(text: &str) -> (String, Vec<usize>) {
-    let (mut plain, mut origins) = (String::with_capacity(text.len()), Vec::new());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        // Without an end, it is none.
-        let Some((action, behind)) = after.split_once("}}") else { break };
-        let start = text.len() - rest.len();
-        plain.push_str(before);
-        origins.extend(start..start + before.len());
-        let start = start + before.len();
-        plain.push(ACTION);
-        origins.extend([start; ACTION.len_utf8()]);
-        for (at, line_end) in action.match_indices('\n') {
-            plain.push_str(line_end);
-            origins.push(start + "{{".len() + at);
-        }
-        rest = behind;
-    }
-    plain.push_str(rest);
-    origins.extend(text.len() - rest.len()..text.len());
-    let has_only_actions = |line: &str| {
-        let (said, _) = line.split_once(" #").unwrap_or((line, ""));
-        said.contains(ACTION) && said.chars().all(|one| one == ACTION || one.is_whitespace())
-    };
-    // Such a line becomes empty, with the comment behind it: spaces in it would count in a text of several lines.
-    let (mut kept, mut places) = (String::with_capacity(plain.len()), Vec::new());
-    let mut start = 0;
-    for line in plain.split_inclusive('\n') {
-        let left_out = match has_only_actions(line) {
-            true => line.trim_end_matches('\n').len(),
-            false => 0,
-        };
-        kept.push_str(&line[left_out..]);
-        let end = start + line.len();
-        places.extend(origins.iter().take(end).skip(start + left_out));
-        start += line.len();
-    }
-    (kept, places)
 }
 
 #[cfg(test)]

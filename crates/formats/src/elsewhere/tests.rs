@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{FilesBeside, InUse, List, go, helmfile, jsonnet, terraform, vendir};
+use super::{FilesBeside, InUse, List, go, helmfile, jsonnet, project, terraform, vendir};
 
 fn file(name: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/elsewhere");
@@ -43,6 +43,10 @@ impl FilesBeside for Beside {
 
     fn has_folder(&self, path: &str) -> bool {
         self.0.iter().any(|(known, _)| known.strip_suffix('/') == Some(path))
+    }
+
+    fn repository(&self, name: &str, _: &str) -> Option<String> {
+        (name == "helms").then(|| "https://charts.example/helms".to_owned())
     }
 }
 
@@ -341,6 +345,92 @@ fn every_source_of_terraform() {
 }
 
 #[test]
+fn modules_of_terraform_in_json() {
+    let text = r#"{
+  "//": "written by a program",
+  "terraform": {"required_version": ">= 1.5"},
+  "module": {
+    "//": "both forms of a block",
+    "vpc": {"source": "git::https://h.example/x.git//net/vpc?ref=v1", "cidr": "10.0.0.0/16"},
+    "twice": [
+      {"source": "./own"},
+      {"//": "more", "source": "git::https://${var.host}/x.git"}
+    ],
+    "none": {"count": 1}
+  }
+}"#;
+    let found = terraform::list("main.tf.json", text).expect("is read");
+    check(
+        &found,
+        &[
+            "6 vpc -> git+https://h.example/x.git/net/vpc#v1",
+            "8 twice: it is a folder of this repository, so there is nothing to fetch",
+            "9 twice: its `source` is an expression",
+            "11 none: it has no `source`",
+        ],
+    );
+    let list = r#"{"module": [{"a": {"source": "git::https://h.example/y.git"}}, {"b": []}]}"#;
+    let found = terraform::list("main.tofu.json", list).expect("is read");
+    check(&found, &["1 a -> git+https://h.example/y.git#tip"]);
+    let names = ["a.tf", "a.tf.json", "a.tofu", "a.tofu.json", "a.json", "a.tfvars"];
+    assert_eq!(names.map(terraform::is_listing), [true, true, true, true, false, false]);
+}
+
+#[test]
+fn projects_of_crossplane() {
+    let text = "\
+apiVersion: meta.dev.upbound.io/v2alpha1
+kind: Project
+metadata: {name: platform}
+spec:
+  repository: xpkg.upbound.io/acme/platform
+  dependsOn:
+  - function: xpkg.upbound.io/crossplane-contrib/function-auto-ready
+    version: '>=v0.0.0'
+  - {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: xpkg.upbound.io/upbound/provider-aws-s3, version: v1.2.0}
+  - {provider: acme/provider-x, version: v1}
+  - {provider: a.b/none}
+  apiDependencies:
+  - {type: k8s, k8s: {version: v1.33.0}}
+  - {type: crd, git: {repository: 'https://h.example/x', ref: v1, path: crds}}
+  - {type: crd, git: {repository: 'https://h.example/x', path: crds/a.yaml}}
+";
+    let list = project::list("upbound.yaml", text).expect("is read");
+    check(
+        &list,
+        &[
+            "7 xpkg.upbound.io/crossplane-contrib/function-auto-ready -> oci://xpkg.upbound.io/crossplane-contrib/function-auto-ready#>=v0.0.0",
+            "9 xpkg.upbound.io/upbound/provider-aws-s3 -> oci://xpkg.upbound.io/upbound/provider-aws-s3#v1.2.0",
+            "10 acme/provider-x: it does not say in which registry it is: Crossplane has no registry of its own since 2.0; until then it was `xpkg.upbound.io`, and `xpkg.crossplane.io` in 1.20: write `xpkg.upbound.io/acme/provider-x`, or another registry",
+            "11 a.b/none: the dependency `a.b/none` has no `version`, and Crossplane installs none without: write `version: \">=v0.0.0\"` beside it for any",
+            "13 k8s v1.33.0: these are the types of Kubernetes itself, which are no package",
+            "14 https://h.example/x -> git+https://h.example/x/crds#v1",
+            "15 https://h.example/x: `crds/a.yaml` is one file of its repository, and a package is a folder",
+        ],
+    );
+    let text = "\
+apiVersion: dev.crossplane.io/v1alpha1
+kind: Project
+spec:
+  dependencies:
+  - {type: xpkg, xpkg: {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: a.b/p, version: '>=v1.0.0-0'}}
+  - {type: crd, http: {url: 'https://h.example/crd.yaml'}}
+  - {type: crd, git: {repository: 'https://h.example/y'}}
+  - {type: more}
+";
+    let list = project::list("crossplane-project.yaml", text).expect("is read");
+    check(
+        &list,
+        &[
+            "5 a.b/p -> oci://a.b/p#>=v1.0.0-0",
+            "6 https://h.example/crd.yaml: it is one file at a URL, and no archive of a package",
+            "7 https://h.example/y -> git+https://h.example/y#tip",
+            "8 a dependency: mu does not know its kind",
+        ],
+    );
+}
+
+#[test]
 fn where_terraform_has_put_modules() {
     let text = r#"{"Modules": [
         {"Key": "", "Source": "", "Dir": "."},
@@ -493,6 +583,7 @@ releases:
 {{- end }}
 - {name: n, chart: stable/a, version: ~1.3}
 - {name: o, chart: registry/deep/o, version: 1.0.0}
+- {name: p, chart: helms/p}
 ";
     let lock = "version: v1\ndependencies:\n- {name: a, repository: 'https://charts.example/stable', version: 1.2.9}\n- {name: a, repository: 'https://charts.example/stable', version: 1.3.4}\n- {name: b, repository: 'oci://r.example/charts', version: 1.0.0}\n- {name: o, repository: 'oci://r.example/charts/deep', version: 1.0.0}\n";
     let (list, _) =
@@ -506,18 +597,21 @@ releases:
             "15 d: its chart is a folder of this repository, so there is nothing to fetch",
             "16 e: it is not installed (`installed: false`)",
             "17 f: its repository has the scheme `git+https`, which only a Helm plugin supports",
-            "18 g: the file lists no repository `missing`",
+            "18 g: neither the file nor your Helm has a repository `missing`: `helm repo add missing URL` adds it",
             "19 h -> git+https://h.example/x.git/charts/h#v1",
             "20 i: its chart `alone` is in no repository",
             "21 j: its `version` is a template, which only helmfile fills in",
             "24 k: the `url` of the repository `named` is a template",
             "25 l: it has no `chart`",
-            "26 a release: `version` appears twice",
+            "26 m -> helm+https://charts.example/stable/m#2.0.0",
             "33 n -> helm+https://charts.example/stable/a#~1.3 @ 1.3.4",
             "34 o -> oci://r.example/charts/deep/o#1.0.0 @ 1.0.0",
+            "35 p -> helm+https://charts.example/helms/p",
             "3 more/helmfile.yaml: it is another file: `mu import more/helmfile.yaml` reads it",
             "4 other.yaml: it is another file: `mu import other.yaml` reads it",
             "1 common.yaml: it is another file: `mu import common.yaml` reads it",
+            // The other branch.
+            "26 m -> helm+https://charts.example/stable/m#1.0.0",
         ],
     );
     let text = "\
@@ -639,6 +733,64 @@ releases:
     );
     assert!(helmfile::looks_like_helmfile("{{ if x }}\nreleases: []\n{{ end }}\n"));
     assert!(!helmfile::looks_like_helmfile("resources:\n- x\nvalues:\n  releases: 1\n"));
+}
+
+#[test]
+fn each_branch_of_a_helmfile_counts() {
+    let text = "\
+{{/* releases of }} the team */}}
+{{- $team := `a }} b` }}
+repositories:
+{{- if .Values.mirror }}
+- {name: x, url: 'https://mirror.example'}
+{{- else }}
+- {name: x, url: 'https://charts.example'}
+{{- end }}
+releases:
+{{- range .Values.all }}
+- name: {{ .name }}
+  chart: x/{{ if .old }}old{{ else }}new{{ end }}
+  values:
+  {{- if .old }}
+  - a: 1
+  {{- else if .Values.new }}
+    a: 1
+  {{- else }}
+    {{- with .b }}
+    b: 1
+    {{- else }}
+    c: 1
+    {{- end }}
+  {{- end }}
+{{- else }}
+- {name: none, chart: x/none, version: {{ .Values.version | default \"}}\" }}}
+{{- end }}
+";
+    let (list, is_template) =
+        helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect("is read");
+    assert!(is_template);
+    check(
+        &list,
+        &[
+            "11 {{…}} -> helm+https://mirror.example/old",
+            "11 {{…}} -> helm+https://charts.example/new",
+            "26 none: its `version` is a template, which only helmfile fills in",
+        ],
+    );
+    // What is not a list, or stands there twice, is not passed over.
+    let text = "{{ if x }}\nrepositories: []\n{{ end }}\n{{ if y }}\nrepositories: []\n{{ end }}\nreleases: {{ toYaml .Values.all }}\nbases: x.yaml\n";
+    let (list, _) = helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect("is read");
+    check(
+        &list,
+        &[
+            "5 `repositories`: `repositories` appears twice",
+            "8 `bases`: `bases` must be a list",
+            "7 `releases`: it is a template, which only helmfile fills in",
+        ],
+    );
+    let text = format!("{}x: 1\n", "{{ if a }}\n{{ else }}\n".repeat(100));
+    let error = helmfile::list("helmfile.yaml", &text, None, &Beside(&[])).expect_err("is deep");
+    assert!(error.reason.contains("more than 64 branches"), "{}", error.reason);
 }
 
 #[test]

@@ -9,13 +9,18 @@ use std::path::Path;
 use mu_manifest::reference::pasted;
 use mu_manifest::source::line_at_offset;
 
-use self::hcl::{Block, Value};
+use self::hcl::Value;
 use super::{InUse, List, ListedDependency, Meaning, line_of, read, shortest};
-use crate::node::{Fault, FormatError};
-use crate::shape::Shape::{self, List as Items, Map, Text, Unused};
+use crate::node::{Fault, FormatError, Kind, Node};
+use crate::shape::Shape::{self, List as Items, Map, Open, Text, Unused};
 
-/// The ending of the files.
-pub const ENDING: &str = ".tf";
+/// The endings of the files: of Terraform's, then of those that only OpenTofu reads.
+const ENDINGS: [&str; 4] = [".tf", ".tf.json", ".tofu", ".tofu.json"];
+
+/// Whether a file of this name can use modules.
+pub fn is_listing(name: &str) -> bool {
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
 
 /// Where Terraform says what it put where.
 pub const MODULES: &str = ".terraform/modules/modules.json";
@@ -163,18 +168,46 @@ pub fn installed(text: &str) -> Result<(Vec<InstalledModule>, Vec<String>), Form
     })
 }
 
+/// What is read of a file whose blocks are JSON.
+pub(crate) static JSON_KEYS: Shape = Open(&[("module", Shape::All)]);
+
 /// The modules that `text`, that of `file`, uses.
 ///
 /// # Errors
 ///
-/// When it is not HCL.
+/// When it is not HCL, or JSON where the file is called so.
 pub fn list(file: &str, text: &str) -> Result<List, FormatError> {
+    if file.ends_with(".json") {
+        let (dependencies, unknown) = read(file, text, &JSON_KEYS, |root| {
+            let mut found = Vec::new();
+            for (name, body) in root.written("module").into_iter().flat_map(entries) {
+                // Each body is a block; something else than a body is a comment.
+                let bodies = match &body.kind {
+                    Kind::List(bodies) => bodies,
+                    _ => std::slice::from_ref(body),
+                };
+                for body in bodies.iter().filter(|body| body.is_map()) {
+                    let source = body.text("source")?.map(|(text, _)| match text.contains("${") {
+                        true => Value::Expression,
+                        false => Value::Text(text.to_owned()),
+                    });
+                    found.push(ListedDependency {
+                        called: name.to_owned(),
+                        line: line_of(text, body),
+                        meaning: meaning(source.as_ref()),
+                    });
+                }
+            }
+            Ok(found)
+        })?;
+        return Ok(List { dependencies, unknown });
+    }
     let found = hcl::blocks(text).map_err(|fault| FormatError::new(file, text, fault))?;
     let modules = found.iter().filter(|block| block.kind == "module");
     let dependencies = modules.map(|block| ListedDependency {
         called: block.labels.join(" "),
         line: line_at_offset(text, block.start),
-        meaning: meaning(block),
+        meaning: meaning(block.attribute("source")),
     });
     Ok(List { dependencies: dependencies.collect(), unknown: Vec::new() })
 }
@@ -188,8 +221,21 @@ const ARCHIVES: [&str; 4] = [".tgz", ".tar.gz", ".tar", ".zip"];
 /// Hosts whose repositories Terraform knows without `git::`.
 const REPOSITORY_HOSTS: [&str; 2] = ["github.com/", "bitbucket.org/"];
 
-fn meaning(block: &Block) -> Result<Meaning, String> {
-    match block.attribute("source") {
+/// The entries of a map, or of the maps in a list, which are one.
+fn entries<'n, 't>(node: &'n Node<'t>) -> Vec<(&'n str, &'n Node<'t>)> {
+    let maps = match &node.kind {
+        Kind::List(maps) => maps,
+        _ => std::slice::from_ref(node),
+    };
+    let entries = maps.iter().filter_map(|map| match &map.kind {
+        Kind::Map(entries, _) => Some(entries.iter()),
+        _ => None,
+    });
+    entries.flatten().map(|entry| (&*entry.key, &entry.value)).collect()
+}
+
+fn meaning(source: Option<&Value>) -> Result<Meaning, String> {
+    match source {
         Some(Value::Text(source)) => of_source(source),
         Some(Value::Expression) => Err("its `source` is an expression".to_owned()),
         None => Err("it has no `source`".to_owned()),

@@ -1,0 +1,255 @@
+//! Files that are templates of Go's, read without the program that fills them in, and so without the values of its user.
+//!
+//! Its actions (`{{ … }}`) are taken out. One that decides or repeats leaves nothing; in place of one that becomes text stands
+//! [`ACTION`]. Of an `if` with an `else`, a file has one branch at a time, and may be no YAML with both. So a text has several ways to
+//! be read, which together have each of its branches.
+
+use std::ops::Range;
+
+/// What stands in the place of an action in a text: a character that no text of people has.
+pub(super) const ACTION: char = '\u{e000}';
+
+/// In the place of an action that becomes no text.
+const SILENT: char = '\u{e001}';
+
+/// The most ways in which a text is read.
+pub(super) const MOST_WAYS: usize = 64;
+
+/// A text in a form that people can read: what an action makes of it is not known.
+pub(super) fn with_gaps(text: &str) -> String {
+    text.replace(ACTION, "{{…}}")
+}
+
+/// A text without its actions. Its lines stay where they are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Plain {
+    /// The text.
+    pub(super) text: String,
+    /// Where each of its bytes was.
+    origins: Vec<usize>,
+}
+
+impl Plain {
+    /// Where in the template a place of the text is.
+    pub(super) fn in_template(&self, span: &Range<usize>) -> Range<usize> {
+        let end = self.origins.last().map_or(0, |last| last + 1);
+        let at = |offset: usize| self.origins.get(offset).copied().unwrap_or(end);
+        at(span.start)..at(span.end)
+    }
+
+    /// Takes over a part of the template, which begins at `start`; of a branch that does not count only the ends of lines.
+    fn add(&mut self, part: &str, start: usize, counts: bool) {
+        for (at, one) in part.char_indices().filter(|(_, one)| counts || *one == '\n') {
+            self.push(one, start + at);
+        }
+    }
+
+    fn push(&mut self, one: char, origin: usize) {
+        self.text.push(one);
+        self.origins.extend(std::iter::repeat_n(origin, one.len_utf8()));
+    }
+
+    /// Without what stands for silent actions, and without all of a line in which there is nothing else: spaces in it would count in
+    /// a text of several lines, and so would the comment behind it.
+    fn tidied(&self) -> Self {
+        let is_action = |one: char| [ACTION, SILENT].contains(&one);
+        let has_only_actions = |line: &str| {
+            let (said, _) = line.split_once(" #").unwrap_or((line, ""));
+            said.contains(is_action)
+                && said.chars().all(|one| is_action(one) || one.is_whitespace())
+        };
+        let mut tidied = Self::default();
+        let mut start = 0;
+        for line in self.text.split_inclusive('\n') {
+            let counts = !has_only_actions(line);
+            for (at, one) in line.char_indices().filter(|(_, one)| counts || *one == '\n') {
+                if one != SILENT {
+                    tidied.push(one, self.origins.get(start + at).copied().unwrap_or_default());
+                }
+            }
+            start += line.len();
+        }
+        tidied
+    }
+}
+
+/// What an action does for the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// Begins a part that counts in some cases, or several times.
+    Begin,
+    /// Begins what counts in the other cases.
+    Else,
+    End,
+    /// Says something to other actions.
+    Nothing,
+    /// Becomes text.
+    Text,
+}
+
+fn does(action: &str) -> Does {
+    let said = action.strip_prefix('-').unwrap_or(action).trim_start();
+    let word = said.split(|one: char| !one.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_assigned = || {
+        let name = said.strip_prefix('$').unwrap_or_default();
+        let name = name.trim_start_matches(|one: char| one.is_alphanumeric() || one == '_');
+        name.trim_start().starts_with([':', '=', ','])
+    };
+    match word {
+        "if" | "range" | "with" | "block" | "define" => Does::Begin,
+        "else" => Does::Else,
+        "end" => Does::End,
+        "break" | "continue" => Does::Nothing,
+        "" if said.starts_with("/*") || is_assigned() => Does::Nothing,
+        _ => Does::Text,
+    }
+}
+
+/// The length of an action, which ends in front of the first `}}` that is not in a text or a comment in it.
+fn length_of(inside: &str) -> Option<usize> {
+    let first = inside.find("}}")?;
+    let begins = inside.trim_start_matches(['-', ' ']);
+    if begins.starts_with("/*") {
+        // Ends of comments are rare: what is looked for is not far, or not there.
+        let near = inside.char_indices().map(|(at, _)| at).nth(LONGEST_COMMENT);
+        let near = inside.get(..near.unwrap_or(inside.len()))?;
+        let end = near.find("*/").and_then(|end| Some(end + near.get(end..)?.find("}}")?));
+        return Some(end.unwrap_or(first));
+    }
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, one) in inside.char_indices() {
+        match quote {
+            _ if std::mem::take(&mut is_escaped) => {}
+            None if one == '}' && inside.get(at..)?.starts_with("}}") => return Some(at),
+            None if ['"', '`'].contains(&one) => quote = Some(one),
+            Some('"') if one == '\\' => is_escaped = true,
+            Some(end) if one == end => quote = None,
+            // Only what stands in backquotes goes on in the next line.
+            Some('"') if one == '\n' => break,
+            _ => {}
+        }
+    }
+    Some(first)
+}
+
+/// The most characters of a comment.
+const LONGEST_COMMENT: usize = 4096;
+
+/// A template, in pieces.
+#[derive(Debug)]
+pub(super) struct Template<'t> {
+    text: &'t str,
+    /// Each action, and what it does; the text between them is plain.
+    actions: Vec<(Range<usize>, Does)>,
+    /// Of each [`Does::Begin`], in their order: in how many ways each of its branches can be read.
+    branches: Vec<Vec<usize>>,
+    /// In how many ways the whole can be read.
+    ways: usize,
+}
+
+impl<'t> Template<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let mut found = Self { text, actions: Vec::new(), branches: Vec::new(), ways: 1 };
+        let mut rest = text;
+        while let Some((_, inside)) = rest.split_once("{{") {
+            // Without an end, it is none.
+            let Some(length) = length_of(inside) else { break };
+            let (action, behind) = inside.split_at(length);
+            rest = behind.get("}}".len()..).unwrap_or_default();
+            let start = text.len() - inside.len() - "{{".len();
+            found.actions.push((start..text.len() - rest.len(), does(action)));
+        }
+        found.count();
+        found
+    }
+
+    /// Whether there is anything to fill in.
+    pub(super) fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
+    /// In how many ways it has to be read so that each branch counts once: what stands beside each other needs no ways of its own.
+    pub(super) fn count_of_ways(&self) -> usize {
+        self.ways
+    }
+
+    fn count(&mut self) {
+        // What is open: its number, and how many ways its last branch has.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for at in 0..self.actions.len() {
+            let does = self.actions.get(at).map_or(Does::Nothing, |(_, does)| *does);
+            match (does, open.last_mut()) {
+                (Does::Begin, _) => {
+                    open.push((self.branches.len(), 1));
+                    self.branches.push(Vec::new());
+                }
+                (Does::Else, Some((block, ways))) => {
+                    self.branches.get_mut(*block).into_iter().for_each(|all| all.push(*ways));
+                    *ways = 1;
+                }
+                (Does::End, Some(_)) => self.close(&mut open),
+                _ => {}
+            }
+        }
+        while !open.is_empty() {
+            self.close(&mut open);
+        }
+    }
+
+    fn close(&mut self, open: &mut Vec<(usize, usize)>) {
+        let Some((block, last)) = open.pop() else { return };
+        let Some(branches) = self.branches.get_mut(block) else { return };
+        branches.push(last);
+        let all = branches.iter().fold(0_usize, |all, one| all.saturating_add(*one));
+        let around = open.last_mut().map_or(&mut self.ways, |(_, ways)| ways);
+        *around = (*around).max(all);
+    }
+
+    /// The text in one of its ways.
+    pub(super) fn in_way(&self, way: usize) -> Plain {
+        let mut plain = Plain::default();
+        // Of what is open: the ways of its branches that are left to be seen, and which way is taken of that; `None` of a branch that
+        // does not count.
+        let mut open: Vec<(&[usize], usize, Option<usize>)> = Vec::new();
+        let mut blocks = self.branches.iter();
+        let mut at = 0;
+        for (place, does) in &self.actions {
+            let counts = |open: &[(&[usize], usize, Option<usize>)]| {
+                open.last().map_or(Some(way), |(_, _, inner)| *inner)
+            };
+            plain.add(&self.text[at..place.start], at, counts(&open).is_some());
+            match does {
+                Does::Begin => {
+                    let all: &[usize] = blocks.next().map_or(&[], Vec::as_slice);
+                    let most = all.iter().fold(0_usize, |all, one| all.saturating_add(*one));
+                    // Where there are more ways around it, it stays at its last one.
+                    let wanted = counts(&open).map(|way| way.min(most.saturating_sub(1)));
+                    let mut new = (all, wanted.unwrap_or(usize::MAX), None);
+                    enter(&mut new);
+                    open.push(new);
+                }
+                Does::Else => open.iter_mut().last().into_iter().for_each(enter),
+                Does::End => drop(open.pop()),
+                Does::Nothing | Does::Text => {}
+            }
+            let is_text = *does == Does::Text && counts(&open).is_some();
+            plain.push(if is_text { ACTION } else { SILENT }, place.start);
+            plain.add(&self.text[place.clone()], place.start, false);
+            at = place.end;
+        }
+        let counts = open.last().is_none_or(|(_, _, inner)| inner.is_some());
+        plain.add(&self.text[at..], at, counts);
+        plain.tidied()
+    }
+}
+
+/// Goes on to the next branch of what is open.
+fn enter(open: &mut (&[usize], usize, Option<usize>)) {
+    let (left, wanted, inner) = open;
+    let Some((ways, rest)) = left.split_first() else { return };
+    *left = rest;
+    *inner = (*wanted < *ways).then_some(*wanted);
+    // A branch that was taken is the only one.
+    *wanted = wanted.checked_sub(*ways).unwrap_or(usize::MAX);
+}
