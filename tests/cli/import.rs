@@ -420,7 +420,7 @@ fn a_version_that_is_gone_is_left_and_the_rest_comes() {
     sandbox.write(
         "main.tf",
         &format!(
-            "module \"a\" {{\n  source = \"git::{root}/libs.git//a?ref=v9\"\n}}\nmodule \"b\" {{\n  source = \"git::{root}/libs.git//b?ref=v1.0.0\"\n}}\n"
+            "module \"a\" {{\n  source = \"git::{root}/libs.git//a?ref=v9\"\n}}\nmodule \"b\" {{\n  source = \"git::{root}/libs.git//b?ref=tags/v1.0.0\"\n}}\nmodule \"c\" {{\n  source = \"git::{root}/libs.git//gone?ref=v1.0.0\"\n}}\n"
         ),
     );
     sandbox.mu(&["import"]).ok().says(&[
@@ -430,6 +430,8 @@ fn a_version_that_is_gone_is_left_and_the_rest_comes() {
         "left a (main.tf:1): `",
         "/libs/a` has no version `v9`, and the newest one is 1.0.0",
         "imported b (main.tf:4) as",
+        "left c (main.tf:7): `",
+        "has no folder `gone` at commit",
     ]);
     is_what_others_get(&sandbox);
 }

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mu_formats::elsewhere::{InUse, Meaning};
-use mu_provider::PlaceKind;
+use mu_provider::{ErrorKind, PlaceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::elsewhere::{ForeignList, KNOWN, read};
 use crate::formats;
+use crate::index::{Candidate, Cause, Revision, Universe as _, cause};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::edit::Section;
 use crate::manifest::{Requirement, YAML_NAME};
@@ -308,32 +309,46 @@ fn missing(session: &Session, one: &Wanted) -> Option<String> {
         return is_list.then(|| format!("there is no package `{}` (looked at {tried})", one.id));
     }
     let spec = one.requirement.reference.spec();
-    let may_be_there = match spec {
-        VersionSpec::Latest | VersionSpec::Tip => true,
-        VersionSpec::Commit(_) | VersionSpec::Digest(_) => true,
-        VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Tag(_) => {
-            releases.versions().any(|version| spec.accepts(&version, true))
+    let of_repository = || kind == PlaceKind::Repository;
+    let accepted = (0..releases.len()).rev().find(|at| spec.accepts(&releases.version(*at), true));
+    let revision = match accepted {
+        Some(position) => Some(Revision::Release(position)),
+        // What looks like a range can also be the name of a tag.
+        None => session.index().revision(&releases, &named(&spec)).ok()?,
+    };
+    let candidate = match &revision {
+        Some(Revision::Release(position)) => Candidate::Release(*position),
+        Some(Revision::Untagged(untagged)) => Candidate::Revision(untagged),
+        None => {
+            let is_certain = match &spec {
+                VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Tag(_) => {
+                    spec.as_tag().is_none() || kind != PlaceKind::OciRegistry
+                }
+                VersionSpec::Latest | VersionSpec::Tip => false,
+                // A server need not give every commit.
+                VersionSpec::Commit(_) | VersionSpec::Digest(_) => false,
+            };
+            let newest = releases.versions().next_back();
+            let newest = newest.map(|newest| format!(", and the newest one is {newest}"));
+            let newest = newest.unwrap_or_default();
+            return is_certain.then(|| format!("`{}` has no version `{spec}`{newest}", one.id));
         }
     };
-    if may_be_there {
-        return None;
+    // Of a folder, a repository has the versions whether or not it is there.
+    let error = session.index().manifest(&one.id, candidate).err().filter(|_| of_repository())?;
+    match cause(&error) {
+        Cause::Provider(found) if found.kind() == ErrorKind::NotFound => Some(found.to_string()),
+        _ => None,
     }
-    // What looks like a version can also be the name of a tag or a branch.
-    match (spec.as_tag(), kind) {
-        (Some(tag), PlaceKind::Repository) => {
-            let (names, _) = session.index().names(&one.id).ok()?;
-            let short = ["refs/tags/", "refs/heads/"].iter().find_map(|at| tag.strip_prefix(at));
-            let is_it = |name: &String| *name == tag || Some(name.as_str()) == short;
-            if names.iter().any(is_it) {
-                return None;
-            }
-        }
-        (Some(_), PlaceKind::OciRegistry) => return None,
-        _ => {}
+}
+
+/// A spec as the name of a tag, if it can be one.
+fn named(spec: &VersionSpec) -> VersionSpec {
+    let tag = spec.as_tag().map(|tag| VersionSpec::parse(&format!("refs/tags/{tag}")));
+    match (spec, tag) {
+        (VersionSpec::Range(_), Some(Ok(tag))) => tag,
+        _ => spec.clone(),
     }
-    let newest = releases.versions().next_back();
-    let newest = newest.map(|newest| format!(", and the newest one is {newest}"));
-    Some(format!("`{}` has no version `{spec}`{}", one.id, newest.unwrap_or_default()))
 }
 
 /// A draft that adds these dependencies, and knows what is in use of them.

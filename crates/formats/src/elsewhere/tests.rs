@@ -331,6 +331,7 @@ fn every_source_of_terraform() {
             ": an address that leads on to another one is only known to Terraform",
         ),
         ("s3::https://s3.example/x.zip", ": mu has no provider for `s3::`"),
+        ("/srv/vpc", ": it is a folder of this machine, so there is nothing to fetch"),
         ("app.terraform.io/o/vpc/aws", ": only its registry knows where it is"),
         ("", ": only its registry knows where it is"),
     ]
@@ -583,7 +584,7 @@ releases:
 {{- end }}
 - {name: n, chart: stable/a, version: ~1.3}
 - {name: o, chart: registry/deep/o, version: 1.0.0}
-- {name: p, chart: helms/p}
+- {name: p, chart: helms/p, dependencies: [{chart: stable/q, version: 1.0.0, alias: r}]}
 ";
     let lock = "version: v1\ndependencies:\n- {name: a, repository: 'https://charts.example/stable', version: 1.2.9}\n- {name: a, repository: 'https://charts.example/stable', version: 1.3.4}\n- {name: b, repository: 'oci://r.example/charts', version: 1.0.0}\n- {name: o, repository: 'oci://r.example/charts/deep', version: 1.0.0}\n";
     let (list, _) =
@@ -607,6 +608,7 @@ releases:
             "33 n -> helm+https://charts.example/stable/a#~1.3 @ 1.3.4",
             "34 o -> oci://r.example/charts/deep/o#1.0.0 @ 1.0.0",
             "35 p -> helm+https://charts.example/helms/p",
+            "35 stable/q of p -> helm+https://charts.example/stable/q#1.0.0",
             "3 more/helmfile.yaml: it is another file: `mu import more/helmfile.yaml` reads it",
             "4 other.yaml: it is another file: `mu import other.yaml` reads it",
             "1 common.yaml: it is another file: `mu import common.yaml` reads it",

@@ -261,16 +261,19 @@ impl Contents {
         beside: &dyn FilesBeside,
     ) -> impl Iterator<Item = ListedDependency> {
         let Self { repositories, releases, templates, defaults, others, .. } = self;
-        let releases = releases.into_iter().map(move |(line, read)| {
-            // Two conditions can both set a key.
-            let (called, read) = match read {
-                Ok(release) => {
-                    let release = release.with_inherited(&templates, &defaults);
-                    (with_gaps(&release.name), release.chart_meant(&repositories, locked, beside))
-                }
-                Err(fault) => ("a release".to_owned(), Err(fault.reason)),
+        let releases = releases.into_iter().flat_map(move |(line, read)| {
+            let listed = |called: &str, meaning| ListedDependency {
+                called: with_gaps(called),
+                line,
+                meaning,
             };
-            ListedDependency { called, line, meaning: read }
+            // Two conditions can both set a key.
+            let release = match read {
+                Ok(release) => release.with_inherited(&templates, &defaults),
+                Err(fault) => return vec![listed("a release", Err(fault.reason))],
+            };
+            let charts = release.charts(&repositories, locked, beside).into_iter();
+            charts.map(|(called, meaning)| listed(&called, meaning)).collect()
         });
         let other =
             |(line, called, reason)| ListedDependency { line, called, meaning: Err(reason) };

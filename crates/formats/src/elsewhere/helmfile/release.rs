@@ -28,7 +28,7 @@ pub(super) const RELEASE: Shape = Map(&[
     ("createNamespace", Unused),
     ("deleteTimeout", Unused),
     ("deleteWait", Unused),
-    ("dependencies", Unused),
+    ("dependencies", Items(&Map(&[("chart", Text), ("version", Text), ("alias", Unused)]))),
     ("description", Unused),
     ("devel", Unused),
     ("directory", Text),
@@ -111,6 +111,8 @@ pub(super) struct HelmfileRelease {
     /// `false`, if it is not to be there.
     installed: String,
     inherits: Vec<Inherit>,
+    /// The charts that are added to its own.
+    dependencies: Vec<HelmfileRelease>,
 }
 
 /// The name of a template that a release, or another template, has the rest from; a later one counts before the ones in front of it.
@@ -143,7 +145,24 @@ pub(super) fn read_release(node: &Node<'_>) -> Result<HelmfileRelease, Fault> {
         })
     };
     let inherits = node.list("inherit")?.iter().filter_map(inherit).collect();
-    Ok(HelmfileRelease { name, chart, version: word("version")?, installed, inherits })
+    let (version, dependencies) = (word("version")?, dependencies(node)?);
+    Ok(HelmfileRelease { name, chart, version, installed, inherits, dependencies })
+}
+
+/// The charts that helmfile adds to that of a release.
+fn dependencies(node: &Node<'_>) -> Result<Vec<HelmfileRelease>, Fault> {
+    let all = node.list("dependencies")?.iter().map(|one| {
+        let word = |key: &str| one.text_for_people(key).unwrap_or_default();
+        HelmfileRelease {
+            name: word("chart"),
+            chart: word("chart"),
+            version: word("version"),
+            installed: String::new(),
+            inherits: Vec::new(),
+            dependencies: Vec::new(),
+        }
+    });
+    Ok(all.collect())
 }
 
 impl HelmfileRelease {
@@ -185,11 +204,29 @@ impl HelmfileRelease {
                     *own = theirs;
                 }
             }
+            if self.dependencies.is_empty() && !except.iter().any(|one| one == "dependencies") {
+                self.dependencies = whole.dependencies;
+            }
         }
     }
 
-    /// What it installs.
-    pub(super) fn chart_meant(
+    /// The charts that it installs, what it calls each, and what they mean: its own, and those that are added to that.
+    pub(super) fn charts(
+        &self,
+        repositories: &Repositories,
+        locked: &[LockedChart],
+        beside: &dyn FilesBeside,
+    ) -> Vec<(String, Result<Meaning, String>)> {
+        let own = (self.name.clone(), self.chart_meant(repositories, locked, beside));
+        let added = self.dependencies.iter().filter(|_| self.installed != "false");
+        let added = added.map(|one| {
+            let called = format!("{} of {}", one.name, self.name);
+            (called, one.chart_meant(repositories, locked, beside))
+        });
+        [own].into_iter().chain(added).collect()
+    }
+
+    fn chart_meant(
         &self,
         repositories: &Repositories,
         locked: &[LockedChart],

@@ -259,6 +259,9 @@ pub fn of_source(source: &str) -> Result<Meaning, String> {
     if source.starts_with("./") || source.starts_with("../") {
         return Err("it is a folder of this repository, so there is nothing to fetch".to_owned());
     }
+    if Path::new(source).is_absolute() {
+        return Err("it is a folder of this machine, so there is nothing to fetch".to_owned());
+    }
     if let Some(scheme) = UNSERVED.iter().find(|scheme| source.starts_with(**scheme)) {
         return Err(format!("mu has no provider for `{scheme}`"));
     }
