@@ -420,7 +420,7 @@ fn a_version_that_is_gone_is_left_and_the_rest_comes() {
     sandbox.write(
         "main.tf",
         &format!(
-            "module \"a\" {{\n  source = \"git::{root}/libs.git//a?ref=v9\"\n}}\nmodule \"b\" {{\n  source = \"git::{root}/libs.git//b?ref=tags/v1.0.0\"\n}}\nmodule \"c\" {{\n  source = \"git::{root}/libs.git//gone?ref=v1.0.0\"\n}}\n"
+            "module \"a\" {{\n  source = \"git::{root}/libs.git//a?ref=v9\"\n}}\nmodule \"b\" {{\n  source = \"git::{root}/libs.git//b?ref=tags/v1.0.0\"\n}}\nmodule \"c\" {{\n  source = \"git::{root}/libs.git//gone?ref=v1.0.0\"\n}}\nmodule \"d\" {{\n  source = \"git::{root}/logs.git//far?ref=main\"\n}}\n"
         ),
     );
     sandbox.mu(&["import"]).ok().says(&[
@@ -432,6 +432,8 @@ fn a_version_that_is_gone_is_left_and_the_rest_comes() {
         "imported b (main.tf:4) as",
         "left c (main.tf:7): `",
         "has no folder `gone` at commit",
+        "left d (main.tf:10): `",
+        "has no folder `far` at commit",
     ]);
     is_what_others_get(&sandbox);
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::elsewhere::{ForeignList, KNOWN, read};
 use crate::formats;
-use crate::index::{Candidate, Cause, Revision, Universe as _, cause};
+use crate::index::{Candidate, Cause, Revision, Unavailable, Universe as _, cause};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::edit::Section;
 use crate::manifest::{Requirement, YAML_NAME};
@@ -309,12 +309,14 @@ fn missing(session: &Session, one: &Wanted) -> Option<String> {
         return is_list.then(|| format!("there is no package `{}` (looked at {tried})", one.id));
     }
     let spec = one.requirement.reference.spec();
-    let of_repository = || kind == PlaceKind::Repository;
     let accepted = (0..releases.len()).rev().find(|at| spec.accepts(&releases.version(*at), true));
     let revision = match accepted {
         Some(position) => Some(Revision::Release(position)),
         // What looks like a range can also be the name of a tag.
-        None => session.index().revision(&releases, &named(&spec)).ok()?,
+        None => match session.index().revision(&releases, &named(&spec)) {
+            Ok(found) => found,
+            Err(error) => return gone(&error),
+        },
     };
     let candidate = match &revision {
         Some(Revision::Release(position)) => Candidate::Release(*position),
@@ -335,8 +337,13 @@ fn missing(session: &Session, one: &Wanted) -> Option<String> {
         }
     };
     // Of a folder, a repository has the versions whether or not it is there.
-    let error = session.index().manifest(&one.id, candidate).err().filter(|_| of_repository())?;
-    match cause(&error) {
+    let error = session.index().manifest(&one.id, candidate).err()?;
+    gone(&error).filter(|_| kind == PlaceKind::Repository)
+}
+
+/// What a place says that answered, and has not what it was asked for.
+fn gone(error: &Unavailable) -> Option<String> {
+    match cause(error) {
         Cause::Provider(found) if found.kind() == ErrorKind::NotFound => Some(found.to_string()),
         _ => None,
     }

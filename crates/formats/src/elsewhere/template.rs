@@ -27,6 +27,8 @@ pub(super) struct Plain {
     pub(super) text: String,
     /// Where each of its bytes was.
     origins: Vec<usize>,
+    /// The places of lines that are nothing but text which an action becomes.
+    filled: Vec<usize>,
 }
 
 impl Plain {
@@ -35,6 +37,15 @@ impl Plain {
         let end = self.origins.last().map_or(0, |last| last + 1);
         let at = |offset: usize| self.origins.get(offset).copied().unwrap_or(end);
         at(span.start)..at(span.end)
+    }
+
+    /// Whether actions become the first text that is below the line of a place.
+    pub(super) fn is_filled_below(&self, at: usize) -> bool {
+        let line = self.text.get(at..).unwrap_or_default();
+        let below = line.split_once('\n').map_or("", |(_, below)| below);
+        let at = self.text.len() - below.len();
+        let next = self.text.len() - below.trim_start().len();
+        self.filled.iter().any(|line| (at..next).contains(line))
     }
 
     /// Takes over a part of the template, which begins at `start`; of a branch that does not count only the ends of lines.
@@ -62,6 +73,9 @@ impl Plain {
         let mut start = 0;
         for line in self.text.split_inclusive('\n') {
             let counts = !has_only_actions(line);
+            if !counts && line.contains(ACTION) {
+                tidied.filled.push(tidied.text.len());
+            }
             for (at, one) in line.char_indices().filter(|(_, one)| counts || *one == '\n') {
                 if one != SILENT {
                     tidied.push(one, self.origins.get(start + at).copied().unwrap_or_default());

@@ -790,6 +790,9 @@ releases:
             "7 `releases`: it is a template, which only helmfile fills in",
         ],
     );
+    let text = "repositories: []\nhelmfiles:\nreleases:\n\n  {{ toYaml .Values.all | indent 2 }}\n---\nreleases:\n";
+    let (list, _) = helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect("is read");
+    check(&list, &["3 `releases`: it is a template, which only helmfile fills in"]);
     let text = format!("{}x: 1\n", "{{ if a }}\n{{ else }}\n".repeat(100));
     let error = helmfile::list("helmfile.yaml", &text, None, &Beside(&[])).expect_err("is deep");
     assert!(error.reason.contains("more than 64 branches"), "{}", error.reason);

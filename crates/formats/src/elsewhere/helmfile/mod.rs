@@ -197,7 +197,7 @@ impl Contents {
         // A document may lack any of the keys, and a key of the wrong kind is one that a template makes something else of.
         let at = |node: &Node<'_>| line.unwrap_or_else(|| line_of(text, node));
         read_documents(file, text, &HELMFILE_KEYS, &mut |root| {
-            for node in self.list(&root, "repositories", &at) {
+            for node in self.list(plain, &root, "repositories", &at) {
                 let word = |key| node.text_for_people(key);
                 if let (Some(name), Some(url)) = (word("name"), word("url")) {
                     let is_oci = node.flag("oci").unwrap_or_default();
@@ -218,17 +218,17 @@ impl Contents {
                 Some(Kind::Scalar(name)) => self.defaults.push(name.trim().to_owned()),
                 _ => {}
             }
-            for node in self.list(&root, "helmfiles", &at) {
+            for node in self.list(plain, &root, "helmfiles", &at) {
                 let path = node.scalar().map(str::to_owned);
                 let path = path.or_else(|| node.text_for_people("path"));
                 let other = |path: String| (at(node), with_gaps(&path), other_file(&path));
                 self.others.extend(path.map(other));
             }
-            for node in self.list(&root, "bases", &at) {
+            for node in self.list(plain, &root, "bases", &at) {
                 self.bases.extend(node.scalar().map(|path| (at(node), path.to_owned())));
             }
             for key in ["releases", "charts"] {
-                for node in self.list(&root, key, &at) {
+                for node in self.list(plain, &root, key, &at) {
                     self.releases.push((at(node), read_release(node)));
                 }
             }
@@ -238,18 +238,27 @@ impl Contents {
     /// The list that a key has. If it is none, or stands there twice, that is said: nothing of it counts.
     fn list<'n, 't>(
         &mut self,
+        plain: &Plain,
         root: &'n Node<'t>,
         key: &str,
         at: &dyn Fn(&Node<'_>) -> usize,
     ) -> &'n [Node<'t>] {
-        let reason = match (root.list(key), root.written(key)) {
-            (Ok(list), _) => return list,
-            (Err(_), Some(node)) if node.scalar().is_some_and(|text| text.contains(ACTION)) => {
-                "it is a template, which only helmfile fills in".to_owned()
-            }
-            (Err(fault), _) => fault.reason,
+        let entry = match &root.kind {
+            Kind::Map(entries, _) => entries.iter().rfind(|entry| entry.key == key),
+            _ => None,
         };
-        let line = root.written(key).map_or(0, at);
+        let is_template = entry.is_some_and(|entry| match &entry.value.kind {
+            Kind::Scalar(text) => text.contains(ACTION),
+            Kind::Null => plain.is_filled_below(entry.span.start),
+            _ => false,
+        });
+        let reason = match root.list(key) {
+            _ if is_template => "it is a template, which only helmfile fills in".to_owned(),
+            Ok(list) => return list,
+            Err(fault) => fault.reason,
+        };
+        let line = entry.map(|entry| Node { span: entry.span.clone(), kind: Kind::Null });
+        let line = line.as_ref().map_or(0, at);
         self.others.push((line, format!("`{key}`"), reason));
         &[]
     }
