@@ -135,7 +135,6 @@ fn a_name_without_a_registry_is_looked_up_nowhere() {
         "requires `acme/provider-aws` and does not say in which registry it is",
         "Crossplane has no registry of its own since 2.0",
         "write `xpkg.upbound.io/acme/provider-aws`, or another registry",
-        "`base: xpkg.upbound.io/` in `.mu/workspace.yaml`",
     ]);
     // The settings can say it, and then it is looked up there.
     let (sandbox, server) = registry();

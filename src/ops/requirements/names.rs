@@ -80,8 +80,7 @@ pub(crate) fn check_place(
     }
     let (path, name) = (member.manifest_path.display(), reference.name().as_str());
     let message = format!("`{path}` requires `{name}` and does not say in which registry it is");
-    let [written, setting] = crossplane::hints_of_registry(name);
-    Err(CommandError::new(Code::Manifest, message).hint(written).hint(setting))
+    Err(CommandError::new(Code::Manifest, message).hint(crossplane::hint_of_registry(name)))
 }
 
 /// Whether a package is searched at the default base only because nothing says where it is.

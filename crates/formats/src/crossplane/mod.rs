@@ -135,14 +135,10 @@ pub(crate) fn dependency(node: &Node<'_>) -> Result<Dependency, Fault> {
 }
 
 /// What to write for a package that the manifest of an author names without its registry.
-pub fn hints_of_registry(name: &str) -> [String; 2] {
-    [
-        format!(
-            "Crossplane has no registry of its own since 2.0; until then it was `xpkg.upbound.io`, and `xpkg.crossplane.io` in 1.20: write `xpkg.upbound.io/{name}`, or another registry"
-        ),
-        "`base: xpkg.upbound.io/` in `.mu/workspace.yaml` is for all names without a registry"
-            .to_owned(),
-    ]
+pub fn hint_of_registry(name: &str) -> String {
+    format!(
+        "Crossplane has no registry of its own since 2.0; until then it was `xpkg.upbound.io`, and `xpkg.crossplane.io` in 1.20: write `xpkg.upbound.io/{name}`, or another registry"
+    )
 }
 
 /// The document that describes the package, with the keys in it that the format does not have.

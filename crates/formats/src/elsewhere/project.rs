@@ -66,7 +66,7 @@ fn package(node: &Node<'_>) -> Named {
     let meaning = meaning.and_then(|dependency| {
         let meaning = Meaning::parse(dependency.reference())?;
         if meaning.reference.base().is_none() {
-            let [what, _] = crossplane::hints_of_registry(&called);
+            let what = crossplane::hint_of_registry(&called);
             return Err(format!("it does not say in which registry it is: {what}"));
         }
         let prerelease = matches!(dependency, Dependency::Detailed(one) if one.prerelease);
