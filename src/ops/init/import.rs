@@ -253,10 +253,12 @@ fn sort(
             if let Some(same) = same {
                 let at = format!("{}:{}", same.file, same.line);
                 if same.meaning.reference != meaning.reference {
-                    let first = &same.meaning.reference;
+                    let (first, this) = (&same.meaning.reference, &meaning.reference);
                     leave(
                         called,
-                        format!("{at} has it as `{first}`, and a package is listed once"),
+                        format!(
+                            "{at} has it as `{first}`, and not as `{this}`; a package is listed once"
+                        ),
                     );
                 } else if same.meaning.in_use != meaning.in_use {
                     leave(
