@@ -92,6 +92,8 @@ impl Plain {
 enum Does {
     /// Begins a part that counts in some cases, or several times.
     Begin,
+    /// Begins a part that only counts where another action names it.
+    Define,
     /// Begins what counts in the other cases.
     Else,
     End,
@@ -110,7 +112,8 @@ fn does(action: &str) -> Does {
         name.trim_start().starts_with([':', '=', ','])
     };
     match word {
-        "if" | "range" | "with" | "block" | "define" => Does::Begin,
+        "if" | "range" | "with" | "block" => Does::Begin,
+        "define" => Does::Define,
         "else" => Does::Else,
         "end" => Does::End,
         "break" | "continue" => Does::Nothing,
@@ -194,7 +197,7 @@ impl<'t> Template<'t> {
         for at in 0..self.actions.len() {
             let does = self.actions.get(at).map_or(Does::Nothing, |(_, does)| *does);
             match (does, open.last_mut()) {
-                (Does::Begin, _) => {
+                (Does::Begin | Does::Define, _) => {
                     open.push((self.branches.len(), 1));
                     self.branches.push(Vec::new());
                 }
@@ -242,6 +245,10 @@ impl<'t> Template<'t> {
                     let mut new = (all, wanted.unwrap_or(usize::MAX), None);
                     enter(&mut new);
                     open.push(new);
+                }
+                Does::Define => {
+                    blocks.next();
+                    open.push((&[], usize::MAX, None));
                 }
                 Does::Else => open.iter_mut().last().into_iter().for_each(enter),
                 Does::End => drop(open.pop()),

@@ -779,6 +779,10 @@ releases:
             "26 none: its `version` is a template, which only helmfile fills in",
         ],
     );
+    // What is defined counts only where it is named, and nothing says as what.
+    let text = "{{ define \"one\" }}\n- {name: one, chart: x/one}\n{{ else }}\n{{ end }}\nreleases:\n{{ range .all }}\n{{ template \"one\" . }}\n{{ end }}\n";
+    let (list, _) = helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect("is read");
+    check(&list, &["5 `releases`: it is a template, which only helmfile fills in"]);
     // What is not a list, or stands there twice, is not passed over.
     let text = "{{ if x }}\nrepositories: []\n{{ end }}\n{{ if y }}\nrepositories: []\n{{ end }}\nreleases: {{ toYaml .Values.all }}\nbases: x.yaml\n";
     let (list, _) = helmfile::list("helmfile.yaml", text, None, &Beside(&[])).expect("is read");
