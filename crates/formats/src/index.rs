@@ -73,6 +73,8 @@ pub(crate) struct IndexEntries<'a> {
     pub(crate) shape: &'static Shape,
     /// The key that has the version of an entry.
     pub(crate) version: &'static str,
+    /// The key of an app version, if that and the version together tell entries apart.
+    pub(crate) app: Option<&'static str>,
     /// A key that entries of another format have in place of `version`, and why those are not read.
     pub(crate) other: (&'static str, &'static str),
     /// Why one cannot be called so.
@@ -300,7 +302,16 @@ impl Lines<'_> {
             }
             Err(fault) => Err(fault),
         };
-        read.unwrap_or_else(|fault| self.unusable(name, version, fault.reason))
+        read.unwrap_or_else(|fault| {
+            // What cannot be used is still no other version than it is.
+            let app = self.of.app.and_then(|key| node.text(key).ok().flatten());
+            let app = app.filter(|(app, _)| Version::composite(app, &version).is_ok());
+            Release {
+                app_version: app.map(|(app, _)| app.to_owned()),
+                versioning: app.map(|_| "composite".to_owned()),
+                ..self.unusable(name, version, fault.reason)
+            }
+        })
     }
 }
 

@@ -176,6 +176,7 @@ pub fn index(
         index: &CHART_INDEX,
         shape: &chart::SHAPE,
         version: "version",
+        app: None,
         other: OTHER,
         check_name: |name| check_name_segment(name, "a chart"),
         read: &|name, node| release(name, node, &around),

@@ -170,6 +170,7 @@ pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
         index: &OPERATOR_INDEX,
         shape: &SHAPE,
         version: "operatorVersion",
+        app: Some("appVersion"),
         other: OTHER,
         check_name: |name| check_name_segment(name, "an operator"),
         read: &indexed,

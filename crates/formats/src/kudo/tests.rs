@@ -200,6 +200,9 @@ fn app_version_and_operator_version_together_tell_versions_apart() {
         entry("3.0.0", "1.2.0", "d"),
         // These two are one version.
         entry("3.0.0", "1.2.0", "e"),
+        // One that cannot be used is no other one, either.
+        entry("2.4.0", "1.3.0", "x"),
+        entry("2.3.0", "1.3.0", "f").replace("appVersion: 2.3.0, ", ""),
     ];
     let text = format!("entries:\n  kafka:\n{}", entries.concat());
     let index = index("index.yaml", &text).expect("is an index");
@@ -213,7 +216,9 @@ fn app_version_and_operator_version_together_tell_versions_apart() {
             ("2.3.0-1.1.0", false),
             ("3.0.0-1.1.0", false),
             ("3.0.1-1.1.0", false),
-            ("3.0.0-1.2.0", true)
+            ("3.0.0-1.2.0", true),
+            ("2.4.0-1.3.0", true),
+            ("1.3.0", false),
         ]
     );
 }
