@@ -78,3 +78,26 @@ fn the_version_of_a_commit_is_its_tags() {
         assert_eq!(sandbox.locked(), [format!("{id} 1.1.0")]);
     }
 }
+
+#[test]
+fn a_commit_that_lost_one_of_its_tags_has_a_way_out() {
+    let origin = Origin::new("lib.git");
+    origin.commit(&[("a.txt", "one")]);
+    origin.git(&["tag", "v1.1.0"]);
+    origin.git(&["tag", "v0.9.0"]);
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::with_dependencies(&[&format!("git+{}lib.git#^1.1", server.root())]);
+    sandbox.mu(&["get"]).ok();
+    origin.commit(&[("a.txt", "two")]);
+    origin.git(&["tag", "--force", "v1.1.0"]);
+    remove(&sandbox, "work/.mu/packs");
+    remove(&sandbox, "cache");
+    let id = format!("{}/lib", server.host());
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&[
+        "was edited or merged wrongly",
+        &format!("`mu update {id}` takes what is there now"),
+    ]);
+    sandbox.mu(&["update", &id]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+}

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::git::{HttpServer, Origin};
+use crate::support::{Chart, Charts, Nginx, Package, Sandbox};
 
 /// A workspace that is locked to the first of three versions each.
 fn sandbox() -> Sandbox {
@@ -226,5 +227,119 @@ fn what_nothing_would_require_any_more_is_not_moved_to() {
     ");
     assert!(sandbox.state() == state, "nothing has changed");
     sandbox.mu(&["update", "x/b#1.0.0"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+/// A repository with a tag, and a workspace that has locked it beside a package of the hub, of which there is a newer version.
+fn beside_a_repository(strategy: &str) -> (Origin, HttpServer, Sandbox) {
+    let origin = Origin::new("lib.git");
+    origin.commit(&[("Mu.yaml", "name: lib\n")]);
+    origin.git(&["tag", "v1.1.0"]);
+    let server = HttpServer::start(origin.root());
+    let lib = format!("git+{}lib.git#^1.1", server.root());
+    let sandbox = Sandbox::with_dependencies(&[&lib, "aws/ec2#^1.0"]);
+    let settings = sandbox.read(".mu/workspace.yaml");
+    sandbox.write(".mu/workspace.yaml", &format!("{settings}resolution: {strategy}\n"));
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    (origin, server, sandbox)
+}
+
+/// The commit that the lock has.
+fn commit(sandbox: &Sandbox) -> String {
+    let lock = sandbox.lock();
+    let mut all = lock["packages"].as_array().expect("is a list").iter();
+    let found = all.find_map(|package| package["commit"].as_str());
+    found.expect("one has a commit").to_owned()
+}
+
+#[test]
+fn a_tag_that_was_moved_moves_what_is_updated_and_nothing_else() {
+    for strategy in ["highest", "minimal"] {
+        let commands = [
+            &["update", "aws/ec2"][..],
+            &["update", "aws/ec2#1.1.0"],
+            &["upgrade", "aws/ec2"],
+            &["add", "aws/ec2#1.1.0"],
+        ];
+        for command in commands {
+            let (origin, server, sandbox) = beside_a_repository(strategy);
+            let locked = commit(&sandbox);
+            origin.commit(&[("Mu.yaml", "name: lib\ndependencies: ['hub.mu.com/evil/x#^1']\n")]);
+            origin.git(&["tag", "--force", "v1.1.0"]);
+            sandbox.hub().release("evil/x", "1.0.0");
+            sandbox.mu(&[&["--refresh"], command].concat()).ok().does_not_say(&["lib", "evil"]);
+            assert_eq!(commit(&sandbox), locked, "{strategy} {command:?}");
+            // What the moved tag would have brought is not in use.
+            assert_eq!(sandbox.locked().len(), 2, "{:?}", sandbox.locked());
+            sandbox.mu(&["get", "--locked"]).ok();
+            let id = format!("{}/lib", server.host());
+            sandbox.mu(&["--refresh", "update", &id]).ok().says(&["evil/x 1.0.0"]);
+            assert_ne!(commit(&sandbox), locked, "{strategy}");
+        }
+        // A changed line of another package.
+        let (origin, _server, sandbox) = beside_a_repository(strategy);
+        let locked = commit(&sandbox);
+        origin.commit(&[("file", "more")]);
+        origin.git(&["tag", "--force", "v1.1.0"]);
+        sandbox.write("Mu.yaml", &sandbox.read("Mu.yaml").replace("ec2#^1.0", "ec2#^1.1"));
+        sandbox.mu(&["--refresh", "get"]).ok();
+        assert_eq!(commit(&sandbox), locked, "{strategy}");
+    }
+}
+
+#[test]
+fn a_version_that_was_taken_back_stays_unless_its_package_is_updated() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("www/charts");
+    std::fs::create_dir_all(&folder).expect("can be made");
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    let offer = |versions: &[&str]| {
+        let mut charts = Charts::new(&folder);
+        versions.iter().for_each(|version| charts.add(&Chart::new("web", version)));
+    };
+    offer(&["1.0.0", "1.1.0"]);
+    sandbox.asks_for(&[&format!("helm+{}/web#^1.0", nginx.url("charts")), "aws/ec2#^1.0"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    let [_, web] = &sandbox.locked()[..] else { panic!("{:?}", sandbox.locked()) };
+    assert!(web.ends_with("charts/web 1.1.0"), "{web}");
+    offer(&["1.0.0"]);
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    sandbox.mu(&["--refresh", "update", "aws/ec2"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.1.0", web]);
+    sandbox.mu(&["get", "--locked"]).ok();
+    // Also where nothing else would do.
+    sandbox.write("Mu.yaml", &sandbox.read("Mu.yaml").replace("web#^1.0", "web#1.1.0"));
+    sandbox.mu(&["--refresh", "get"]).ok();
+    sandbox.mu(&["--refresh", "update", "aws/ec2"]).ok();
+    assert_eq!(sandbox.locked()[1], *web);
+    sandbox.mu(&["--refresh", "update", "web"]).fails().says(&["no version of", "web"]);
+    sandbox.write("Mu.yaml", &sandbox.read("Mu.yaml").replace("web#1.1.0", "web#^1.0"));
+    sandbox.mu(&["--refresh", "update", "web"]).ok().says(&["1.1.0 → 1.0.0"]);
+}
+
+#[test]
+fn who_names_a_chart_gets_what_its_repository_has_now_under_the_same_version() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("www/charts");
+    std::fs::create_dir_all(&folder).expect("can be made");
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    Charts::new(&folder).add(&Chart::new("web", "1.0.0"));
+    sandbox.asks_for(&[&format!("helm+{}/web#^1.0", nginx.url("charts"))]);
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.read("Mu.lock");
+    Charts::new(&folder).add(&Chart::new("web", "1.0.0").lines("description: another one\n"));
+    sandbox.mu(&["--refresh", "update"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), before);
+    sandbox.mu(&["verify", "--trust"]).fails().says(&["its archive is", "mu update PKG"]);
+    sandbox.mu(&["update", "web", "--offline"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), before);
+    sandbox.mu(&["--refresh", "update", "web"]).ok().says(&["web 1.0.0"]);
+    sandbox.mu(&["verify", "--trust"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    std::fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
     sandbox.mu(&["get", "--locked"]).ok();
 }

@@ -74,6 +74,11 @@ fn a_moved_tag_and_an_edited_entry_are_found_in_oci_registries() {
     registry.sign("charts/web", &moved, key);
     has_problem(sandbox, "untrusted", &["what its tag leads to"]);
     assert_eq!(sandbox.read("Mu.lock"), lock);
+    // Who names the package takes what is there now.
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["update", "web"]).ok().says(&["web 1.0.0"]);
+    sandbox.mu(&["verify", "--trust"]).ok();
     // Nobody is there.
     let Registry { sandbox, server, .. } = registry;
     drop(server);

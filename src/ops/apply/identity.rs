@@ -19,6 +19,7 @@ use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::agreement::first_difference;
 use crate::manifest::{Head, Manifest, ManifestError, YAML_NAME};
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Reference, Version};
 
@@ -306,7 +307,10 @@ impl<'a> Content<'a> {
         }
         let place = route.location.describe();
         let said = format!("the tag of its commit says {first}, at {place}");
-        Err(self.mislabelled(&said, &first.to_string()))
+        let name = quoted_for_shell(&self.session.short_name(&self.package.id));
+        Err(self.mislabelled(&said, &first.to_string()).hint(format!(
+            "or the tag of that version was moved since: `mu update {name}` takes what is there now"
+        )))
     }
 
     /// The error about a lock that gives content the wrong version.

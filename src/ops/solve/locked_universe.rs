@@ -101,7 +101,7 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
     let id = package.id.clone();
     // A package has one candidate here. If it was chosen for its version, that is a release; if for a branch or a
     // commit, there is no release, and the revision appears only when somebody names it, as with the index.
-    let is_untagged = package.revision().is_some() && !has_version_tag(package);
+    let is_untagged = package.revision().is_some() && !is_of_version_tag(package);
     let entries = match package.parsed_version().filter(|_| !is_untagged) {
         Some(version) => {
             let details = details(package);
@@ -144,7 +144,7 @@ fn details(package: &LockedPackage) -> Details {
 
 /// Whether the commit was chosen for the version of its tag: no requirement named anything else. What is at the URL of an archive
 /// is its only version, even where its digest was named.
-fn has_version_tag(package: &LockedPackage) -> bool {
+pub(super) fn is_of_version_tag(package: &LockedPackage) -> bool {
     package.source.is_url_archive()
         || package.requested.iter().all(|requested| {
             matches!(

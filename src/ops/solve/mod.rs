@@ -25,13 +25,13 @@ use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::shown::{count, lines};
 use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out, select};
 use crate::ops::solve::copies::copies_in_lock;
-use crate::ops::solve::locked_universe::LockedUniverse;
+use crate::ops::solve::locked_universe::{LockedUniverse, is_of_version_tag};
 use crate::ops::solve::patches::{overridden, unused_overrides};
 use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::{Resolved, lock_from_selection, unsatisfied};
 use crate::ops::solve::unstated::Adopted;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::reference::VersionSpec;
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Chosen, Failure, Selection, SelectionRequest, Update};
 
 /// How often listings may turn out to be wrong before mu gives up. Each time, one version is known better than before, so an honest
@@ -226,7 +226,7 @@ impl Solver<'_> {
         let Some(change) = &question.change else { return Ok(None) };
         // What is installed may have been asked, too, and an archive stays as it is locked.
         let has_archives = previous.packages.iter().any(|package| package.source.is_url_archive());
-        if session.options.offline || has_archives {
+        if session.options.offline || has_archives || !self.denied(&question.update).is_empty() {
             return Ok(None);
         }
         requirements.declare(session);
@@ -276,11 +276,12 @@ impl Solver<'_> {
             error_with_ways_out(session, requirements, strategy, request, failure)
         };
         // What is at the URL of an archive may have changed; only an update of it looks.
+        let update = request.update.clone();
         let stays_put = |package: &LockedPackage| {
             let asked = requirements.asked.iter().map(|asked| &asked.requirement);
             let mut asked = asked.filter(|asked| asked.id == package.id);
             package.source.is_url_archive()
-                && !request.update.moves(&package.id)
+                && !update.moves(&package.id)
                 && asked.all(|asked| fits(package, &asked.spec))
         };
         let archives = LockedUniverse::of_some(session, previous, &stays_put);
@@ -290,27 +291,76 @@ impl Solver<'_> {
         };
         // With the minimal strategy and a lock for the same requirements, the selection only confirms the lock. So without
         // the network the lock will do, and installed packs are not looked at.
-        let (selection, user) = if !follows_lock && stays && self.is_known {
+        let first = if !follows_lock && stays && self.is_known {
             match ask_with_news(session, &mut request, |request| choose(session.index(), request)) {
-                Ok(selection) => (selection, Lockfile::default()),
+                Ok(selection) => Ok((selection, Lockfile::default())),
                 Err(failure) => {
                     let error = failed(&request, failure);
-                    if error.code != Code::Offline {
-                        return Err(error);
-                    }
                     // Without the network, only the lock has the result.
-                    return Ok(Some(Resolved::keeping_lock(Arc::clone(previous))));
+                    if error.code == Code::Offline {
+                        return Ok(Some(Resolved::keeping_lock(Arc::clone(previous))));
+                    }
+                    Err(error)
                 }
             }
         } else {
             let apart = || requirements.listed_apart(session);
-            ask_apart(session, &mut request, &apart, &failed, &choose)?
+            ask_apart(session, &mut request, &apart, &failed, &choose)
         };
-        let recorded = self.record(&selection, &user, &request.update)?;
+        if first.is_ok() && lacks_locked(session, previous) {
+            return Ok(None);
+        }
+        // A registry that takes a locked version back, or has other content for it now, moves nothing that the command does not
+        // move: what the lock has of it is enough.
+        let denied = self.denied(&update);
+        let is_held = |package: &LockedPackage| stays_put(package) || denied.contains(&package.id);
+        let held = match is_moved(&first, &denied) {
+            true => LockedUniverse::of_some(session, previous, &is_held),
+            false => None,
+        };
+        let again = held.map(|held| {
+            let held = held.before(session.index());
+            select(session, strategy, &held, &mut request)
+        });
+        let (selection, user) = match again {
+            Some(Ok(selection)) => (selection, Lockfile::default()),
+            Some(Err(_)) | None => first?,
+        };
+        let recorded = self.record(&selection, &user, &update)?;
         if recorded.is_some() {
             adopted.say(session, &selection);
         }
         Ok(recorded)
+    }
+
+    /// The packages that `update` does not move, and of which a registry that was asked has the locked version no more, or with
+    /// another commit. A strategy that does not follow the lock chooses among what there is, so there only the commit counts.
+    fn denied(&self, update: &Update) -> BTreeSet<PackageId> {
+        let Self { session, requirements, previous, .. } = self;
+        let index = session.index();
+        let follows_lock = requirements.choosing_strategy().follows_lock();
+        let is_denied = |package: &&LockedPackage| {
+            let place = package.from.as_ref().unwrap_or(&package.id);
+            let source = &package.source;
+            let is_chosen_by_version = !source.is_pack() && !source.is_url_archive();
+            let is_asked = is_chosen_by_version && is_of_version_tag(package);
+            if !is_asked || update.moves(&package.id) || !index.has_answered(place) {
+                return false;
+            }
+            let (Ok(releases), Some(version)) = (index.releases(place), package.parsed_version())
+            else {
+                return false;
+            };
+            match releases.position_of_version(&version) {
+                Some(at) => match (releases.commit(at), package.revision()) {
+                    (Some(now), Some(locked)) => **now != *locked,
+                    _ => false,
+                },
+                None => follows_lock,
+            }
+        };
+        let denied = previous.packages.iter().filter(is_denied);
+        denied.map(|package| package.id.clone()).collect()
     }
 
     /// The lock with a selection; `None` if something newer is to be looked at first. `update` says which versions may move, and
@@ -329,6 +379,17 @@ impl Solver<'_> {
         }
         tell_cost(session, selection);
         lock_from_selection(session, requirements, Arc::clone(previous), user, selection, update)
+    }
+}
+
+/// Whether a selection has one of these packages; also if there is none, since it may be the reason.
+fn is_moved(
+    selection: &Result<(Selection, Lockfile), CommandError>,
+    ids: &BTreeSet<PackageId>,
+) -> bool {
+    match selection {
+        Ok((selection, _)) => ids.iter().any(|id| selection.find(id).is_some()),
+        Err(error) => matches!(error.code, Code::NoSolution | Code::NotFound) && !ids.is_empty(),
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn lock_from_selection(
         })
     };
     // An entry that is kept costs no request, and says of the content what it said when it was fetched.
-    let kept: Vec<Option<&LockedPackage>> = selection.packages.iter().map(kept).collect();
+    let mut kept: Vec<Option<&LockedPackage>> = selection.packages.iter().map(kept).collect();
     // What a version that stays is like was said when it came.
     let stays = |id: &PackageId| {
         let mut all = selection.packages.iter().zip(&kept).filter(|(chosen, _)| chosen.id == *id);
@@ -76,8 +76,16 @@ pub(crate) fn lock_from_selection(
     let said = selection.warnings.iter().filter(is_said);
     let mut warnings: Vec<Warning> =
         said.map(|warning| of_selection(requirements, warning.clone())).collect();
-    let new = selection.packages.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
-    let lines = new.filter_map(|(chosen, _)| match chosen.as_candidate()? {
+    // Who names a package to update wants what its place has now, also under the version that is locked.
+    let may_renew = |chosen: &Chosen, kept: Option<&LockedPackage>| {
+        let is_named = matches!(update, Update::Packages(ids) if ids.contains(&chosen.id));
+        is_named
+            && !session.options.offline
+            && kept.is_some_and(|kept| is_replaceable(session, kept))
+    };
+    let asked = selection.packages.iter().zip(&kept);
+    let asked = asked.filter(|(chosen, kept)| kept.is_none() || may_renew(chosen, **kept));
+    let lines = asked.filter_map(|(chosen, _)| match chosen.as_candidate()? {
         Candidate::Release(position) => Some((chosen.source().clone(), position)),
         Candidate::Revision(_) => None,
     });
@@ -86,6 +94,13 @@ pub(crate) fn lock_from_selection(
     // nothing of this selection counts.
     if !confirm(session, &lines)? {
         return Ok(None);
+    }
+    for (chosen, kept) in selection.packages.iter().zip(&mut kept) {
+        let is_renewed = may_renew(chosen, *kept)
+            && kept.is_some_and(|kept| has_other_archive(session, chosen, kept));
+        if is_renewed {
+            *kept = None;
+        }
     }
     // A locked version that stays is asked about before it is installed, and never moves because of that.
     let is_new = |at: usize, chosen: &Chosen| kept[at].is_none() || update.moves(&chosen.id);
@@ -393,6 +408,26 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
     let same_commit = package.revision().as_deref() == chosen.commit.as_deref();
     let version = chosen.version.as_ref();
     same_commit && (version.is_none() || package.parsed_version().as_ref() == version)
+}
+
+/// Whether the place of a locked package may have other content for its version, without breaking what it promises.
+fn is_replaceable(session: &Session, package: &LockedPackage) -> bool {
+    let provider = session.index().providers().get(&package.source.provider);
+    package.archive.is_some()
+        && provider.is_ok_and(|provider| provider.facts().archives_are_content)
+}
+
+/// Whether the place of a chosen package has another archive than the locked one; asks nobody.
+fn has_other_archive(session: &Session, chosen: &Chosen, locked: &LockedPackage) -> bool {
+    let Some(candidate) = chosen.as_candidate() else { return false };
+    if !session.index().has_answered(chosen.source()) {
+        return false;
+    }
+    let Ok((_, release)) = session.index().release(chosen.source(), candidate) else {
+        return false;
+    };
+    let now = release.archive.as_ref().and_then(|text| text.parse().ok());
+    now.is_some() && now != locked.archive
 }
 
 fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) -> LockedPackage {
