@@ -8,6 +8,7 @@ use crate::cli::context::{CommandExit, Context, Stop};
 use crate::lock::LockedPackage;
 use crate::ops::OperationScope;
 use crate::ops::diff::{Content, Difference, FileChange, Kind, Side, diff};
+use crate::reference::ArtifactDigest;
 use crate::report::{BAD, GOOD, HELP, STRONG, count, printable, size};
 
 #[derive(Debug, Args)]
@@ -53,7 +54,11 @@ pub(super) fn print_difference(
     let [strong, good, bad, head] =
         [STRONG, GOOD, BAD, HELP].map(|style| context.shell.style(style));
     let side = |side: &Side| {
-        let commit = side.commit.as_deref().and_then(|commit| commit.get(..7));
+        let short = |revision| match ArtifactDigest::is_artifact_digest(revision) {
+            true => Some(ArtifactDigest::shortened(revision)),
+            false => revision.get(..7),
+        };
+        let commit = side.commit.as_deref().and_then(short);
         let version = match commit {
             // Without a version, the commit is all that tells one from another.
             Some(commit) if side.version == LockedPackage::NO_VERSION => commit.to_owned(),

@@ -15,7 +15,7 @@ use crate::cli::search::with_reason;
 use crate::lock::Requested;
 use crate::ops::diff::{Changelog, CommitTitle, Difference, changelog, of_moves, up_to};
 use crate::ops::get::check_not_empty;
-use crate::ops::outdated::{Comparison, Outdated, Row, compare, outdated, what_if};
+use crate::ops::outdated::{Comparison, Outdated, Row, Stays, compare, outdated, what_if};
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::{PackageName, version_of};
 use crate::ops::update::{UpdateRequest, update, upgrade};
@@ -313,7 +313,11 @@ pub(crate) fn run_outdated(context: &Context, arguments: &OutdatedArguments) -> 
 fn note(package: &Outdated) -> String {
     let mut reasons = package.held_back_by.clone();
     if reasons.is_empty() && package.allowed != package.current {
-        let reason = if package.only_locked { "only Mu.lock" } else { "nothing requires more" };
+        let reason = match package.stays {
+            Stays::Locked => "only Mu.lock",
+            Stays::Installed => "only what is installed",
+            Stays::Unasked => "nothing requires more",
+        };
         reasons.push(reason.to_owned());
     }
     for (what, reason) in [("yanked", &package.yanked), ("deprecated", &package.deprecated)] {

@@ -24,7 +24,7 @@ use crate::ops::session::disk::local_folder;
 use crate::ops::session::locked::{PackageName, Purpose, version_of};
 use crate::ops::solve::asking::{self, newest, obstacle, requirers_of_locked, resolve_newest};
 use crate::ops::solve::question::{Question, request, without_packages};
-use crate::ops::solve::{copies, names, resolve_from};
+use crate::ops::solve::{copies, names, resolve, resolve_from};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{ArtifactDigest, PackageId, Reference};
 use crate::select::{
@@ -57,9 +57,20 @@ pub struct Outdated {
     /// Why its version cannot be used here any more, if it cannot: `needs kubernetes >=1.28, but it is 1.24`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unusable: Vec<String>,
-    /// Whether only `Mu.lock` holds it back; otherwise nothing requires more than its version.
+    /// Why it is at its version if nothing holds it back.
     #[serde(skip)]
-    pub only_locked: bool,
+    pub stays: Stays,
+}
+
+/// Why a package is at a version that nothing holds it back at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// `Mu.lock` has it.
+    Locked,
+    /// It is supposed to be installed.
+    Installed,
+    /// Nothing requires more.
+    Unasked,
 }
 
 /// Finds the packages that could move: the locked ones, or those of a supposed installation, as
@@ -91,6 +102,9 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         Ok(resolved) => resolved.lock,
         // `mu update` says why nothing can move, for example because a package pins a yanked version.
         Err(error) if error.code == Code::NoSolution => lock.clone(),
+        Err(error) if error.code == Code::NotFound => {
+            newest_of_others(session, &requirements, &lock)?.ok_or(error)?
+        }
         Err(error) => return Err(error),
     };
     let request = request(session, &requirements, &lock, Update::Everything);
@@ -154,7 +168,8 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         let unusable = details.into_iter().flat_map(|details| {
             incompatibilities(details, &request.settings.runtime, own).map(|one| one.of_one())
         });
-        let unusable: Vec<String> = unusable.collect();
+        let gone = releases.tried().map(|_| "is not at its registry any more".to_owned());
+        let unusable: Vec<String> = unusable.chain(gone).collect();
         let is_newest = current == allowed && current == newest;
         let is_fine =
             moved_to.is_none() && yanked.is_none() && deprecated.is_none() && unusable.is_empty();
@@ -178,11 +193,40 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
             yanked,
             deprecated,
             unusable,
-            only_locked: session.strategy().follows_lock(),
+            stays: match session.strategy().follows_lock() {
+                _ if !supposed.is_empty() => Stays::Installed,
+                true => Stays::Locked,
+                false => Stays::Unasked,
+            },
         });
     }
     session.save_index();
     Ok(found)
+}
+
+/// The newest versions of what is not gone from its registry, beside what is; `None` if nothing is gone.
+fn newest_of_others(
+    session: &Session,
+    requirements: &Rc<Requirements>,
+    lock: &Arc<Lockfile>,
+) -> Result<Option<Arc<Lockfile>>, CommandError> {
+    let is_there = |package: &&LockedPackage| {
+        let releases = session.index().listed_releases(&package.id);
+        package.source.is_authored_folder() || releases.is_ok_and(|all| all.tried().is_none())
+    };
+    let there: BTreeSet<PackageId> =
+        lock.packages.iter().filter(is_there).map(|package| package.id.clone()).collect();
+    if lock.packages.iter().all(|package| there.contains(&package.id)) {
+        return Ok(None);
+    }
+    let question = Question::new(Rc::clone(requirements), Update::Packages(there));
+    match resolve(session, &question) {
+        Ok(resolved) => Ok(Some(resolved.lock)),
+        Err(error) if matches!(error.code, Code::NoSolution | Code::NotFound) => {
+            Ok(Some(Arc::clone(lock)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Offline, checks that something was learned about each package before: choosing would make do with what is installed.

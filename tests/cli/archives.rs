@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use mu_testing::http::{Reply, Seen, TestServer};
 use mu_testing::oci::Behaviour;
-use mu_testing::{Nginx, OciServer, Package, ZipEntry, gzip, hex, tar, tar_gz, write, zip};
+use mu_testing::{Chart, Nginx, OciServer, Package, ZipEntry, gzip, hex, tar, tar_gz, write, zip};
+use serde_json::json;
 
 use super::support::Sandbox;
 
@@ -408,4 +409,26 @@ fn a_compression_that_is_not_read_is_named() {
     sandbox.mu(&["get"]).fails().says(&["`.tgz`, `.tar.gz`, `.tar` or `.zip`, which mu reads"]);
     let (sandbox, _server) = offered_as(vec![("tool-1.tgz", xz)]);
     sandbox.mu(&["get"]).fails().says(&["it is compressed with xz, and mu reads gzip"]);
+}
+
+#[test]
+fn what_is_gone_does_not_hide_what_else_is_outdated() {
+    let sandbox = Sandbox::new();
+    let archive = sandbox.path("www/tool-1.0.0.tgz");
+    write(&sandbox.path("www"), "tool-1.0.0.tgz", Chart::new("tool", "1.0.0").archive());
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    sandbox.asks_for(&[&nginx.url("tool-1.0.0.tgz"), "aws/ec2#^1.0"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    let same = sandbox.mu(&["diff", &nginx.url("tool-1.0.0.tgz")]).ok();
+    same.says(&["1.0.0 (sha256:"]).does_not_say(&["(sha256:)"]);
+    fs::remove_file(archive).expect("is there");
+    let run = sandbox.mu(&["--refresh", "outdated", "--json"]);
+    let found = run.json();
+    let all = found["packages"].as_array().expect("is a list");
+    assert_eq!(all.len(), 2, "{found}");
+    assert_eq!((&all[0]["current"], &all[0]["allowed"]), (&json!("1.0.0"), &json!("1.1.0")));
+    assert_eq!(all[1]["unusable"], json!(["is not at its registry any more"]));
+    sandbox.mu(&["--refresh", "outdated"]).says(&["1.0.0 is not at its registry any more"]);
 }
