@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::fs::{self, FileError};
+
 /// What mu knows about the machine and the process that it runs in.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -50,6 +52,15 @@ pub const IN_CACHE: &[&str] = &[
     "told",
     "trust",
 ];
+
+/// Makes the cache folder, in which a file says that it is one: whoever has it inside a workspace, as CI systems want it, wants no
+/// package of it there.
+pub fn create_cache(cache: &Path) -> Result<(), FileError> {
+    fs::create_private_folder(cache, &[IN_CACHE, &[fs::CACHE_TAG]].concat())?;
+    // Without it, nothing but such a workspace is worse off.
+    let _ = fs::mark_as_cache(cache);
+    Ok(())
+}
 
 /// What is in `~/.mu`.
 pub const IN_HOME: &[&str] = &[

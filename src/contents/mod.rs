@@ -357,8 +357,17 @@ impl<'a> Walk<'a> {
                 }
             }
             let found = found?;
-            if found.is_dir() && !self.follows_all() && is_hub(&place) {
-                let message = "this folder is a hub, so it is not packed";
+            let what = if !found.is_dir() || self.follows_all() {
+                None
+            } else if is_hub(&place) {
+                Some("a hub")
+            } else if fs::is_cache(&place) {
+                Some("a cache")
+            } else {
+                None
+            };
+            if let Some(what) = what {
+                let message = format!("this folder is {what}, so it is not packed");
                 warnings.push(FileWarning::new(&place, None, message));
             } else if found.is_dir() {
                 let inner = match rules {

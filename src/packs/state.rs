@@ -176,7 +176,7 @@ impl PacksFolder {
         // The state of an earlier mu, or a forged one from a checkout.
         fs::remove_file(&self.own_folder().join("state.json"))?;
         let Some(path) = self.state_path() else { return Ok(()) };
-        let written = fs::create_private_folder(&self.cache, crate::env::IN_CACHE)
+        let written = crate::env::create_cache(&self.cache)
             .and_then(|()| fs::write_atomic(&path, state.print(&self.folder).as_bytes()));
         match written {
             // Without a record, the next run hashes the packs, as it does in a fresh checkout.

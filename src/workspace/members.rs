@@ -291,6 +291,10 @@ fn look_at(
     if !globs.matches(&place) && !globs.may_match_below(&place) {
         return Look::LeaveOut(LeftOutReason::Unnamed);
     }
+    // What mu has in its cache are packages, and the cache of another run may be anywhere.
+    if fs::is_cache(entry.path()) {
+        return Look::PassBy;
+    }
     let is_workspace = entry.path().join(MU_FOLDER).join(WORKSPACE_FILE).is_file();
     if is_workspace { Look::LeaveOut(LeftOutReason::OwnWorkspace(path())) } else { Look::Search }
 }

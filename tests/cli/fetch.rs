@@ -171,6 +171,12 @@ fn a_file_in_the_place_of_the_cache_or_of_the_home_is_told() {
     sandbox.set("MU_CACHE_DIR", &file.join("cache").display().to_string());
     let told = "`[DIR]/file` is a file, not a folder: ";
     sandbox.mu(&["get"]).fails().says(&[&format!("{told}MU_CACHE_DIR names another folder")]);
+    for place in ["/proc/mu/cache", "/dev/null/cache"] {
+        sandbox.set("MU_CACHE_DIR", place);
+        sandbox.mu(&["get"]).fails().says(&["MU_CACHE_DIR names another folder for the cache"]);
+    }
+    sandbox.set("MU_CACHE_DIR", "/proc/mu");
+    sandbox.mu(&["get"]).fails().says(&["nothing can be made there: MU_CACHE_DIR names another"]);
     sandbox.set("MU_CACHE_DIR", &sandbox.path("cache").display().to_string());
     sandbox.set("MU_HOME", &file.join("mu").display().to_string());
     let global = sandbox.mu(&["get", "--global", "aws/vpc"]).fails();

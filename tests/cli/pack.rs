@@ -431,3 +431,29 @@ fn a_path_over_a_limit_is_named() {
     sandbox.write(&format!("{}end", "deep/".repeat(120)), "");
     sandbox.mu(&["pack"]).fails().says(&["of the path that begins with `deep/deep/"]);
 }
+
+#[test]
+fn the_cache_of_another_run_is_no_part_of_the_workspace() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/ec2#^1.0"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").needs("net/vpc#^1.0"),
+        Package::new("net/vpc", "1.0.0"),
+    ]);
+    let usual = sandbox.path("cache").display().to_string();
+    // As a CI system has it, which keeps only what is in the checkout.
+    for place in ["cache", ".ci/cache"] {
+        let cache = sandbox.path("work").join(place).display().to_string();
+        sandbox.set("MU_CACHE_DIR", &cache);
+        sandbox.mu(&["get"]).ok();
+        let lock = sandbox.read("Mu.lock");
+        sandbox.set("MU_CACHE_DIR", &usual);
+        sandbox.mu(&["get", "--locked"]).ok().does_not_say(&["warning"]);
+        sandbox.mu(&["get"]).ok().does_not_say(&["warning"]);
+        assert_eq!(sandbox.read("Mu.lock"), lock);
+        let said = sandbox.mu(&["pack", "--dry-run"]).ok();
+        said.says(&["this folder is a cache, so it is not packed"]).does_not_say(&["trees"]);
+    }
+    let tag = sandbox.read("cache/CACHEDIR.TAG");
+    assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55\n"), "{tag}");
+    sandbox.mu(&["cache", "clean"]).ok();
+}

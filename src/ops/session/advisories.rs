@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::env::Environment;
-use crate::fs::create_private_folder;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Events};
 use crate::workspace::settings::{AdvisorySettings, Feed, FeedPlace, Ignore};
@@ -318,7 +317,7 @@ fn fetched(
 ) -> Result<Option<Remembered<FeedFacts>>, CommandError> {
     // Who only looks leaves nothing behind, not even a folder.
     if http.is_some() {
-        create_private_folder(&around.cache, crate::env::IN_CACHE)?;
+        crate::env::create_cache(&around.cache)?;
     }
     let key = FileDigest::from_bytes(Sha256::digest(name).into()).to_string();
     let file = around.cache.join(FOLDER).join(key);

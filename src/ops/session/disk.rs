@@ -131,11 +131,15 @@ pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> Co
                 causes(&*error.error).any(|current| current.to_string().contains(&*file))
             };
             let hints = folders.into_iter().filter_map(|(folder, way)| {
-                let file = folder.ancestors().find(|at| at.is_file())?;
+                let file = folder.ancestors().find(|at| at.exists()).filter(|at| !at.is_dir())?;
                 let file = is_named(file).then(|| file.display())?;
                 Some(format!("`{file}` is a file, not a folder: {way}"))
             });
             hints.collect::<Vec<_>>().into_iter().fold(error, CommandError::hint)
+        }
+        // No folder can be made below such a place, as below `/proc`.
+        Some(ErrorKind::NotFound) if is_around => {
+            error.hint(format!("nothing can be made there: {other_folder}"))
         }
         Some(ErrorKind::ReadOnlyFilesystem) => {
             error.hint("this file system is read-only: work in a copy on another one")
@@ -224,6 +228,13 @@ mod tests {
             assert!(hints.len() == 1 && hints[0].contains(&expected), "{hints:?}");
         }
         check(ErrorKind::NotFound, "/c/store", &[]);
+        let error = FileError::new("make the folder", "/proc/mu", ErrorKind::NotFound.into());
+        let cache = Path::new("/proc/mu/cache");
+        let hints = with_hint(CommandError::from(error), [Path::new("/h"), cache]).hints;
+        assert_eq!(
+            hints,
+            ["nothing can be made there: MU_CACHE_DIR names another folder for the cache"]
+        );
         // A file is where a folder has to be.
         let file = hub.path().join("hub.json");
         let hints = |path: PathBuf, folders: [&Path; 2]| {

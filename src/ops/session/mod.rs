@@ -36,7 +36,7 @@ use mu_provider::http::{Credentials, Http, HttpOptions, Watch};
 use mu_provider::threads;
 
 use crate::env::Environment;
-use crate::fs::{Lock, create_private_folder};
+use crate::fs::Lock;
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::advisories::AdvisoriesInForce;
@@ -354,7 +354,7 @@ impl Session {
 
     fn make_index(&self) -> Index {
         // The code that writes into it reports if it cannot be created.
-        let _ = create_private_folder(&self.environment.cache, crate::env::IN_CACHE);
+        let _ = crate::env::create_cache(&self.environment.cache);
         let (places, own) = (self.places.clone(), self.places.clone());
         let defaults = self.reference_defaults();
         let root = &self.workspace.root;

@@ -22,7 +22,7 @@ use super::edits::View;
 use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
 use crate::formats;
-use crate::fs::{self, FileError, Lock, Sharing, create_private_folder};
+use crate::fs::{self, FileError, Lock, Sharing};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::{Code, CommandError, Events, OperationScope, Options, Warning, WorkspacePlaces};
 use crate::packs::PacksFolder;
@@ -315,7 +315,7 @@ impl Session {
         if self.store.is_read_only() {
             return Ok(None);
         }
-        create_private_folder(&self.environment.cache, crate::env::IN_CACHE)?;
+        crate::env::create_cache(&self.environment.cache)?;
         let lock = self.store.lock(Sharing::Shared, &mut || {
             self.events.waiting("another mu process is pruning the store");
         })?;
@@ -452,7 +452,7 @@ pub(crate) fn warn_of_redirects(session: &Session) {
     warn_of_redirected_bases(session);
     if let Some(path) = path {
         // Without it, it is said once more.
-        let _ = fs::create_private_folder(&session.environment.cache, crate::env::IN_CACHE)
+        let _ = crate::env::create_cache(&session.environment.cache)
             .and_then(|()| fs::write_atomic(&path, text.as_bytes()));
     }
 }

@@ -306,6 +306,32 @@ fn holds_only(folder: &Path, known: &[&str]) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.all(is_known))
 }
 
+/// The file that says that its folder is a cache, by <https://bford.info/cachedir/>.
+pub const CACHE_TAG: &str = "CACHEDIR.TAG";
+
+/// How the file begins.
+const CACHE_SIGNATURE: &str = "Signature: 8a477f597d28d172789f06886806bc55";
+
+/// Says in a folder that it is a cache, so that programs that copy or search files pass it by; does nothing if it says so already.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub fn mark_as_cache(folder: &Path) -> Result<(), FileError> {
+    let path = folder.join(CACHE_TAG);
+    if path.exists() {
+        return Ok(());
+    }
+    let text = format!("{CACHE_SIGNATURE}\n# Written by mu. All of this folder can be deleted.\n");
+    super::write_atomic(&path, text.as_bytes())
+}
+
+/// Whether a folder says that it is a cache.
+pub fn is_cache(folder: &Path) -> bool {
+    let tag = super::read_if_there(&folder.join(CACHE_TAG));
+    tag.ok().flatten().is_some_and(|tag| tag.starts_with(CACHE_SIGNATURE.as_bytes()))
+}
+
 /// The entries of a folder, in no order.
 ///
 /// # Errors
