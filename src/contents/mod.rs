@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use mu_formats::helm;
 use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError, TreeWriter};
 use mu_provider_hub::wire::HubFile;
+#[cfg(feature = "git")]
+use walkdir::{DirEntry, WalkDir};
 
 #[cfg(feature = "git")]
 use self::recorded::{
@@ -156,7 +158,7 @@ pub(crate) fn choose_contents(
 }
 
 /// Whether a file at this path in the package would be its content, if it were there; of a folder, whether something in it could be.
-#[cfg(all(feature = "git", feature = "publish"))]
+#[cfg(feature = "git")]
 pub(crate) fn would_choose(
     source: &Source<'_>,
     path: &str,
@@ -185,6 +187,22 @@ pub(crate) fn would_choose(
         Kind::Own { manifest, .. } if is_folder => manifest.files.may_match_below(path),
         _ => walk.covers(path) && !walk.is_archive(path, &folder.join(path), true),
     })
+}
+
+/// The links in the package of `folder` that lead out of it, each with its path there and where it leads, without links. What they
+/// lead to is packed, too.
+#[cfg(feature = "git")]
+pub(crate) fn links_out(folder: &Path) -> Vec<(String, PathBuf)> {
+    let Ok(real) = fs::canonicalize(folder) else { return Vec::new() };
+    let is_searched = |entry: &DirEntry| !entry.file_name().to_str().is_some_and(is_never);
+    let entries = WalkDir::new(&real).min_depth(1).into_iter().filter_entry(is_searched);
+    let links = entries.flatten().filter(DirEntry::path_is_symlink);
+    let out = links.filter_map(|link| {
+        let path = link.path().strip_prefix(&real).ok()?.to_str()?.to_owned();
+        let target = fs::canonicalize(link.path()).ok()?;
+        (!target.starts_with(&real)).then_some((path, target))
+    });
+    out.collect()
 }
 
 /// Writes the content of the package in `folder`, which is not one of the workspace's, into `tree`.

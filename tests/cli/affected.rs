@@ -159,7 +159,7 @@ fn what_cannot_be_compared_is_said() {
     let sandbox = committed(&[]);
     let since = |text: &str| sandbox.mu(&["affected", "--since", text]).fails();
     since("nowhere")
-        .says(&["`nowhere` is no branch, tag or commit of this repository", "fetch-depth: 0"]);
+        .says(&["this repository has no branch, tag or commit `nowhere`", "fetch-depth: 0"]);
     let work = sandbox.path("work");
     git(&work, &["checkout", "--quiet", "--orphan", "alone"]);
     sandbox.write("alone", "x");
@@ -205,4 +205,38 @@ fn checkouts_that_libgit2_cannot_read_are_compared_too() {
         sandbox.mu(&["affected", "--since=--all"]).fails().says(&["no branch, tag or commit"]);
         assert!(!mark.exists(), "{format}: a program of the checkout ran");
     }
+}
+
+#[test]
+fn what_a_package_has_in_it_of_others_affects_it() {
+    let sandbox = committed(&[]);
+    let work = sandbox.path("work");
+    // A package in the folder of another one is packed with it, and a link brings what it leads to.
+    sandbox.write("acme/docs/inner/Mu.yaml", "name: acme/docs/inner\n");
+    sandbox.write("acme/docs/left-out/Mu.yaml", "name: acme/docs/left-out\n");
+    sandbox.write("acme/docs/.muignore", "left-out\nignored\n");
+    sandbox.write("LICENSE", "one");
+    sandbox.write("shared/deep/file", "one");
+    let links = [("../../LICENSE", "lib/LICENSE"), ("../../shared", "lib/shared")];
+    for (target, link) in links.into_iter().chain([("../../LICENSE", "docs/ignored")]) {
+        let link = work.join("acme").join(link);
+        std::os::unix::fs::symlink(target, link).expect("can be made");
+    }
+    commit(&work);
+    git(&work, &["branch", "--force", "main"]);
+    assert!(affected(&sandbox).is_empty());
+    sandbox.write("acme/docs/inner/file", "new");
+    assert_eq!(affected(&sandbox), ["acme/docs", "acme/docs/inner"]);
+    sandbox.write("acme/docs/inner/file", "");
+    commit(&work);
+    git(&work, &["branch", "--force", "main"]);
+    sandbox.write("acme/docs/left-out/file", "new");
+    assert_eq!(affected(&sandbox), ["acme/docs/left-out"]);
+    std::fs::remove_file(work.join("acme/docs/left-out/file")).expect("is there");
+    sandbox.write("LICENSE", "two");
+    assert_eq!(affected(&sandbox), ["acme/lib", "acme/web"]);
+    assert_eq!(answer(&sandbox)["packages"][0]["files"], serde_json::json!(["LICENSE"]));
+    git(&work, &["checkout", "--quiet", "LICENSE"]);
+    sandbox.write("shared/deep/file", "two");
+    assert_eq!(answer(&sandbox)["packages"][0]["files"], serde_json::json!(["shared"]));
 }

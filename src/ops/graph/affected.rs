@@ -10,6 +10,7 @@ use mu_provider_git::{ChangesSince, CheckoutChanges};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::contents::{Kind, Owned, Source, links_out, would_choose};
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::ops::apply::outcome::lock_changes;
 use crate::ops::graph::{Graph, Node};
@@ -18,7 +19,7 @@ use crate::ops::session::locked::version_of;
 use crate::ops::{Change, Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::root::local_git;
-use crate::workspace::{MU_FOLDER, WORKSPACE_FILE};
+use crate::workspace::{MU_FOLDER, Member, WORKSPACE_FILE};
 
 /// The packages of the workspace that are affected since a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -127,7 +128,7 @@ fn changed_since(session: &Session, since: &str) -> Result<CheckoutChanges, Comm
         )
         .hint("mu compares with what Git has: make the folder a repository, and commit it")),
         Some(ChangesSince::NoSuchCommit) => {
-            Err(refused(format!("`{since}` is no branch, tag or commit of this repository")).hint(
+            Err(refused(format!("this repository has no branch, tag or commit `{since}`")).hint(
                 "in CI, have the checkout fetch it: `fetch-depth: 0` in GitHub Actions, `GIT_DEPTH: 0` in GitLab",
             ))
         }
@@ -164,14 +165,16 @@ impl OwnChanges {
             if path.starts_with(MU_FOLDER) || path == Path::new(FILE_NAME) {
                 continue;
             }
-            let holds = |place: &Path| path.starts_with(place);
-            let members = workspace.members.iter().enumerate();
-            let deepest = members
-                .filter(|(_, member)| holds(Path::new(&member.place)))
-                .max_by_key(|(_, member)| member.place.len());
-            if let Some((node, member)) = deepest {
+            let holding = workspace.members.iter().enumerate();
+            let holding = holding.filter(|(_, member)| path.starts_with(&member.place));
+            let deepest = holding.clone().map(|(_, member)| member.place.len()).max();
+            for (node, member) in holding {
                 let inside = path.strip_prefix(&member.place).unwrap_or(&path);
-                own.files.entry(node).or_default().push(inside.display().to_string());
+                // A package has the packages in its folder in it, unless it leaves them out.
+                let is_own = Some(member.place.len()) == deepest;
+                if is_own || packs(session, member, inside) {
+                    own.files.entry(node).or_default().push(inside.display().to_string());
+                }
             }
             // A submodule that packages are in is one path.
             for (node, member) in workspace.members.iter().enumerate() {
@@ -180,8 +183,39 @@ impl OwnChanges {
                 }
             }
         }
+        own.add_linked(session, changed);
         own
     }
+
+    /// Adds the links of members that lead to what has changed elsewhere in the repository.
+    fn add_linked(&mut self, session: &Session, changed: &CheckoutChanges) {
+        if changed.paths.is_empty() {
+            return;
+        }
+        for (node, member) in session.workspace.members.iter().enumerate() {
+            for (path, target) in links_out(&member.folder) {
+                let mut paths = changed.paths.iter();
+                if paths.any(|path| changed.root.join(path).starts_with(&target))
+                    && packs(session, member, Path::new(&path))
+                {
+                    self.files.entry(node).or_default().push(path);
+                }
+            }
+        }
+    }
+}
+
+/// Whether what is at a path in the folder of a member is a part of its package. Of what other tools pack, everything is.
+fn packs(session: &Session, member: &Member, path: &Path) -> bool {
+    let folder = &*member.folder;
+    let file = member.manifest_path.strip_prefix(folder).ok().and_then(Path::to_str);
+    let (Some(path), Some(file), None) = (path.to_str(), file, &member.manifest.format) else {
+        return true;
+    };
+    let Ok(owned) = Owned::around(folder, &session.environment) else { return true };
+    let kind = Kind::Own { manifest: &member.manifest, file };
+    let source = Source { folder, kind, owned: &owned, others: &[] };
+    would_choose(&source, path, false).unwrap_or(true)
 }
 
 /// Whether a file has changed in the folder of a package that lies outside of the workspace.
