@@ -418,6 +418,16 @@ fn archives_that_are_not_what_they_should_be_are_refused() {
 }
 
 #[test]
+fn who_is_refused_is_told_why_however_large_the_archive_is() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    let much = vec![0; 40 << 20];
+    served.put("wrong", "acme/web/1.0.0", &much).is(401);
+    served.put(&token, "other/web/1.0.0", &much).is(403);
+}
+
+#[test]
 fn hostile_archives_are_refused() {
     let sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);

@@ -41,9 +41,9 @@ const LEAST_RATE: u64 = 8 << 10;
 /// How long a whole body may take.
 const WHOLE_BODY: Duration = Duration::from_secs(900);
 
-/// How much is read of a request that is refused, in bytes, and for how long.
-const MOST_OF_REFUSED: usize = 16 << 20;
+/// How long the rest of a request that is refused is read, and how many bytes a client has to send for each second after that.
 const PATIENCE_WITH_REFUSED: Duration = Duration::from_secs(5);
+const LEAST_RATE_OF_REFUSED: u64 = 1 << 20;
 
 /// The room of one server.
 #[derive(Debug)]
@@ -196,23 +196,24 @@ pub(super) async fn check_room(
     Err(Problem::no_room(format!("{} bytes of the disk are free, not {needed}", room.free)))
 }
 
-/// Reads what comes with a refused request, if it is not much. With bytes that nobody has read, the system resets the connection as it closes, and a
-/// client that is still sending never sees the answer. One that waits to be told to go on needs no more than the answer.
-pub(super) async fn read_refused(headers: &HeaderMap, mut body: Body) {
+/// Reads what comes with a refused request, up to `most` bytes. With bytes that nobody has read, the system resets the connection as it
+/// closes, and a client that is still sending never sees the answer. One that waits to be told to go on needs no more than the answer.
+pub(super) async fn read_refused(headers: &HeaderMap, mut body: Body, most: u64) {
     if headers.contains_key(header::EXPECT) {
         return;
     }
-    let read = async {
-        let mut bytes = 0;
-        while let Some(Ok(frame)) = body.frame().await {
-            bytes += frame.data_ref().map_or(0, Bytes::len);
-            if bytes > MOST_OF_REFUSED {
-                break;
+    let (begin, mut bytes) = (Instant::now(), 0);
+    while bytes <= most {
+        // Whoever takes longer has to do without the answer.
+        let earned = Duration::from_millis(bytes.saturating_mul(1_000) / LEAST_RATE_OF_REFUSED);
+        let left = (PATIENCE_WITH_REFUSED + earned).saturating_sub(begin.elapsed());
+        match tokio::time::timeout(left, body.frame()).await {
+            Ok(Some(Ok(frame))) => {
+                bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
             }
+            _ => return,
         }
-    };
-    // Whoever takes longer has to do without the answer.
-    let _ = tokio::time::timeout(PATIENCE_WITH_REFUSED, read).await;
+    }
 }
 
 #[cfg(test)]

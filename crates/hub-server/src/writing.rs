@@ -49,11 +49,13 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     let (head, mut body) = request.into_parts();
+    // Also of an archive that is too large.
+    let most = server.serving.largest_archive.saturating_mul(2).max(16 << 20);
     let response = respond(server, client, &head, &mut body).await;
     let status = response.status();
     // Who was too slow once is not waited for again.
     if !status.is_success() && status != StatusCode::REQUEST_TIMEOUT {
-        read_refused(&head.headers, body).await;
+        read_refused(&head.headers, body, most).await;
     }
     response
 }
