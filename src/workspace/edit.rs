@@ -178,18 +178,33 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String,
 
 /// The text of the settings at `path` without `key`, such as `resolution` or `overrides.aws/ec2`; `None` if it is not there.
 pub fn unset_key(path: &Path, text: &str, key: &str) -> Result<Option<String>, EditError> {
-    let changed = match key.split_once('.') {
+    // No empty map stays, unless it is all that there is beside comments.
+    let document = Document::read(path, text)?;
+    let has_more = document.root_value().entries().is_ok_and(|entries| entries.count() > 1);
+    let whole = match key.split_once('.') {
+        Some((map, inner)) if has_more && is_only_entry(&document, map, inner) => map,
+        _ => key,
+    };
+    let changed = match whole.split_once('.') {
         Some((map, key)) => layout::change(path, text, map, |patch, collection| match collection
             .filter(|collection| collection.is_map_collection())
         {
             Some(collection) => patch.unset(collection, key),
             None => Ok(()),
         })?,
-        None => layout::change(path, text, key, |patch, _| patch.take_key(key))?,
+        None => layout::change(path, text, whole, |patch, _| patch.take_key(whole))?,
     };
     // Something else may need what was taken out.
     layer(path, &changed)?;
     Ok((changed != text).then_some(changed))
+}
+
+/// Whether a map of a document has this key, and no other one.
+fn is_only_entry(document: &Document<'_>, map: &str, key: &str) -> bool {
+    let maps = document.root_value().entries().ok();
+    let found = maps.into_iter().flatten().find(|(name, _)| name.as_str() == map);
+    let mut keys = found.and_then(|(_, value)| value.entries().ok()).into_iter().flatten();
+    keys.next().is_some_and(|(name, _)| name.as_str() == key) && keys.next().is_none()
 }
 
 /// The text of the settings at `path` with `value` for `key` in a map below `trust`, such as `signers`.
@@ -399,6 +414,7 @@ mod tests {
         let before = "# mine\nlink: copy\noverrides:\n  a/b: ../b # for now\n  a/c: 1.0.0\n";
         check(before, "overrides.a/b", Some("# mine\nlink: copy\noverrides:\n  a/c: 1.0.0\n"));
         check(before, "overrides", Some("# mine\nlink: copy\n"));
+        check("overrides: {a/b: ../b}\nlink: copy\n", "overrides.a/b", Some("link: copy\n"));
         check("overrides: {a/b: ../b}\n", "overrides.a/b", Some("overrides: {}\n"));
         for key in ["overrides.a/d", "link.a", "majors"] {
             check(before, key, None);

@@ -240,7 +240,12 @@ impl Workspace {
         }
         let mut above = above.unwrap_or_default();
         let config = mu_home.join(CONFIG_FILE);
-        let below = read_layer(&config, Kind::Config, mu_home)?.unwrap_or_default();
+        let below = read_layer(&config, Kind::Config, mu_home)?;
+        if below.is_none() && config.is_symlink() {
+            let message = "this link is broken, so your settings are not read";
+            warnings.push(FileWarning::new(&config, None, message));
+        }
+        let below = below.unwrap_or_default();
         for (path, layer) in [(&path, &above), (&config, &below)] {
             let message = "`auto` is for signed versions, and mu does not check signatures yet: it asks, as with `ask`";
             let lines = layer.unasked_builds.iter();

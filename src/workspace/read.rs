@@ -88,13 +88,19 @@ pub(super) fn layer(
             KEYS.1
         }
     })?;
+    let base = table.text(File::base)?.map(|text| text.parse(base)).transpose()?;
+    let defaults = Defaults { base: base.clone().unwrap_or_default(), ..Defaults::default() };
+    let by_package = [File::packages, File::overrides, File::allow_replaces];
+    for value in by_package.into_iter().filter_map(|key| table.get(key)) {
+        refuse_repeated(value, &defaults)?;
+    }
     let (trusted_builds, unasked_builds) = trusted_builds(table)?;
     let is_workspace = kind == Kind::Workspace;
     let workspace_only = |key| is_workspace.then(|| table.get(key)).flatten();
     Ok(SettingsLayer {
         namespace: workspace_only(File::namespace).map(namespace).transpose()?,
         members: workspace_only(File::members).map(Patterns::read).transpose()?,
-        base: table.text(File::base)?.map(|text| text.parse(base)).transpose()?,
+        base,
         resolution: table.choice(File::resolution)?,
         registries: registries(table, kind, folder)?,
         runtime: runtime(table)?,
@@ -262,6 +268,20 @@ fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
             return Err(key
                 .error(format!("`{}` cannot be set for every workspace", key.as_str()))
                 .help("move it to the workspace's `.mu/workspace.yaml`"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a map of packages that has one of them twice, under a short name and a whole one: the second would take the place of the
+/// first without a word.
+fn refuse_repeated(map: Value<'_>, defaults: &Defaults) -> Result<(), SourceError> {
+    let mut seen = BTreeMap::new();
+    for (key, _) in map.entries()? {
+        let id = key.parse(unversioned)?.id(defaults);
+        if let Some(first) = seen.insert(id, key.as_str()) {
+            let message = format!("`{first}` and `{}` are one package", key.as_str());
+            return Err(key.error(message).help("keep one of them"));
         }
     }
     Ok(())

@@ -265,6 +265,14 @@ fn wrong_settings_are_pointed_at() {
     check_wrong(file, "registries: {a.co/: {provider: ../x}}", "1:32: `../x` is not a provider");
     check_wrong(file, "registries: {a.co/: ./x, a.co: ./y}", "1:26: `a.co/` appears twice");
     check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` has no unit");
+    let twice = "are one package";
+    for (text, at, names) in [
+        ("overrides: {a/b: 1.0.0, hub.mu.com/a/b: 1.1.0}", "1:25", "`a/b` and `hub.mu.com/a/b`"),
+        ("{base: a.co/, allowReplaces: {a.co/x: y, x: z}}", "1:42", "`a.co/x` and `x`"),
+        ("packages: {x: {}, hub.mu.com/x: {}}", "1:19", "`x` and `hub.mu.com/x`"),
+    ] {
+        check_wrong(file, text, &format!("{at}: {names} {twice}"));
+    }
     check_wrong(file, "namespace: https://a.co/b", "1:12: no protocol belongs here");
     check_wrong(file, "overrides: {'https://a.co/b': c#1}", "1:14: no protocol belongs here");
     check_wrong(file, "members: ['[']", "1:11: a `[` is not closed");

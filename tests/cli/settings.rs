@@ -348,3 +348,13 @@ fn the_second_part_of_a_composite_version_is_raised() {
     sandbox.mu(&["version", "2.0.0"]).ok().says(&["2.3-1.0.1 → 2.3-2.0.0"]);
     assert_eq!(sandbox.read("Mu.yaml"), manifest.replace("1.0.0", "2.0.0"));
 }
+
+#[test]
+fn settings_behind_a_broken_link_are_missed() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let config = sandbox.path("home/.mu/config.yaml");
+    std::fs::remove_file(&config).expect("is there");
+    std::os::unix::fs::symlink("dotfiles/config.yaml", config).expect("can be made");
+    let run = sandbox.mu(&["get"]).ok();
+    run.says(&["home/.mu/config.yaml: this link is broken, so your settings are not read"]);
+}

@@ -105,6 +105,9 @@ fn mistakes_are_said_with_their_place() {
         "a: b: c\n",
         "a.yaml:1:5: this is not YAML: mapping values are not allowed in this context",
     );
+    let control = "this is not YAML: it has the control character";
+    check_error("a.yaml", "a: 1\n\0b: 2\n", &format!("a.yaml:2:1: {control} U+0000"));
+    check_error("a.yaml", "a: 1 # \u{7}\n", &format!("a.yaml:1:8: {control} U+0007"));
     check_error("a.yaml", "a:\n\tb: c\n", "a.yaml:2:2: this is not YAML: a tab cannot indent");
     check_error("a.yaml", "a: b\n\tc: d\n", "a.yaml:2:1: this is not YAML: a tab cannot indent");
     check_error(

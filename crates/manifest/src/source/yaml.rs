@@ -238,6 +238,12 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
         )
         .help("put quotes around a text that begins with `*`");
     }
+    let control = rest.chars().next().filter(|first| first.is_control() && !first.is_whitespace());
+    if let Some(control) = control.filter(|_| error.info().contains("unexpected character")) {
+        let message =
+            format!("this is not YAML: it has the control character U+{:04X}", u32::from(control));
+        return Fault::new(at..at + control.len_utf8(), message).help("delete that character");
+    }
     let is_tab = error.info().contains("tab");
     let message = match is_tab {
         true => TAB.to_owned(),
