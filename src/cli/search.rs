@@ -212,9 +212,13 @@ pub(crate) fn run_versions(context: &Context, arguments: VersionsArguments) -> C
     if found.shown.is_empty() {
         context.shell.status(&emptiness(&found));
     }
+    // A reference leads there from anywhere; a name may need the settings of this workspace.
     if !found.packages.is_empty() {
-        let packages = found.packages.iter().map(|id| format!("`{}`", context.name(id)));
-        let packages = packages.collect::<Vec<_>>().join(", ");
+        let names: Vec<String> = match &found.references[..] {
+            [] => found.packages.iter().map(|id| context.name(id).to_string()).collect(),
+            references => references.to_vec(),
+        };
+        let packages = format!("`{}`", names.join("`, `"));
         context.shell.status(&format!("its tags give versions to folders: {packages}"));
     }
     if found.shown.is_empty() {

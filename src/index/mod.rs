@@ -142,17 +142,19 @@ impl Index {
 
     /// Whether the last answer about a package was used without a request, and lacks this version.
     pub fn is_outdated(&self, id: &PackageId, version: &Version) -> bool {
-        self.shared.loaded(id).is_some_and(|package| {
-            let is_remembered = package.origin == Origin::Remembered;
-            is_remembered && package.releases.position_of_version(version).is_none()
-        })
+        let known = self.shared.loaded(id).filter(|one| one.origin == Origin::Remembered);
+        known.is_some_and(|package| package.releases.position_of_version(version).is_none())
     }
 
     /// Whether the last answer about a package was used without a request, and was that there is none.
     pub(crate) fn is_recalled_as_absent(&self, id: &PackageId) -> bool {
-        self.shared.loaded(id).is_some_and(|package| {
-            package.origin == Origin::Remembered && package.releases.tried().is_some()
-        })
+        let known = self.shared.loaded(id).filter(|one| one.origin == Origin::Remembered);
+        known.is_some_and(|package| package.releases.tried().is_some())
+    }
+
+    /// Forgets what was answered about a package in this run: it is asked for at another place now.
+    pub fn forget_answer(&self, id: &PackageId) {
+        lock(&self.shared.packages).remove(id);
     }
 
     fn forget(&self, origin: Origin, is_one: impl Fn(&PackageId) -> bool) -> bool {

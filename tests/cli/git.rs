@@ -332,9 +332,12 @@ fn the_packages_in_the_folders_of_a_repository_are_listed() {
     let mut sandbox = Sandbox::new();
     sandbox.replace(&server.host(), "[HOST]");
     let reference = format!("{}modules.git", server.root());
-    let packages = "its tags give versions to folders: `[HOST]/modules/data/db`, `[HOST]/modules/net/gone`, \
-                    `[HOST]/modules/net/vpc`";
+    let packages = "its tags give versions to folders: `http://[HOST]/modules.git/data/db`, `http://[HOST]/modules.git/net/gone`, \
+                    `http://[HOST]/modules.git/net/vpc`";
     sandbox.mu(&["versions", &reference]).ok().says(&["has no version tags", packages]);
+    // Of one of them, those are not inside.
+    let inside = sandbox.mu(&["versions", &format!("{reference}/net/vpc")]).ok();
+    inside.says(&["1.1.0"]).does_not_say(&["give versions to folders", "data/db"]);
     let json = sandbox.mu(&["versions", &reference, "--json"]).ok().json();
     assert_eq!(json["packages"].as_array().map(Vec::len), Some(3));
     sandbox.mu(&["get", &format!("{reference}#v1.0.0")]).fails().says(&["`net/vpc`"]);

@@ -133,3 +133,18 @@ fn the_readme_is_read_out_of_the_package() {
     assert_eq!(run.stdout, "# EC2\\u{1b}[31m\n");
     sandbox.mu(&["info", "aws/s3", "--readme"]).fails().says(&["has no readme"]);
 }
+
+#[test]
+fn a_package_of_the_workspace_that_no_registry_has_is_shown_from_its_folder() {
+    let sandbox = Sandbox::new();
+    let manifest = "name: acme/lib\nversion: 0.3.0\nlicense: MIT\ndescription: It helps.\n";
+    sandbox.write("acme/lib/Mu.yaml", manifest);
+    for arguments in [&["info", "acme/lib"][..], &["info", "acme/lib", "--offline"]] {
+        let run = sandbox.mu(arguments).ok();
+        run.says(&["acme/lib 0.3.0", "It helps.", "MIT", "the workspace's own, in `acme/lib`"]);
+    }
+    // Who asks for a version asks the registry.
+    let run = sandbox.mu(&["info", "acme/lib#0.3.0"]).fails();
+    run.says(&["there is no package", "the workspace has it in `acme/lib`; it is not published"]);
+    sandbox.mu(&["versions", "acme/lib"]).fails();
+}

@@ -27,7 +27,7 @@ use crate::ops::session::locked::exports_here;
 use crate::ops::session::shown;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session, Warning};
-use crate::reference::{ArtifactDigest, PackageId};
+use crate::reference::{ArtifactDigest, PackageId, Reference};
 use crate::store::Stored;
 
 pub use crate::ops::lookup::listing::{ListedVersion, published_on};
@@ -159,7 +159,7 @@ pub struct Exports {
 pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, CommandError> {
     let filter = VersionFilter { runtime: runtime.to_vec(), ..VersionFilter::default() };
     let here = Here::new(session, &filter)?;
-    let PublishedPackage { reference, id, releases } = published(session, text)?;
+    let PublishedPackage { reference, id, releases } = published_or_own(session, text)?;
     let listing = Listing { session, id: &id, releases: &releases, here };
     let chosen = choose(&listing, reference.version())?;
     let candidate = candidate_of(&chosen);
@@ -428,6 +428,21 @@ pub fn fetch_readme(session: &Session, text: &str) -> Result<PackageReadme, Comm
     Ok(PackageReadme { id, version, file, text })
 }
 
+/// The package as its registry has it; one of the workspace that is not there, or cannot be asked for, as it is in its folder.
+fn published_or_own(session: &Session, text: &str) -> Result<PublishedPackage, CommandError> {
+    let is_unknown =
+        |error: &CommandError| matches!(error.code, Code::NotFound | Code::Offline | Code::Network);
+    published(session, text).or_else(|error| {
+        let reference = Reference::parse(text)?;
+        let own = session.places.member_of(&session.id_of_argument(&reference));
+        let own = own.filter(|_| is_unknown(&error) && reference.version().is_none());
+        let own = own.filter(|member| !member.place.is_empty()).ok_or(error)?;
+        let folder = session.workspace.root.join(&own.place);
+        session.index().forget_answer(&own.id);
+        published(session, &folder.to_string_lossy())
+    })
+}
+
 /// The file of a tree that is its readme.
 fn file(stored: &Stored) -> Result<Option<String>, CommandError> {
     let mut named = None;
@@ -462,6 +477,9 @@ pub struct VersionList {
     /// The packages in folders of the repository that its tags give versions of their own, if it is one. Whether they are there is not asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<PackageId>,
+    /// The same packages as references that lead there from anywhere, where the repository was named by one.
+    #[serde(skip)]
+    pub references: Vec<String>,
     /// Whether there are also commits and branches.
     #[serde(skip)]
     pub is_repository: bool,
@@ -486,14 +504,26 @@ pub fn versions(
     let positions: Vec<Position> = (0..releases.len()).filter(is_wanted).collect();
     let shown = listing.through(&sieve, &positions)?;
     let failed = |error| unavailable_error(session, error);
-    let source = match releases.len() {
-        0 => None,
-        _ => Some(source_of(session, &*session.index().route(&id).map_err(failed)?)),
-    };
+    let route = session.index().route(&id).map_err(failed)?;
+    let source = (!releases.is_empty()).then(|| source_of(session, &route));
     let left_out = session.index().left_out(&id).map_err(failed)?;
     let folders = session.index().folders_with_versions(&id).map_err(failed)?;
-    let inside = |folder: String| PackageId::parse(&format!("{id}/{folder}")).ok();
-    let packages = folders.into_iter().filter_map(inside).collect();
+    // Tags name folders from the root of the repository, and the package may be one of them.
+    let own = route.location.folder.as_deref().unwrap_or_default();
+    let inside: Vec<&str> = folders
+        .iter()
+        .filter_map(|folder| match own {
+            "" => Some(&**folder),
+            own => folder.strip_prefix(own)?.strip_prefix('/'),
+        })
+        .collect();
+    let below = |folder: &&str| PackageId::parse(&format!("{id}/{folder}")).ok();
+    let packages = inside.iter().filter_map(below).collect();
+    let repository = reference.with_version(None);
+    let repository = repository.as_str();
+    let is_whole = repository.contains("://");
+    let whole = inside.iter().filter(|_| is_whole);
+    let references = whole.map(|folder| format!("{repository}/{folder}")).collect();
     session.save_index();
     Ok(VersionList {
         id: id.clone(),
@@ -502,6 +532,7 @@ pub fn versions(
         total: releases.len() as usize,
         left_out,
         packages,
+        references,
         is_repository: releases.has_commits(),
     })
 }
