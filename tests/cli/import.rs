@@ -601,3 +601,23 @@ fn what_is_there_is_named() {
     }
     sandbox.mu(&["init"]).ok().says(&["`main.tf` lists dependencies too"]);
 }
+
+#[test]
+fn a_submodule_that_was_cloned_from_a_folder_is_a_repository() {
+    let (origin, _root, [_, libs], _server) = repositories();
+    let sandbox = sandbox();
+    let work = sandbox.path("work");
+    git(&work, &["init", "--quiet", "--initial-branch=main"]);
+    let place = origin.folder().display();
+    let module = format!("[submodule \"libs\"]\n\tpath = libs\n\turl = {place}\n");
+    sandbox.write(".gitmodules", &module);
+    git(&work, &["update-index", "--add", "--cacheinfo", &format!("160000,{libs},libs")]);
+    sandbox.mu(&["import"]).ok().says(&[&format!("as git+file://{place}#{libs}")]);
+    assert_eq!(entry(&sandbox, "/libs")["commit"], libs.as_str());
+    // As an argument, such a path is a folder, and what is said leads on.
+    git(origin.root(), &["clone", "--quiet", "--bare", "logs.git", "bare.git"]);
+    let bare = origin.root().join("bare.git").display().to_string();
+    let run = sandbox.mu(&["add", &bare]).fails();
+    let hint = format!("it is a Git repository: `git+file://{bare}` leads there");
+    run.says(&[&hint]);
+}

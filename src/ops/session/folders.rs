@@ -157,8 +157,13 @@ impl AllowedFolders {
         // that error says more.
         if !matches!(formats::locate_manifest(&place), Ok(Some(_)) | Err(_)) {
             let text = format!("{outside}, and has no manifest, so it is not taken as a package");
-            return Err(ProviderError::new(ErrorKind::Refused, text)
-                .hint("`mu init` in that folder makes it a package"));
+            let error = ProviderError::new(ErrorKind::Refused, text);
+            // A repository without a checkout has nothing but Git's own files.
+            let is_bare = ["HEAD", "objects", "refs"].iter().all(|name| place.join(name).exists());
+            return Err(error.hint(match is_bare {
+                true => format!("it is a Git repository: `git+file://{shown}` leads there"),
+                false => "`mu init` in that folder makes it a package".to_owned(),
+            }));
         }
         let is_beside = around.beside.as_ref().is_some_and(|beside| place.starts_with(beside));
         if is_beside || names_folder(&self.trusted, &place) {

@@ -457,6 +457,8 @@ pub(crate) fn git_reference(url: &str) -> String {
     match url.split_once("://") {
         Some(("https" | "http", _)) => format!("git+{url}"),
         Some(("file", path)) => format!("git+file://{path}"),
+        // Git clones from a folder, too, which is a repository then, and not a package.
+        None if url.starts_with('/') => format!("git+file://{url}"),
         _ => url.to_owned(),
     }
 }
