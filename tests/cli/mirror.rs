@@ -465,3 +465,18 @@ fn what_is_locked_is_copied_into_another_namespace() {
     let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--as", "again"]).ok();
     assert!(!run.stderr.contains("mu registry add"), "{}", run.stderr);
 }
+
+#[test]
+fn no_registry_is_advised_for_what_is_reached_on_this_machine() {
+    let origin = Origin::new("lib.git");
+    origin.commit(&[("Mu.yaml", "name: lib\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let lib = format!("git+file://{}#^1.0", origin.folder().display());
+    let sandbox = Sandbox::with_dependencies(&[&lib, "aws/ec2#^1.0"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["hub", "init", "../mirror"]).ok();
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    let next = run.shown().lines().filter(|line| line.starts_with("next: "));
+    assert_eq!(next.collect::<Vec<_>>(), ["next: `mu registry add hub.mu.com/ ../mirror`"]);
+}

@@ -21,7 +21,7 @@ use crate::ops::publication::target::{PublicationTarget, Upload};
 use crate::ops::session::events::Work;
 use crate::ops::session::warning::ErrorText;
 use crate::ops::{Code, CommandError, Session, Stage, VoucherGap, Warning};
-use crate::reference::{PackageId, Version};
+use crate::reference::{Base, PackageId, Version};
 
 /// A run of copying.
 pub(super) struct Copying<'a> {
@@ -284,7 +284,10 @@ impl<'a> Copying<'a> {
                 "copy them to two hubs, one for each registry; `mu mirror REF --to PLACE` copies some of them",
             ));
         }
-        self.mirrored.prefixes.insert(prefix);
+        // What is on this machine is reached there, whatever registries say.
+        if id.base() != Base::localhost() {
+            self.mirrored.prefixes.insert(prefix);
+        }
         Ok((name, renamed))
     }
 
