@@ -445,6 +445,10 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         let id = found
             .as_ref()
             .map_or_else(|_| session.id_of_argument(name.reference()), PackageId::clone);
+        // Who names a package twice means it once.
+        if removed.contains(&id) {
+            continue;
+        }
         if !request.all {
             refuse_several(session, &draft.editing.changed, &targets, text, &id)?;
         }

@@ -151,3 +151,18 @@ fn a_server_whose_certificate_is_signed_by_itself_is_trusted_where_that_is_named
     sandbox.set("SSL_CERT_FILE", &own);
     sandbox.mu(&["update"]).ok();
 }
+
+#[test]
+fn a_repository_that_is_named_without_a_chart_is_told() {
+    let (sandbox, _charts, nginx) = repository();
+    sandbox.write("Mu.yaml", "name: acme/shop\n");
+    let url = nginx.url("stable");
+    let run = sandbox.mu(&["add", &format!("helm+{url}")]).fails();
+    run.says(&[&format!(
+        "if `{url}` is a chart repository, name a chart in it: `helm+{url}/CHART`"
+    )]);
+    sandbox.mu(&["add", &format!("helm+{url}/web")]).ok();
+    // Where there is an index, the chart is what is missing.
+    let run = sandbox.mu(&["add", &format!("helm+{url}/webb")]).fails();
+    run.says(&["did you mean", "stable/web"]).does_not_say(&["is a chart repository"]);
+}

@@ -384,3 +384,13 @@ fn a_version_in_other_words_gets_the_right_ones() {
     run.says(&["error: ", "`PACKAGE#1.0.0`", "Usage: mu get [OPTIONS] [REF]...\n"])
         .does_not_say(&["--app-version"]);
 }
+
+#[test]
+fn who_names_a_package_twice_removes_it_once() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1.0", "net/vpc#^1.0"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.hub().release("net/vpc", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["remove", "aws/ec2", "ec2"]).ok().says(&["removed aws/ec2"]);
+    assert_eq!(sandbox.locked(), ["hub.mu.com/net/vpc 1.0.0"]);
+}

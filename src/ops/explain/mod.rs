@@ -443,6 +443,9 @@ pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     if repository(session, id).is_some() {
         return hidden(id);
     }
+    if let Some(hint) = unserved::without_chart(session, id) {
+        return hint;
+    }
     if id.base() == Base::localhost() {
         return "the path of a folder begins at the manifest that names it: check it there"
             .to_owned();

@@ -383,3 +383,15 @@ pub(crate) fn required_here(session: &Session, text: &str, extra: &[String]) -> 
         }
     }
 }
+
+/// What to do where no repository was found for a chart: the reference may name the repository alone.
+pub(super) fn without_chart(session: &Session, id: &PackageId) -> Option<String> {
+    let written = session.index().written(id)?;
+    let written = written.split('#').next()?;
+    let url = written.strip_prefix("helm+")?;
+    let releases = session.index().published(id).ok()?;
+    let has_index = |place: &String| !place.ends_with("/index.yaml");
+    let is_nowhere = !releases.tried()?.iter().any(has_index);
+    is_nowhere
+        .then(|| format!("if `{url}` is a chart repository, name a chart in it: `{written}/CHART`"))
+}

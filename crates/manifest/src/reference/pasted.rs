@@ -53,6 +53,7 @@ pub fn meant(text: &str) -> Option<String> {
     parts.take_folder();
     parts.take_page();
     parts.take_version();
+    parts.take_range();
     let Parts { place, folder, version } = parts;
     let mut written = place.trim_end_matches('/').to_owned();
     let mut version = version;
@@ -187,6 +188,37 @@ impl Parts {
             self.place.truncate(at);
         }
     }
+
+    /// `x==1.0`, `x ~> 1.2` and `x 1.0` at the end of the path.
+    fn take_range(&mut self) {
+        let last = self.place.rfind('/').map_or(0, |slash| slash + 1);
+        let signs = ['=', '~', '^', '<', '>', ' '];
+        let Some(at) = self.place[last..].find(signs).map(|at| last + at) else { return };
+        let range = range(&self.place[at..]);
+        let is_range = range.contains(|one: char| one.is_ascii_digit())
+            && range.chars().all(|one| one.is_ascii_alphanumeric() || "<>=~^.*+- ".contains(one))
+            && !range.starts_with(|first: char| first.is_ascii_alphabetic() && first != 'v');
+        if self.version.is_none() && at > last && is_range {
+            self.version = Some(range);
+            self.place.truncate(at);
+        }
+    }
+}
+
+/// What a range of other tools is here: `~> 1.2` of Terraform and `~=1.2` of pip move the last number that they have, as `^1.2` does, and
+/// `~> 1.2.3` as `~1.2.3`.
+fn range(text: &str) -> String {
+    let own = |part: &str| {
+        let part = part.trim();
+        for operator in ["~>", "~="] {
+            if let Some(version) = part.strip_prefix(operator).map(str::trim) {
+                let sign = if version.matches('.').count() > 1 { '~' } else { '^' };
+                return format!("{sign}{version}");
+            }
+        }
+        part.trim_start_matches('=').trim().to_owned()
+    };
+    text.split(',').map(own).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -222,6 +254,14 @@ mod tests {
             ("ghcr.io/a/web:1.2", "ghcr.io/a/web#1.2"),
             ("left-pad@1.3.0", "left-pad#1.3.0"),
             ("oci://ghcr.io/a/web:1.2.3", "oci://ghcr.io/a/web#1.2.3"),
+            ("net/vpc==1.0.0", "net/vpc#1.0.0"),
+            ("net/vpc 1.0.0", "net/vpc#1.0.0"),
+            ("net/vpc ~> 1.2", "net/vpc#^1.2"),
+            ("net/vpc~>1.2.3", "net/vpc#~1.2.3"),
+            ("net/vpc~=1.2", "net/vpc#^1.2"),
+            ("net/vpc>=1.0,<2.0", "net/vpc#>=1.0 <2.0"),
+            ("net/vpc^1.2", "net/vpc#^1.2"),
+            ("https://h.co/a/b = 1.0", "https://h.co/a/b#1.0"),
         ] {
             assert_eq!(meant(text).as_deref(), Some(expected), "{text}");
         }
