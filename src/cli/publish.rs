@@ -534,7 +534,19 @@ fn print_mirrored(
         ));
         if is_for_registries && !mirrored.dry_run {
             let place = registry_place(session, &mirrored.place);
+            let is_left = |one: &&Elsewhere, prefix: &str| {
+                one.reason.is_some() && one.id.to_string().starts_with(prefix)
+            };
             for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
+                // A registry for all of it would look there for what was not copied.
+                let mut left = mirrored.elsewhere.iter();
+                if let Some(left) = left.find(|one| is_left(one, prefix)) {
+                    let id = &left.id;
+                    context.shell.status(&format!(
+                        "`{prefix}` stays where it is: `{id}` was not copied, and a registry for `{prefix}` leads there, too"
+                    ));
+                    continue;
+                }
                 let next = format!("next: `mu registry add {prefix} {}`", quoted_for_shell(place));
                 context.shell.status(&next);
             }

@@ -480,3 +480,19 @@ fn no_registry_is_advised_for_what_is_reached_on_this_machine() {
     let next = run.shown().lines().filter(|line| line.starts_with("next: "));
     assert_eq!(next.collect::<Vec<_>>(), ["next: `mu registry add hub.mu.com/ ../mirror`"]);
 }
+
+#[test]
+fn a_base_of_which_not_all_was_copied_stays_where_it_is() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("www/charts");
+    fs::create_dir_all(&folder).expect("can be made");
+    Charts::new(&folder).add(&Chart::new("web", "1.0.0"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    let url = nginx.url("charts");
+    sandbox.asks_for(&[&format!("helm+{url}/web#^1"), &format!("{url}/web-1.0.0.tgz")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["hub", "init", "../mirror"]).ok();
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    let run = run.says(&["/` stays where it is: `", "web-1.0.0.tgz` was not copied"]);
+    run.does_not_say(&["mu registry add"]);
+}
