@@ -221,6 +221,11 @@ pub fn root_around(start: &Path, home: &Path, mu_home: &Path) -> Option<PathBuf>
     marked.or(packaged).map(Path::to_owned)
 }
 
+/// Whether a folder is a repository of Git without a checkout, which has these two in its root.
+pub(crate) fn is_bare_repository(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir()
+}
+
 /// The root of the Git repository that `folder` is in, if it is in one. Its `.git` may be a file or a link, too.
 pub(crate) fn repository_around(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|folder| fs::symlink_metadata(&folder.join(".git")).is_ok())

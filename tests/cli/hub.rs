@@ -170,3 +170,12 @@ fn slow_bodies_arrive_all_the_same() {
     sandbox.mu(&["get"]).ok().says(&["2 downloaded"]);
     sandbox.mu(&["verify"]).ok();
 }
+
+#[test]
+fn a_hub_is_not_made_in_the_place_of_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "mine");
+    let run = sandbox.mu(&["hub", "init", "notes.txt"]).fails();
+    run.says(&["cannot make the folder", "notes.txt` is a file, not a folder: name another place"]);
+    assert_eq!(sandbox.read("notes.txt"), "mine");
+}

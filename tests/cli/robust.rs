@@ -347,3 +347,12 @@ fn files_that_a_killed_run_left_on_their_way_are_removed_and_never_packed() {
     assert_eq!(others.map(|path| sandbox.has(path)), [true; 3]);
     assert!(sandbox.has("work/.mu-staged-fresh1"), "another process may be writing it");
 }
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_and_not_the_one_on_its_way() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let line = "trap '' XFSZ; ulimit -f 0; mu version 0.2.0";
+    let run = sandbox.shell("bash", line).fails();
+    run.says(&["cannot write `[DIR]/work/Mu.yaml`"]).does_not_say(&[".mu-staged"]);
+    assert!(sandbox.read("Mu.yaml").contains("version: 0.1.0"));
+}

@@ -11,6 +11,7 @@ use crate::fs::{self, FileError};
 use crate::manifest::source::nearest;
 use crate::ops::Session;
 use crate::ops::session::error::quoted_for_shell;
+use crate::workspace::root::is_bare_repository;
 
 /// More folders than this are not listed.
 const LISTED: usize = 8;
@@ -41,9 +42,8 @@ pub(crate) fn not_a_folder(folder: &Path) -> CommandError {
         };
     }
     let error = CommandError::new(Code::NotFound, format!("there is no folder `{shown}`"));
-    // A bare repository of Git has these two in its root. Its branches have folders, but the disk does not.
-    let is_bare = |at: &&Path| at.join("HEAD").is_file() && at.join("objects").is_dir();
-    error.hint(match folder.ancestors().skip(1).find(is_bare) {
+    // Its branches have folders, but the disk does not.
+    error.hint(match folder.ancestors().skip(1).find(|at| is_bare_repository(at)) {
         Some(repository) => format!(
             "`{}` is a Git repository; to use a folder in it, write `git+file://{shown}`",
             repository.display()
@@ -135,7 +135,13 @@ pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> Co
                 let file = is_named(file).then(|| file.display())?;
                 Some(format!("`{file}` is a file, not a folder: {way}"))
             });
-            hints.collect::<Vec<_>>().into_iter().fold(error, CommandError::hint)
+            let mut hints: Vec<String> = hints.collect();
+            // A folder that a command was given, such as one for a hub.
+            let file = path.filter(|path| path.exists() && !path.is_dir() && hints.is_empty());
+            hints.extend(file.map(|file| {
+                format!("`{}` is a file, not a folder: name another place", file.display())
+            }));
+            hints.into_iter().fold(error, CommandError::hint)
         }
         // No folder can be made below such a place, as below `/proc`.
         Some(ErrorKind::NotFound) if is_around => {

@@ -17,6 +17,7 @@ use crate::formats;
 use crate::fs;
 use crate::ops::{Events, Warning};
 use crate::reference::PackageId;
+use crate::workspace::root::is_bare_repository;
 use crate::workspace::{CONFIG_FILE, Workspace, is_shared, names_folder, repository_around};
 
 /// The folder in `~/.mu`, and the file in it: the folders outside that were agreed to, by the workspace.
@@ -158,9 +159,7 @@ impl AllowedFolders {
         if !matches!(formats::locate_manifest(&place), Ok(Some(_)) | Err(_)) {
             let text = format!("{outside}, and has no manifest, so it is not taken as a package");
             let error = ProviderError::new(ErrorKind::Refused, text);
-            // A repository without a checkout has nothing but Git's own files.
-            let is_bare = ["HEAD", "objects", "refs"].iter().all(|name| place.join(name).exists());
-            return Err(error.hint(match is_bare {
+            return Err(error.hint(match is_bare_repository(&place) {
                 true => format!("it is a Git repository: `git+file://{shown}` leads there"),
                 false => "`mu init` in that folder makes it a package".to_owned(),
             }));

@@ -61,7 +61,7 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
     let mut writer = io::BufWriter::with_capacity(PIECE, staged.as_file_mut());
     let copied = io::copy(content, &mut writer).and_then(|_| io::Write::flush(&mut writer));
     drop(writer);
-    copied.at("write", staged.path())?;
+    copied.at("write", path)?;
     let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
     match set_permissions(staged.as_file(), permissions.ok()) {
         // The file is mu's own: this file system has no permissions that can be set.
@@ -79,7 +79,7 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
 pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut staged = stage(path)?;
     // A temporary file is private from the start.
-    io::Write::write_all(&mut staged, content).at("write", staged.path())?;
+    io::Write::write_all(&mut staged, content).at("write", path)?;
     put(staged, path)
 }
 
@@ -127,7 +127,7 @@ fn stage_durably(path: &Path, content: &[u8]) -> Result<NamedTempFile, FileError
     let mut staged = builder.tempfile_in(folder).at("write a file in", folder)?;
     share(staged.path());
     let written = io::Write::write_all(&mut staged, content);
-    written.and_then(|()| staged.as_file().sync_all()).at("write", staged.path())?;
+    written.and_then(|()| staged.as_file().sync_all()).at("write", path)?;
     Ok(staged)
 }
 
