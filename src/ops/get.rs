@@ -203,7 +203,7 @@ fn check_alias(alias: &str, references: &[String]) -> Result<(), CommandError> {
     let refused = |message: String| Err(CommandError::new(Code::Usage, message));
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     if alias.is_empty() || !alias.chars().all(is_letter) {
-        return refused(format!("`{alias}` is no alias: it has letters, digits, `-` and `_`"));
+        return refused(format!("`{alias}` is not an alias: it has letters, digits, `-` and `_`"));
     }
     match references {
         [_] => Ok(()),

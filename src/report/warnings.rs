@@ -84,7 +84,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
         ReplacedName { id, by } => ("`{id}` was replaced by `{by}`, which is shown instead"),
         NewerUnknown { ids } => ("newer versions of {} are not known: mu is offline", quoted(ids)),
         ConflictsUnknown { ids } => ("what {} must not be used together with is not known: Mu.lock does not say it, and it cannot be looked up now", quoted(ids)),
-        NoVersions { id, left_out } => ("the registry of `{}` lists what is no version: {}", names.reference(id), LeftOut::in_words(left_out).unwrap_or_default()),
+        NoVersions { id, left_out } => ("the registry of `{}` lists what is not a version: {}", names.reference(id), LeftOut::in_words(left_out).unwrap_or_default()),
         Overridden { id, version, broken } => ("`{id}` {version} is used because of `overrides` in the settings, although {}", joined(broken, ", and ", |one| format!("{} requires {}", one.by, one.spec))),
         PlacedPack { id, version, place } => ("`{id}` {version} is used from `{place}`, where somebody has put it; mu leaves it alone"),
         ChartCalled { id, version, called } => ("`{id}` {version} is a chart that calls itself `{called}`: where a `Chart.yaml` requires `{}`, Helm does not find it", id.name().leaf()),

@@ -149,7 +149,7 @@ fn an_archive_that_nobody_of_these_has_signed_is_refused() {
         (stranger.bundle(&subject, PROVENANCE), "no signature by team, acme-ci"),
         (site.key.bundle(&digest(&changed), PROVENANCE), "signature does not verify: it is over"),
         (site.by_key(&changed).to_string().into_bytes(), "no signature by team, acme-ci"),
-        (site.key.bundle(&subject, scan), "is no evidence that mu knows"),
+        (site.key.bundle(&subject, scan), "is not evidence that mu knows"),
     ] {
         site.put("tool-1.2.tgz.sigstore.json", bundle);
         site.mu(&["get"]).fails().says(&[why]);

@@ -171,8 +171,8 @@ fn a_dependency_is_added_under_an_alias() {
     // Without a version, one that fits is taken.
     sandbox.mu(&["add", &web, "--alias", "third", "--dry-run"]).ok();
     for (arguments, said) in [
-        (&["add", &web, "--alias", "a b"][..], "is no alias"),
-        (&["add", &web, "--alias", ""], "is no alias"),
+        (&["add", &web, "--alias", "a b"][..], "is not an alias"),
+        (&["add", &web, "--alias", ""], "is not an alias"),
         (&["add", &web, "a/b", "--alias", "x"], "is for one dependency"),
     ] {
         sandbox.mu(arguments).says(&[said]);

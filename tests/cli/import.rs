@@ -458,7 +458,7 @@ fn a_named_file_is_read_as_what_it_says_it_is() {
         sandbox.write(name, text);
         let run = sandbox.mu(&["import", name]);
         assert_eq!(run.status, 2, "{name}");
-        run.says(&["is no file that mu imports from", "it reads .gitmodules"]);
+        run.says(&["is not a file that mu imports from", "it reads .gitmodules"]);
     }
 }
 
@@ -584,7 +584,7 @@ fn what_is_there_is_named() {
     write(&sandbox.path("work"), "notes.txt", "x");
     let run = sandbox.mu(&["import", "notes.txt"]);
     assert_eq!(run.status, 2);
-    run.says(&["is no file that mu imports from"]);
+    run.says(&["is not a file that mu imports from"]);
     fs::remove_file(sandbox.path("work/notes.txt")).expect("is there");
     sandbox.write("vendir.yml", "directories: []\n");
     sandbox.write("main.tf", "module \"a\" {\n  source = \"github.com/o/x\"\n}\n");

@@ -36,10 +36,11 @@ fn what_an_index_of_charts_lists_in_the_wrong_form_is_told() {
         .says(&["1.1.0", "does not say where its archive is"]);
     // It is told when the package comes, and then no more.
     sandbox.asks_for(&[&at("web")]);
-    let warning = format!("warning: the registry of `[HOST]/web` lists what is no version: {told}");
+    let warning =
+        format!("warning: the registry of `[HOST]/web` lists what is not a version: {told}");
     sandbox.mu(&["get"]).ok().says(&[&warning]);
     assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
-    sandbox.mu(&["update"]).ok().does_not_say(&["what is no version"]);
+    sandbox.mu(&["update"]).ok().does_not_say(&["what is not a version"]);
     let none = "line 7 of the index has no list of its versions";
     sandbox.mu(&["versions", &at("text")]).ok().says(&[&format!("left out: {none}")]);
     let json = sandbox.mu(&["versions", &at("text"), "--json"]).ok().json();

@@ -255,7 +255,7 @@ fn evidence_that_is_forged_stripped_or_foreign_counts_for_nothing() {
         (by_times, "a certificate of acme time, which no root in trust.roots knows"),
         (by_stranger, "a certificate of acme code, which no root in trust.roots knows"),
         (of_other, "signature does not verify: it is over"),
-        (scan, "vuln/v1` is no evidence that mu knows"),
+        (scan, "vuln/v1` is not evidence that mu knows"),
     ] {
         instance.put("charts/web", &digest, &bundle);
         instance.mu(&["get", "--json"]).fails_with("untrusted");
@@ -381,7 +381,7 @@ fn the_first_rule_is_written_and_the_roots_are_shown() {
     let shown = instance.mu(&["trust"]).ok();
     shown.says(&["root [DIR]/home/.mu/root.json until ", IDENTITY]);
     let wrong = ["trust", "add", "x", "github:acme", "--yes"];
-    instance.mu(&wrong).says(&["`github:acme` is no repository"]);
+    instance.mu(&wrong).says(&["`github:acme` is not a repository"]);
 }
 
 #[test]

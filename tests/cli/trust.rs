@@ -826,7 +826,7 @@ fn a_rule_that_is_wrong_is_an_error_at_its_place() {
         ("trust: {signers: {a: {github: acme}}}\n", "`acme` is no GitHub repository"),
         (
             "trust: {signers: {a: {github: acme/web, workflow: ci/a.yml}}}\n",
-            "`ci/a.yml` is no workflow: one is FILE or OWNER/REPO/.github/workflows/FILE",
+            "`ci/a.yml` is not a workflow: one is FILE or OWNER/REPO/.github/workflows/FILE",
         ),
         ("trust: {signers: {a: {issuer: \"https://acme.com\"}}}\n", "vouches for everybody"),
         ("trust: {allow: {acme/a: \"h1:x\"}}\n", "one version is allowed at a time"),

@@ -147,7 +147,7 @@ fn a_mirror_without_the_evidence_is_no_way_around_a_rule() {
     fs::write(&file, format!("{junk}{line}\n{good}")).expect("is ours");
     forget(sandbox);
     sandbox.mu(&["get", "--locked"]).ok();
-    sandbox.mu(&["hub", "check", "../folder"]).fails().says(&["line 1 is no evidence"]);
+    sandbox.mu(&["hub", "check", "../folder"]).fails().says(&["line 1 is not evidence"]);
 }
 
 #[test]

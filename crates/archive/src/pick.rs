@@ -123,7 +123,7 @@ impl Sink for Picked<'_> {
         let Some(name) = text(path).filter(|path| (self.wanted)(path)) else { return Ok(()) };
         let content = text(target).and_then(|target| self.files.get(&target)).cloned();
         let what = match content {
-            None => "a hard link to what is no manifest",
+            None => "a hard link to what is not a manifest",
             Some(content) => match self.files.insert(name.clone(), content) {
                 None => return Ok(()),
                 Some(_) => "there twice",

@@ -361,7 +361,7 @@ impl Sink for Looking<'_> {
             (Some(name), Some(content)) => drop(self.files.insert(name.to_owned(), content)),
             // Whether it is wanted depends on what is found later, so all that may be must be known.
             (Some(name), None) if (self.wanted)(name) || is_below(name, self.wanted) => {
-                return self.odd(path, "a hard link to what is no manifest");
+                return self.odd(path, "a hard link to what is not a manifest");
             }
             _ => {}
         }

@@ -209,10 +209,10 @@ impl Advisory {
         }
         let node = &read.node;
         if !node.is_map() {
-            return Err(node.fault("this is no advisory of OSV, but a list or a text"));
+            return Err(node.fault("this is not an advisory of OSV, but a list or a text"));
         }
         let Some((id, _)) = node.text("id")? else {
-            return Err(node.fault("this is no advisory of OSV: it has no `id`"));
+            return Err(node.fault("this is not an advisory of OSV: it has no `id`"));
         };
         if id.len() > LONGEST_ID || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(node.fault("the `id` of an advisory has letters, digits and dashes"));
@@ -410,7 +410,7 @@ impl AffectedRange {
                 (Event::Limit, "*") => is_below = true,
                 (event, text) => {
                     let at = comparable(version, text).ok_or_else(|| {
-                        format!("it names `{}`, which is no version", mu_provider::brief(text))
+                        format!("it names `{}`, which is not a version", mu_provider::brief(text))
                     })?;
                     events.push((at, *event));
                 }
@@ -607,7 +607,7 @@ mod tests {
                 other => panic!("{other:?}"),
             };
         let odd = ranged("ECOSYSTEM", &json!([{ "introduced": "noble" }]));
-        assert!(undecided(&odd, &package("1.0.0")).contains("`noble`, which is no version"));
+        assert!(undecided(&odd, &package("1.0.0")).contains("`noble`, which is not a version"));
         let silent = advisory(&json!([{ "package": { "purl": PURL } }]));
         assert!(undecided(&silent, &package("1.0.0")).contains("does not say which versions"));
         let unversioned = AdvisedPackage::new("hub.mu.com/aws/ec2", PURL);
@@ -685,7 +685,7 @@ mod tests {
     fn what_is_no_advisory_is_an_error_and_a_withdrawn_one_is_left_out() {
         for (text, part) in [
             ("", "not JSON"),
-            ("[]", "no advisory of OSV"),
+            ("[]", "not an advisory of OSV"),
             ("{}", "has no `id`"),
             ("{\"id\": \"a b\"}", "letters, digits and dashes"),
             ("{\"id\": \"A\", \"affected\": 1}", "`affected` must be a list"),

@@ -242,7 +242,7 @@ fn decode(what: &str, text: &str) -> Result<Vec<u8>, String> {
 
 impl WirePeriod {
     fn period(&self) -> Result<Period, String> {
-        let time = |text: &String| rfc3339(text).ok_or_else(|| format!("`{text}` is no time"));
+        let time = |text: &String| rfc3339(text).ok_or_else(|| format!("`{text}` is not a time"));
         let start = self.start.as_ref().ok_or("a `validFor` has no `start`")?;
         let end = self.end.as_ref().map(time).transpose()?;
         Ok(Period { start: time(start)?, end })

@@ -131,7 +131,7 @@ pub enum SignerError {
     #[error("`{0}` is no GitHub repository: one is OWNER/REPO")]
     Repository(String),
     /// A workflow is neither a file nor a path.
-    #[error("`{0}` is no workflow: one is FILE or OWNER/REPO/.github/workflows/FILE")]
+    #[error("`{0}` is not a workflow: one is FILE or OWNER/REPO/.github/workflows/FILE")]
     Workflow(String),
     /// An identity without issuer or subject.
     #[error("an identity needs an issuer and a subject")]

@@ -104,7 +104,7 @@ impl SshKey {
         let at = words.windows(2).take(3).position(is_key);
         let at = at.or_else(|| (words.len() > 1 && is_kind(&words[0])).then_some(0))?;
         let read = || {
-            let blob = BASE64.decode(words[at + 1]).map_err(|_| "it is no base64")?;
+            let blob = BASE64.decode(words[at + 1]).map_err(|_| "it is not base64")?;
             let key = Self::from_blob(&blob)?;
             if key.kind != words[at] {
                 return Err("its type is another one inside");
@@ -122,7 +122,7 @@ impl SshKey {
 
     fn from_blob(blob: &[u8]) -> Result<Self, Wrong> {
         let mut reader = Reader(blob);
-        let kind = std::str::from_utf8(reader.string()?).map_err(|_| "its type is no text")?;
+        let kind = std::str::from_utf8(reader.string()?).map_err(|_| "its type is not text")?;
         let point = |reader: &mut Reader<'_>, algorithm, curve: &[u8]| {
             if reader.string()? != curve {
                 return Err("its curve is another one");

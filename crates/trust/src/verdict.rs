@@ -150,7 +150,7 @@ impl fmt::Display for Refusal {
             Self::TooLarge { what, limit } => {
                 write!(f, "the {what} is larger than {limit} bytes, which is the limit")
             }
-            Self::UnknownKind { kind } => write!(f, "`{kind}` is no evidence that mu knows"),
+            Self::UnknownKind { kind } => write!(f, "`{kind}` is not evidence that mu knows"),
             Self::BytesNeeded => {
                 f.write_str("the signature is over the archive, which is not here")
             }
@@ -298,7 +298,7 @@ impl FromStr for Identity {
         };
         identity.ok_or_else(|| {
             format!(
-                "`{text}` is no identity: one is `key:sha256:HEX`, `ssh:SHA256:BASE64`, `pgp:FINGERPRINT`, \
+                "`{text}` is not an identity: one is `key:sha256:HEX`, `ssh:SHA256:BASE64`, `pgp:FINGERPRINT`, \
                  `github:OWNER/REPO/.github/workflows/FILE` or `oidc:ISSUER SUBJECT`"
             )
         })

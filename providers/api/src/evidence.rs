@@ -33,7 +33,7 @@ pub fn evidence_path(name: &str, version: &str) -> String {
 ///
 /// Which line is none of evidence, and why.
 pub fn checked_evidence(bytes: &[u8]) -> Result<Vec<String>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
     let written = evidence_lines(text).map(|NumberedLine { number, line }| {
         let line = line.and_then(|line| EvidenceLine { package: None, ..line }.write());
         line.map_err(|why| format!("line {number}: {why}"))
@@ -267,7 +267,7 @@ mod tests {
             pieces: vec![
                 piece(Evidence::Cosign(cosign.clone()), None),
                 piece(Evidence::Prov("statement".into()), Some("web-1.0.0.tgz")),
-                FoundPiece::unreadable_piece("there", "it is no text".into()),
+                FoundPiece::unreadable_piece("there", "it is not text".into()),
             ],
             ..FoundEvidence::default()
         };

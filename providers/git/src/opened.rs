@@ -178,7 +178,7 @@ impl LocalGit {
         let stand_in = || {
             let Some(place) = &place else {
                 let library = match &opened {
-                    Ok(_) => "it is no checkout".to_owned(),
+                    Ok(_) => "it is not a checkout".to_owned(),
                     Err(error) => error.clone(),
                 };
                 let source = StandInError::NoCheckout;

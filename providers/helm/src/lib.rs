@@ -297,7 +297,7 @@ impl Provider for RepositoryProvider {
                 Ok(None) => None,
                 Ok(Some(bytes)) => Some(match String::from_utf8(bytes) {
                     Ok(text) => Ok(Evidence::Prov(text)),
-                    Err(_) => Err("it is no text".to_owned()),
+                    Err(_) => Err("it is not text".to_owned()),
                 }),
                 Err(error) => Some(Err(found.withheld.insert(error).to_string())),
             };

@@ -199,7 +199,7 @@ impl RegistryRepository<'_> {
             Named::Statement(layer, name) => {
                 let bytes = self.small_blob(&layer)?;
                 let text = bytes.and_then(|bytes| {
-                    String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())
+                    String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
                 });
                 let found = piece(&layer.digest, text.map(Evidence::Prov));
                 Ok(vec![FoundPiece { archive: Some(name), ..found }])

@@ -180,7 +180,8 @@ fn named(folder: &Path, name: &str) -> Result<(Tool, Option<String>), CommandErr
                 Some(text) if helmfile::looks_like_helmfile(&text) => Ok((Tool::Helmfile, file)),
                 _ => {
                     let path = folder.join(name);
-                    let message = format!("`{}` is no file that mu imports from", path.display());
+                    let message =
+                        format!("`{}` is not a file that mu imports from", path.display());
                     Err(CommandError::new(Code::Usage, message).hint(KNOWN))
                 }
             }
@@ -229,7 +230,10 @@ pub(super) const KNOWN: &str = "it reads .gitmodules, vendir.yml, jsonnetfile.js
 /// have one to what is nobody else's business.
 fn text_in(folder: &Path, name: &str) -> Result<Option<String>, CommandError> {
     let inner = InnerPath::parse(name).map_err(|_| {
-        CommandError::new(Code::Usage, format!("`{name}` is no name of a file that mu can read"))
+        CommandError::new(
+            Code::Usage,
+            format!("`{name}` is not the name of a file that mu can read"),
+        )
     })?;
     Ok(Folder::at(folder)?.read_text(&inner)?)
 }

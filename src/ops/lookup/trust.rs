@@ -457,7 +457,7 @@ fn write(
 }
 
 fn not_signer(keys: &str, error: &SignerError) -> CommandError {
-    CommandError::new(Code::Usage, format!("`{keys}` is no signer: {error}"))
+    CommandError::new(Code::Usage, format!("`{keys}` is not a signer: {error}"))
 }
 
 /// The text of a file of keys that somebody names on a command line.
@@ -486,7 +486,7 @@ fn github(text: &str) -> Result<(New, String), CommandError> {
             (format!("{owner}/{name}"), Some(file.to_owned()))
         }
         _ => {
-            let message = format!("`github:{text}` is no repository");
+            let message = format!("`github:{text}` is not a repository");
             return Err(CommandError::new(Code::Usage, message)
                 .hint("write github:OWNER/REPO, or github:OWNER/REPO/WORKFLOW"));
         }

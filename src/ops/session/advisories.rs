@@ -379,7 +379,7 @@ fn add_bytes(bytes: &[u8], url: &SafeUrl, sorted: &mut Sorted) -> Result<(), Pro
         let files = pick_zip(bytes, &|path| path.ends_with(".json"), most);
         for (file, bytes) in files.map_err(|error| refused(mu_provider::with_causes(&error)))? {
             let text =
-                String::from_utf8(bytes).map_err(|_| refused(format!("`{file}` is no text")))?;
+                String::from_utf8(bytes).map_err(|_| refused(format!("`{file}` is not text")))?;
             sorted.add(&file, &text).map_err(|error| refused(error.to_string()))?;
         }
         return Ok(());
@@ -399,7 +399,7 @@ fn add_bytes(bytes: &[u8], url: &SafeUrl, sorted: &mut Sorted) -> Result<(), Pro
         }
         false => bytes.to_vec(),
     };
-    let text = String::from_utf8(lines).map_err(|_| refused("they are no text".to_owned()))?;
+    let text = String::from_utf8(lines).map_err(|_| refused("they are not text".to_owned()))?;
     for (number, line) in (1..).zip(text.lines()) {
         if !line.trim().is_empty() {
             let added = sorted.add(&format!("line {number}"), line);

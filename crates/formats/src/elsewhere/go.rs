@@ -104,7 +104,7 @@ fn meaning(path: &str, version: &str) -> Result<Meaning, String> {
     let place = format!("https://{path}");
     let version = version.strip_suffix("+incompatible").unwrap_or(version);
     let Some(number) = version.strip_prefix('v') else {
-        return Err(format!("`{version}` is no version of Go modules"));
+        return Err(format!("`{version}` is not a version of Go modules"));
     };
     // Without a tag: `v0.0.0-DATE-COMMIT`.
     let mut parts = number.rsplit('-');

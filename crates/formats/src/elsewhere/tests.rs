@@ -65,7 +65,7 @@ fn sources_of_vendir_in_parts() {
         &[
             "9 config/upstream/networking -> git+https://git.example/platform/networking#v1.4.2 (includePaths)",
             "17 config/upstream/api -> git+https://git.example/platform/api-server#0f3a8e5d1b9c47266e1d2a90c5b7f84d3e6a1c28 (includePaths)",
-            "24 config/upstream/logging: the files of a release are no package; an archive among them is, by its URL",
+            "24 config/upstream/logging: the files of a release are not a package; an archive among them is, by its URL",
             "29 config/upstream/metrics -> git+https://git.example/platform/metrics/deploy#7be41d0c92a35f68e0d4c1b7a9f28350d6ce41ab",
             "35 config/upstream/login -> git+https://git.example/platform/login/k8s/templates#v3.11.0",
             &format!("40 config/upstream/cache: {by_hand}"),
@@ -123,7 +123,7 @@ fn sources_of_vendir_by_branch_and_url() {
             "git+https://git.example/security/policies/restricted/pods#release-2.3 (excludePaths)",
             "git+https://git.example/net/ingress/examples/ingress#v2.0.1",
             "https://files.example/styles/styles-5.1.0-dist.zip (includePaths)",
-            "a single file is no package; an archive (.tgz, .tar, .zip) is",
+            "a single file is not a package; an archive (.tgz, .tar, .zip) is",
         ]
     );
 }
@@ -200,8 +200,8 @@ directories:
             "8 a/f: it names no `repository`, which only Helm's own list of names leads to",
             "9 a/g -> https://h.example/x-1.2.tgz#sha256:0e7bbd1a4e3a2a3f6f5e1f0a4be0fe3b5a2c7a9c8d1f2b3a4c5d6e7f8091a2b3",
             "10 a/h: mu has no provider for Mercurial",
-            "11 a/i: the files of an image are no package; an artifact with a chart or a package is",
-            "12 a/j: bundles of imgpkg are no packages of mu",
+            "11 a/i: the files of an image are not a package; an artifact with a chart or a package is",
+            "12 a/j: bundles of imgpkg are not packages of mu",
             "13 a/k: it is a folder of this repository, so there is nothing to fetch",
             "14 a/l: its files stand in vendir.yml itself",
             "15 a/m: it says no source that mu knows",
@@ -878,7 +878,7 @@ replace (
             "13 github.com/acme/forked -> https://github.com/other/forked#^1.0.1 @ 1.0.1",
             "14 github.com/acme/beside: `../beside` takes its place, which is a folder of this machine",
             "15 github.com/acme/far: only other modules need it",
-            "18 github.com/acme/alone: `latest` is no version of Go modules",
+            "18 github.com/acme/alone: `latest` is not a version of Go modules",
         ],
     );
     let hostile = go::list("require github.com/\u{1b}[31m/x v1.0.0\nrequire (\nrequire\n=> =>\n");

@@ -334,7 +334,9 @@ fn of_archive(http: &Node<'_>) -> Result<Result<Meaning, String>, Fault> {
     }
     let is_archive = ARCHIVES.iter().any(|ending| url.ends_with(ending));
     if !is_archive || http.flag("disableUnpack")? {
-        return Ok(Err("a single file is no package; an archive (.tgz, .tar, .zip) is".to_owned()));
+        return Ok(Err(
+            "a single file is not a package; an archive (.tgz, .tar, .zip) is".to_owned()
+        ));
     }
     let digest = if digest.is_empty() { String::new() } else { format!("#sha256:{digest}") };
     Ok(Meaning::parse(&format!("{url}{digest}")))
@@ -347,11 +349,14 @@ fn nothing(contents: &Node<'_>) -> String {
         ("directory", "it is a folder of this repository, so there is nothing to fetch"),
         ("inline", "its files stand in vendir.yml itself"),
         ("hg", "mu has no provider for Mercurial"),
-        ("image", "the files of an image are no package; an artifact with a chart or a package is"),
-        ("imgpkgBundle", "bundles of imgpkg are no packages of mu"),
+        (
+            "image",
+            "the files of an image are not a package; an artifact with a chart or a package is",
+        ),
+        ("imgpkgBundle", "bundles of imgpkg are not packages of mu"),
         (
             "githubRelease",
-            "the files of a release are no package; an archive among them is, by its URL",
+            "the files of a release are not a package; an archive among them is, by its URL",
         ),
     ] {
         // Some of them are empty maps, or nothing at all.

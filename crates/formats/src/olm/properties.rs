@@ -166,7 +166,7 @@ fn constrain(release: &mut Release, value: &Node<'_>, depth: usize) -> Result<()
                 inside.iter().try_for_each(|one| constrain(release, one, depth + 1))
             }
             Kind::Null if all.is_map() => Ok(()),
-            _ => Err("it has constraints that are no list".to_owned()),
+            _ => Err("it has constraints that are not a list".to_owned()),
         },
         (None, Some(gvk), None) => require(release, gvk, kind),
         (None, None, Some(package)) => depend(release, package, kind),

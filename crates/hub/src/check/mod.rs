@@ -424,7 +424,7 @@ impl Check<'_> {
                     let bad =
                         evidence_lines(&text).find_map(|one| Some((one.number, one.line.err()?)));
                     if let Some((number, why)) = bad {
-                        self.lasting(path, format!("line {number} is no evidence: {why}"));
+                        self.lasting(path, format!("line {number} is not evidence: {why}"));
                     }
                 }
             } else if !self.broken.contains(name) {

@@ -142,10 +142,7 @@ impl Number {
         match self {
             Self::Bare(value) => Ok(*value),
             Self::Text(text) => text.parse().map_err(|_| {
-                Refusal::cannot_read(
-                    "bundle",
-                    format!("`{text}` is no number that is not negative"),
-                )
+                Refusal::cannot_read("bundle", format!("`{text}` is not a number from 0 up"))
             }),
         }
     }

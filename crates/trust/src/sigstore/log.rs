@@ -84,8 +84,9 @@ impl LogEntry {
         if root_of(leaf, proof).is_none_or(|root| root[..] != proof.root) {
             return Err(Refusal::wrong("the proof of the entry leads to another root"));
         }
-        let checkpoint = Checkpoint::read(&proof.checkpoint)
-            .ok_or_else(|| Refusal::cannot_read("checkpoint", "it is no signed note of a log"))?;
+        let checkpoint = Checkpoint::read(&proof.checkpoint).ok_or_else(|| {
+            Refusal::cannot_read("checkpoint", "it is not a signed note of a log")
+        })?;
         if checkpoint.size != proof.size || checkpoint.root != proof.root {
             return Err(Refusal::wrong("the checkpoint is of another tree"));
         }

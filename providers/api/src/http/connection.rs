@@ -73,7 +73,7 @@ impl Connection {
         proxies: &Proxies,
     ) -> Result<Client, ProviderError> {
         let failed = |path: &Path, error: &dyn std::fmt::Display| {
-            let text = format!("`{}` is no certificate that can be used", path.display());
+            let text = format!("`{}` is not a certificate that can be used", path.display());
             ProviderError::new(ErrorKind::Io, text).because(error.to_string())
         };
         let mut trusted = Vec::new();
@@ -123,7 +123,7 @@ impl Connection {
                 let text = proxy_url(proxy);
                 Proxy::all(&text).map_err(|error| {
                     let shown = shown_proxy(&text);
-                    ProviderError::new(ErrorKind::Network, format!("{shown} is no proxy"))
+                    ProviderError::new(ErrorKind::Network, format!("{shown} is not a proxy"))
                         .because(error.without_url().to_string())
                 })?;
                 let proxies = proxies.clone();

@@ -86,8 +86,8 @@ fn types_of_olm_that_are_not_known_are_told_and_requirements_are_not_passed_over
             "a requirement of the kind `olm.label.required`",
         ),
         ("- {type: olm.constraint, value: {novelty: {}}}", "a constraint that mu does not know"),
-        ("- {type: olm.constraint, value: {all: {constraints: some}}}", "are no list"),
-        ("- {type: olm.constraint, value: {all: some}}", "are no list"),
+        ("- {type: olm.constraint, value: {all: {constraints: some}}}", "are not a list"),
+        ("- {type: olm.constraint, value: {all: some}}", "are not a list"),
         ("- {type: olm.deprecated, value: {}}", "its catalog has withdrawn it"),
     ] {
         let why = bundle(properties).unusable.unwrap_or_default();
