@@ -431,9 +431,9 @@ impl<'a> Package<'a> {
         let instead = replaced.flat_map(|replaced| {
             replaced.requested.iter().map(|requested| Asker::new(requested, Some(&replaced.id)))
         });
-        let dependencies = package.dependencies.iter().map(|id| lock.used_for(id));
-        let mut dependencies: Vec<&PackageId> =
-            dependencies.filter(|id| **id != package.id).collect();
+        let used = package.dependencies.iter().map(|id| lock.used_for(id));
+        let mut dependencies = Vec::with_capacity(package.dependencies.len());
+        dependencies.extend(used.filter(|id| **id != package.id));
         dependencies.sort();
         dependencies.dedup();
         Self {
