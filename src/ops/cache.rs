@@ -38,6 +38,10 @@ pub struct CacheSize {
 pub fn cache_size(cache: &Path) -> Result<CacheSize, FileError> {
     let mut size = CacheSize::default();
     for entry in fs::entries_if_there(cache)? {
+        // It only says what the folder is, and stays.
+        if entry.file_name() == fs::CACHE_TAG {
+            continue;
+        }
         let files = walkdir::WalkDir::new(entry.path()).into_iter().flatten();
         let bytes: u64 = files
             .filter(|file| file.file_type().is_file())
