@@ -10,7 +10,7 @@ use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::places;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::difference::LockDifference;
+use crate::ops::requirements::overtaken::LockDifference;
 use crate::ops::session::installed::{named, needed_packs};
 use crate::ops::session::opening::warn_of_redirected_bases;
 use crate::ops::session::shown;

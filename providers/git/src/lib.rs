@@ -6,9 +6,8 @@
 //! | `transport` | how bytes get to a server and back: http, `ssh`, `git upload-pack`, plain TCP |
 //! | `programs`, `settings` | what is run for the user, and what the user told Git |
 //! | `wire` | Git's protocol, for reading |
-//! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone |
+//! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone; and the objects of one package, in a pack for machines without a network (`kept/` while one is read) |
 //! | `pack` | what a pack would become, before it does |
-//! | `preserved` | the objects of one package, in a pack for machines without a network; `kept/` in the cache while one is read |
 //! | `repository` | what is listed, what is here, what must be fetched |
 //! | `listing` | the releases that refs are |
 //! | `snapshot`, `manifest` | reading one commit |
@@ -46,7 +45,6 @@ mod manifest;
 mod opened;
 mod pack;
 pub mod patch;
-mod preserved;
 mod programs;
 mod provider;
 mod ref_name;

@@ -16,12 +16,11 @@ use mu_provider::{
 };
 use mu_trust::{Evidence, GitKind};
 
-use crate::database::Bounds;
+use crate::database::{Bounds, ReadObjects};
 use crate::export::RunningExport;
 use crate::listing;
 use crate::listing::{Listed, Package};
 use crate::manifest;
-use crate::preserved::ReadObjects;
 use crate::ref_name::parse;
 use crate::ref_name::{self, FULL};
 use crate::repositories::{Repositories, Settled};

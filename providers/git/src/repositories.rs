@@ -9,8 +9,7 @@ use git2::Oid;
 use mu_provider::{ErrorKind, FileDigest, Location, NamedBy, Progress, ProviderError, SafeUrl};
 use sha2::{Digest as _, Sha256};
 
-use crate::database::{Bounds, Database};
-use crate::preserved::ReadObjects;
+use crate::database::{Bounds, Database, ReadObjects};
 use crate::programs::GitPrograms;
 use crate::provider::{CheckFolder, GitOptions};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl, Scheme};

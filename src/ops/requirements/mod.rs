@@ -4,10 +4,9 @@
 //! packages only `devDependencies` need: `mu get --no-dev` installs only the others; the lock has all of them. No
 //! version is chosen here.
 
-pub mod difference;
 pub mod editing;
 pub(crate) mod names;
-mod overtaken;
+pub(crate) mod overtaken;
 pub mod requester;
 pub mod supposition;
 
@@ -19,8 +18,8 @@ use mu_formats::helm;
 use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest::edit::Section;
-use crate::ops::requirements::difference::LockDifference;
 use crate::ops::requirements::names::{check_place, id_in};
+use crate::ops::requirements::overtaken::LockDifference;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::edits::ChangedManifests;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::places;
-use crate::ops::requirements::difference::LockDifference;
+use crate::ops::requirements::overtaken::LockDifference;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::shown::{count, lines};

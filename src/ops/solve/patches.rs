@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::contents::recorded::as_recorded;
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
-use crate::ops::requirements::difference::LockDifference;
+use crate::ops::requirements::overtaken::LockDifference;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::is_locked_as;
 use crate::ops::solve::record::Resolved;

@@ -16,7 +16,7 @@ use mu_hub::log;
 use mu_hub::names;
 use mu_hub::root::Root;
 
-use super::answer;
+use super::frame;
 use super::frame::{FEED, FEEDS, PageRequest};
 use super::pages::Pages;
 use super::words::published;
@@ -146,7 +146,7 @@ fn send(
     let text = feed.render().map_err(failed)?;
     let kind = "application/atom+xml; charset=utf-8";
     let mut response =
-        answer::send(&asked.headers, StatusCode::OK, ASK_AGAIN, kind, text.as_bytes());
+        frame::send(&asked.headers, StatusCode::OK, ASK_AGAIN, kind, text.as_bytes());
     let policy = HeaderValue::from_static("default-src 'none'");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     Ok(response)

@@ -1,17 +1,16 @@
 //! The web pages of a hub, which the server renders completely.
 //!
-//! `frame.rs` has the frame of every page, with style and script, and `pages.rs` what is remembered between requests. `home.rs`
-//! has the first page, the search, and the pages of namespaces and capabilities. `package.rs` has the page of a package, and
-//! those of its versions and of their files, and `about.rs` what both show, and what to know before you depend on one. `found.rs`
-//! has the packages in lists, and `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows dependents and where
-//! references lead, and `graph.rs` draws them. `answer.rs` says how pages are sent, `address.rs` what is before the names in
-//! references, and `words.rs` formats times and sizes. The templates are in `templates/`. Nothing here changes a hub.
+//! `frame.rs` has the frame of every page, with style and script, and sends pages; `pages.rs` has what is remembered between
+//! requests. `home.rs` has the first page, the search, and the pages of namespaces and capabilities. `package.rs` has the page of a
+//! package, and those of its versions and of their files, and `about.rs` what both show, and what to know before you depend on one.
+//! `found.rs` has the packages in lists, and `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows dependents and where
+//! references lead, and `graph.rs` draws them. `address.rs` says what is before the names in references, and `words.rs` formats times
+//! and sizes. The templates are in `templates/`. Nothing here changes a hub.
 //!
 //! All links are relative, so the pages work at any path of a proxy.
 
 mod about;
 mod address;
-mod answer;
 mod content;
 mod feed;
 mod found;
@@ -75,7 +74,7 @@ pub(super) fn for_people(asked: &PageRequest, response: Response) -> Response {
     let page = ProblemPage { frame: asked.frame(), heading, detail, similar: &problem.similar };
     let Ok(text) = page.render() else { return response };
     let (mut parts, _) = response.into_parts();
-    let (page, body) = answer::html(&asked.headers, status, NEVER, &text).into_parts();
+    let (page, body) = frame::html(&asked.headers, status, NEVER, &text).into_parts();
     parts.headers.extend(page.headers);
     Response::from_parts(parts, body)
 }

@@ -21,7 +21,7 @@ use super::graph;
 use super::pages::Pages;
 use super::relations::{Interest, KnownInScope};
 use super::words::{Moment, size};
-use super::{answer, found};
+use super::{found, frame};
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, FOREVER, NEVER, answer_file, decoded};
 
@@ -326,7 +326,7 @@ fn tagged(asked: &PageRequest, lines: &Lines, more: &str) -> Option<Response> {
         "" => frame.version(line.name(), &version),
         path => frame.file(line.name(), &version, path),
     };
-    answer::redirect(&page)
+    frame::redirect(&page)
 }
 
 /// Answers with a picture, or with a page that shows another file.
@@ -344,7 +344,7 @@ async fn file(
     let contents = &pages.contents;
     let shown = contents.file(&pages.data.files, root, line, path).await?.ok_or_else(missing)?;
     if let Shown::Picture(kind, bytes) = &*shown {
-        let mut response = answer::send(&asked.headers, StatusCode::OK, FOREVER, kind, bytes);
+        let mut response = frame::send(&asked.headers, StatusCode::OK, FOREVER, kind, bytes);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
         let resources = header::HeaderName::from_static("cross-origin-resource-policy");
