@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
+use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release, split_lines};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -132,7 +132,7 @@ fn needs(dependencies: Option<Vec<Dependency>>) -> Option<Vec<String>> {
 
 fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
-    bytes.split(|byte| *byte == b'\n').filter_map(move |line| {
+    split_lines(bytes).filter_map(move |line| {
         let range = start..start + line.len();
         start = range.end + 1;
         (!line.trim_ascii().is_empty()).then_some(range)

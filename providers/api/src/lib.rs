@@ -43,6 +43,7 @@ pub use crate::evidence::{
 };
 pub use crate::json_lines::{
     JsonLineError, MOST_VALUES, has_few_values, json_lines, numbered_lines, read_json_lines,
+    split_lines,
 };
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::program::{Program, Programs};
