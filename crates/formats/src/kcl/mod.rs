@@ -391,15 +391,6 @@ impl Entry<'_> {
         let module = text("package")?;
         if let Some(url) = text("git")? {
             let (revision, key) = version(&["tag", "commit", "branch", "version"])?;
-            if let VersionKey::Named(first) = key {
-                for other in ["commit", "branch"] {
-                    if other != first && text(other)?.is_some() {
-                        return Err(self.fault(&format!(
-                            "has a `{first}` and a `{other}`: KCL takes only one of `tag`, `commit` and `branch`"
-                        )));
-                    }
-                }
-            }
             // Without any, KCL takes the tip of the default branch, and not the newest version.
             let revision = format!("#{}", revision.unwrap_or("tip"));
             let folder = module.map(|name| format!("/{name}")).unwrap_or_default();

@@ -81,6 +81,10 @@ fn every_kind_of_dependency_is_a_reference() {
             "git = \"https://a.b/c/d.git\", tag = \"v1\", package = \"e\"",
             "git+https://a.b/c/d.git/e#v1",
         ),
+        (
+            "git = \"https://a.b/c/d.git\", commit = \"8308200\", tag = \"v1\"",
+            "git+https://a.b/c/d.git#v1",
+        ),
         // Without a revision, it is the tip of the default branch.
         ("git = \"https://a.b/c/d.git\"", "git+https://a.b/c/d.git#tip"),
         ("package = \"e\", version = \"1.2\"", "oci://ghcr.io/kcl-lang/e#^1.2"),
@@ -104,10 +108,6 @@ fn what_makes_no_sense_is_pointed_at() {
             "kcl.mod:2:26: unknown key `tga`; did you mean `tag`?",
         ),
         ("[dependencies.b]\ngti = \"x\"\n", "kcl.mod:2:1: unknown key `gti`; did you mean `git`?"),
-        (
-            "[dependencies]\nb = { git = \"https://x/y\", branch = \"main\", commit = \"8308200\" }\n",
-            "kcl.mod:2:5: the dependency `b` has a `commit` and a `branch`: KCL takes only one of `tag`, `commit` and `branch`",
-        ),
         ("[package]\nname = 7\n", "kcl.mod:2:8: `name` must be text"),
         ("[package]\nname = \"a/b\"\n", "kcl.mod:2:8: `a/b` is not the name of a module"),
         ("[package]\nname = \"a\"\nversion = \"x\"\n", "kcl.mod:3:11: `x` is not a version"),
