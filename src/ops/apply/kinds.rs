@@ -79,7 +79,7 @@ pub(crate) fn check_kinds(
     Ok(())
 }
 
-/// Checks that what a KCL module requires of registries are the modules that it names. KCL also takes one that lies inside of another
+/// Checks that each artifact that a KCL module requires is the module that its entry names. KCL also takes a module inside another
 /// module's artifact; mu has no place for that, and would install the outer one.
 fn check_modules(
     session: &Session,

@@ -390,8 +390,7 @@ pub(super) fn without_chart(session: &Session, id: &PackageId) -> Option<String>
     let written = written.split('#').next()?;
     let url = written.strip_prefix("helm+")?;
     let releases = session.index().published(id).ok()?;
-    let has_index = |place: &String| !place.ends_with("/index.yaml");
-    let is_nowhere = !releases.tried()?.iter().any(has_index);
-    is_nowhere
+    let is_no_repository = releases.tried()?.iter().all(|place| place.ends_with("/index.yaml"));
+    is_no_repository
         .then(|| format!("if `{url}` is a chart repository, name a chart in it: `{written}/CHART`"))
 }

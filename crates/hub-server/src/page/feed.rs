@@ -16,8 +16,7 @@ use mu_hub::log;
 use mu_hub::names;
 use mu_hub::root::Root;
 
-use super::frame;
-use super::frame::{FEED, FEEDS, PageRequest};
+use super::frame::{self, FEED, FEEDS, PageRequest};
 use super::pages::Pages;
 use super::words::published;
 use crate::problem::Problem;
