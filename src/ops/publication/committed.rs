@@ -16,7 +16,7 @@ use crate::contents::{Owned, Source, would_choose};
 use crate::lock::FILE_NAME;
 use crate::ops::publication::packing::{Packed, folders_of_this_machine, source_of};
 use crate::ops::session::error::quoted_for_shell;
-use crate::ops::session::submodules::checkout_command;
+use crate::ops::solve::names::checkout_command;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::Member;
 use crate::workspace::root::local_git;

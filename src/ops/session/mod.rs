@@ -21,8 +21,6 @@ pub(crate) mod plugins;
 pub(crate) mod providers;
 pub mod shown;
 pub(crate) mod source;
-#[cfg(feature = "git")]
-pub(crate) mod submodules;
 pub mod warning;
 
 use std::borrow::Cow;

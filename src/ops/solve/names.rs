@@ -1,7 +1,7 @@
 //! Looks up what names of one segment mean in the workspace's own manifests, if the workspace and the lock do
 //! not know: the registry says whether the package's own namespace has such a package.
 //!
-//! A registry that cannot be reached is an error, because it proves nothing.
+//! A registry that cannot be reached is an error, because it proves nothing. So is a submodule without files that a name leads into.
 
 use std::collections::HashMap;
 #[cfg(feature = "git")]
@@ -9,6 +9,8 @@ use std::path::Path;
 
 use mu_provider::ErrorKind;
 
+#[cfg(feature = "git")]
+use crate::env::Environment;
 #[cfg(feature = "git")]
 use crate::env::absolute;
 use crate::formats;
@@ -22,10 +24,14 @@ use crate::ops::requirements::parse_extra;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::edits::ChangedManifests;
 #[cfg(feature = "git")]
-use crate::ops::session::submodules::refuse_in_submodule_without_files;
+use crate::ops::session::edits::unreadable;
+#[cfg(feature = "git")]
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;
+#[cfg(feature = "git")]
+use crate::workspace::root::local_git;
 
 /// The requirements of the session's manifests, and `extra`, with every name looked up.
 pub(crate) fn collect_looked_up(
@@ -90,6 +96,35 @@ fn refuse_submodules_without_files(
         }
     }
     Ok(())
+}
+
+/// Refuses to go on if `folder`, which is `what`, is in a submodule that is not checked out, as `git clone` leaves them: what lies in it is
+/// no less the workspace's for that, and nothing from elsewhere may take its place.
+#[cfg(feature = "git")]
+fn refuse_in_submodule_without_files(
+    environment: &Environment,
+    folder: &Path,
+    what: &str,
+) -> Result<(), CommandError> {
+    let found = local_git(environment).submodule_without_files(folder);
+    let Some((root, path)) = found.map_err(unreadable)? else { return Ok(()) };
+    let message = format!("`{path}` is a submodule that is not checked out, and {what} is in it");
+    let command = checkout_command(environment, &root, &path);
+    Err(CommandError::new(Code::Conflict, message)
+        .hint(format!("`git {command}` checks it out"))
+        .with_details(serde_json::json!({ "submodule": path })))
+}
+
+/// What `git` is given to check out the submodule at a path in a folder, for people.
+#[cfg(feature = "git")]
+pub(crate) fn checkout_command(environment: &Environment, within: &Path, path: &str) -> String {
+    let real =
+        |folder: &Path| crate::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let at = match real(within) == real(&environment.current) {
+        true => String::new(),
+        false => format!("-C {} ", quoted_for_shell(&within.display().to_string())),
+    };
+    format!("{at}submodule update --init {}", quoted_for_shell(path))
 }
 
 /// Refuses manifests that list their own package, or one package twice, by two names for it.

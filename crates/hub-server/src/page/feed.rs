@@ -16,8 +16,8 @@ use mu_hub::log;
 use mu_hub::names;
 use mu_hub::root::Root;
 
+use super::found::Pages;
 use super::frame::{self, FEED, FEEDS, PageRequest};
-use super::pages::Pages;
 use super::words::published;
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, answer_file, decoded};

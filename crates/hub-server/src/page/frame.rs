@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::address::Address;
 use super::content::escaped;
-use super::pages::Pages;
+use super::found::Pages;
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, Data, FOREVER, NEVER, answer_file, scope_of};
 use crate::upstream::Upstream;

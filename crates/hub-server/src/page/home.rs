@@ -14,9 +14,9 @@ use mu_manifest::reference::Base;
 use mu_provider::catalog::CatalogLine;
 
 use super::about::providers;
+use super::found::Pages;
 use super::found::{self, Found};
 use super::frame::{CAPABILITIES, Frame, NAMESPACES, PageRequest};
-use super::pages::Pages;
 use super::relations::{Interest, KnownInScope};
 use crate::problem::Problem;
 use crate::reading::{ASK_AGAIN, NEVER, answer_file, decoded};

@@ -1,9 +1,9 @@
 //! The web pages of a hub, which the server renders completely.
 //!
-//! `frame.rs` has the frame of every page, with style and script, and sends pages; `pages.rs` has what is remembered between
-//! requests. `home.rs` has the first page, the search, and the pages of namespaces and capabilities. `package.rs` has the page of a
-//! package, and those of its versions and of their files, and `about.rs` what both show, and what to know before you depend on one.
-//! `found.rs` has the packages in lists, and `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows dependents and where
+//! `frame.rs` has the frame of every page, with style and script, and sends pages. `home.rs` has the first page, the search, and the
+//! pages of namespaces and capabilities. `package.rs` has the page of a package, and those of its versions and of their files, and
+//! `about.rs` what both show, and what to know before you depend on one. `found.rs` has the packages in lists, and what the pages know
+//! and remember between requests. `feed.rs` has the feeds. `content/` reads archives, `relations.rs` knows dependents and where
 //! references lead, and `graph.rs` draws them. `address.rs` says what is before the names in references, and `words.rs` formats times
 //! and sizes. The templates are in `templates/`. Nothing here changes a hub.
 //!
@@ -18,7 +18,6 @@ mod frame;
 mod graph;
 mod home;
 mod package;
-mod pages;
 mod relations;
 mod words;
 
@@ -29,8 +28,8 @@ use axum::extract::FromRef;
 use axum::response::Response;
 use axum::routing::get;
 
+pub(super) use self::found::Pages;
 pub(super) use self::frame::PageRequest;
-pub(super) use self::pages::Pages;
 
 use self::frame::Frame;
 use super::problem::Problem;

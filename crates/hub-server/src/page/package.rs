@@ -16,9 +16,9 @@ use super::about::{
     download, file_rows, notices, of_version, required,
 };
 use super::content::{Content, Readme, Shown};
+use super::found::Pages;
 use super::frame::{Frame, PACKAGES, PageRequest};
 use super::graph;
-use super::pages::Pages;
 use super::relations::{Interest, KnownInScope};
 use super::words::{Moment, size};
 use super::{found, frame};

@@ -1,17 +1,17 @@
 //! Reads a whole hub again: every line, every archive, and everything that is derived from them.
 //!
 //! Something that could mislead readers is a problem. Something that an interrupted write left, and that
-//! nobody reads, is a leftover. A repair (`repair.rs`) rewrites derived files and removes leftovers. It never
-//! touches an index line, or an archive that a line leads to: only people can correct these. `about_all.rs` compares the files about all
-//! packages.
+//! nobody reads, is a leftover. A repair rewrites derived files and removes leftovers. It never touches an index line, or an archive that a
+//! line leads to: only people can correct these. They may have changed index files by hand, so a repair makes readers ask for each of them
+//! again. `about_all.rs` compares the files about all packages.
 //!
 //! A hub may have more packages and versions than memory has room for, so they are looked at one after another, and of the lines of the
 //! catalog and the snapshot only hashes are kept.
 
 mod about_all;
-mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
@@ -22,10 +22,10 @@ use crate::HubError;
 use crate::archive;
 use crate::closures::{self, Meaning};
 use crate::derived::{self, Capability};
-use crate::file::{FileMeta, LINK, Read};
+use crate::file::{CATALOG_FILE, FileMeta, LINK, Read, closure_file};
 use crate::files::Odd;
 use crate::lines::{Lines, PublishedLine};
-use crate::log::{self, BrokenOff};
+use crate::log::{self, BrokenOff, Marker};
 use crate::names;
 use crate::root::{HUB_FILE, Root};
 use crate::snapshot::{self, Snapshot};
@@ -34,6 +34,9 @@ use crate::writer::Writer;
 
 /// The folder with evidence about versions.
 const SIGNATURES: &str = "signatures/";
+
+/// How old an archive without a line has to be, in a bucket, before nobody can be about to publish it.
+const ORPHAN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -447,5 +450,105 @@ impl Check<'_> {
             of.files.insert(evidence_path(name, &line.full_version()));
         }
         Ok(())
+    }
+}
+
+impl Check<'_> {
+    /// Repairs everything that can be derived from the index and the archives, and removes files that nobody reads.
+    async fn repair(&mut self, pending: BrokenOff, orphans: &[FileMeta]) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        let marker = Marker::set(files, "").await?;
+        let now = files.head(&marker.path).await?.map(|meta| meta.modified);
+        let mut kept = BTreeSet::new();
+        for meta in orphans {
+            let age = now.map(|now| now.duration_since(meta.modified).unwrap_or_default());
+            if files.is_folder() || age.is_some_and(|age| age >= ORPHAN_AFTER) {
+                files.remove(&meta.path).await?;
+            } else {
+                kept.insert(meta.path.clone());
+            }
+        }
+        for meta in files.list("capabilities/").await? {
+            self.rewrite_capability(&meta.path).await?;
+        }
+        self.rewrite_closures().await?;
+        let mut all: BTreeSet<String> = std::mem::take(&mut self.wrong);
+        all.extend(self.behind.iter().cloned());
+        if self.lacks_catalog {
+            all.extend(self.dependencies.iter().flat_map(BTreeMap::keys).cloned());
+        }
+        let mut names = Vec::new();
+        for name in all.into_iter().filter(|name| !self.broken.contains(name)) {
+            if names::check_name(&name).is_ok() && self.is_there(&name).await? {
+                names.push(name);
+            }
+        }
+        if !self.root.counts_on() {
+            self.writer.count_anew().await?;
+        }
+        // This comes first, so that the snapshot is not older than the gap in the log.
+        let generation = log::begin_anew(files, &Root::read(files).await?).await?;
+        self.writer.advance(generation, None, None).await?;
+        self.writer.complete(&names, self.broken.is_empty()).await?;
+        pending.clear(files).await?;
+        marker.clear(files).await?;
+        for finding in &mut self.report.findings {
+            finding.is_repaired = finding.can_be_repaired && !kept.contains(&finding.path);
+        }
+        Ok(())
+    }
+
+    /// Marks the findings that a repair puts right.
+    fn mark_repairable(&mut self) {
+        let (packs, index) = (self.root.packs_folder(), self.root.index_folder());
+        let can_be_repaired = |finding: &Finding| {
+            !self.lasting.contains(&finding.path)
+                && !finding.path.starts_with(&index)
+                && (finding.is_leftover || !finding.path.starts_with(&packs))
+                && (self.broken.is_empty() || finding.path != CATALOG_FILE)
+        };
+        for finding in &mut self.report.findings {
+            finding.can_be_repaired = can_be_repaired(finding);
+        }
+    }
+
+    /// Writes the current closures of all packages, whether or not the hub had any before.
+    async fn rewrite_closures(&self) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        let mut root = self.root.clone();
+        root.keep_closures();
+        let folder = root.closures_folder().expect("they are kept");
+        let dependencies = self.dependencies.as_ref().expect("a repair collects them");
+        for meta in files.list(&folder).await? {
+            let path = meta.path.as_str();
+            let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
+            if !name.is_some_and(|name| dependencies.contains_key(name)) {
+                files.remove(path).await?;
+            }
+        }
+        for (name, closure) in closures::exact(dependencies) {
+            let file = closures::file(&closure);
+            let path = closure_file(&folder, &name);
+            files
+                .change(&path, async |bytes| Ok(((bytes != Some(&file)).then(|| file.clone()), ())))
+                .await?;
+        }
+        self.writer.change_root(Root::keep_closures).await
+    }
+
+    /// Removes from a capability's file what the index does not contain. What is missing is added with its
+    /// package.
+    async fn rewrite_capability(&self, path: &str) -> Result<(), HubError> {
+        let capability =
+            path.strip_prefix("capabilities/").and_then(|path| path.strip_suffix(".json"));
+        let Some(capability) = capability else { return Ok(()) };
+        let packages = self.capabilities.get(capability).cloned().unwrap_or_default();
+        let file = derived::capability_file(&packages);
+        self.writer
+            .files
+            .change(path, async |bytes| {
+                Ok(((bytes != Some(&file) && self.broken.is_empty()).then(|| file.clone()), ()))
+            })
+            .await
     }
 }
