@@ -27,8 +27,9 @@
 //!
 //! The providers (`providers/hub`, `git`, `helm`, `oci`, `olm`, `url`, `path` and `exec`) are separate crates. They know the
 //! protocol in `providers/api`, the formats of other ecosystems in `crates/formats`, and nothing of this library. The same holds
-//! for `crates/hub/`, which writes hubs, `crates/hub-server/`, which serves them in the program `mu-hub`, and `crates/bucket/`, which opens buckets for it. `crates/picture/` draws dependency
-//! graphs for both. `crates/trust/` verifies signatures.
+//! for `crates/hub/`, which writes hubs, `crates/hub-server/`, which serves them in the program `mu-hub`, and `crates/bucket/`, which opens
+//! buckets for it. `crates/picture/` draws dependency graphs for both. `crates/trust/` verifies signatures. `crates/heap/` prepares the
+//! memory of the program.
 //!
 //! # Files on disk
 //!

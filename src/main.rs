@@ -8,5 +8,6 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    mu_heap::prepare();
     ExitCode::from(mu::cli::run(std::env::args_os()))
 }

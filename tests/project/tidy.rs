@@ -159,6 +159,7 @@ fn crates_use_only_those_below_them() {
         ("crates/formats", &["mu-manifest", "mu-provider"]),
         ("crates/archive", &["mu-provider"]),
         ("crates/bucket", &["mu-provider"]),
+        ("crates/heap", &[]),
         ("crates/picture", &[]),
         ("crates/trust", &[]),
         // It knows the formats of manifests that this mu reads.
