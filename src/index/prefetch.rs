@@ -126,24 +126,25 @@ impl Prefetcher {
         });
     }
 
-    /// Reads the lines of versions, only if there are many: what the cache file has of them at once, and then each from the last on, while
-    /// another thread reads them from the first on.
+    /// Reads the lines of versions in another thread, only if there are many: what the cache file has of them at once, and then each from the
+    /// last on, while the thread that needs them reads them from the first on.
     fn read_lines(&self, versions: &[(Arc<Releases>, Position)]) {
         if versions.len() < MANY {
             return;
         }
-        let unread = versions.iter().filter_map(|(releases, position)| {
-            let package = self.shared.loaded(releases.id())?;
-            // Its own place may say something else.
-            let is_hint = package.route.provider.facts().lines == LineTrust::Hint;
-            let is_unread = !is_hint && package.known_line(*position).is_none();
-            is_unread.then_some((package, *position))
-        });
-        let unread: Vec<(Arc<Package>, Position)> = unread.collect();
-        cache::read_ahead(
-            unread.iter().filter_map(|(package, position)| package.place_of_line(*position)),
-        );
+        let (shared, versions) = (Arc::clone(&self.shared), versions.to_vec());
         self.pool.run(move || {
+            let unread = versions.iter().filter_map(|(releases, position)| {
+                let package = shared.loaded(releases.id())?;
+                // Its own place may say something else.
+                let is_hint = package.route.provider.facts().lines == LineTrust::Hint;
+                let is_unread = !is_hint && package.known_line(*position).is_none();
+                is_unread.then_some((package, *position))
+            });
+            let unread: Vec<(Arc<Package>, Position)> = unread.collect();
+            cache::read_ahead(
+                unread.iter().filter_map(|(package, position)| package.place_of_line(*position)),
+            );
             for (package, position) in unread.iter().rev() {
                 if package.known_line(*position).is_none() {
                     drop(package.release(Candidate::Release(*position)));
