@@ -49,7 +49,7 @@ pub(crate) fn measure(data: &Data) {
         ],
     );
     report::times("Git by tag, cold", &results);
-    data.standing.ratio("Git by tag, cold", &results, "git fetch --depth 1", bounds(1.7, 1.2));
+    data.standing.ratio("Git by tag, cold", &results, "git fetch --depth 1", bounds(1.15, 1.0));
     let results = in_turns(
         data.rounds,
         &[Contestant {

@@ -26,7 +26,7 @@ pub(crate) fn measure(data: &Data) {
         println!("- pubgrub alone reads {alone} versions, in {time:.1} ms; mu reads {read:?}");
         let ratio = read.map(|read| read / alone as f64);
         let work = format!("{title}: versions read, against pubgrub's own");
-        data.standing.figure(&work, ratio, "times", bounds(2.0, 1.2));
+        data.standing.figure(&work, ratio, "times", bounds(1.2, 1.0));
         let mut contestants = vec![Contestant {
             name: "mu resolve",
             prepare: Box::new(|| {}),
@@ -38,7 +38,7 @@ pub(crate) fn measure(data: &Data) {
         }
         let results = in_turns(data.rounds, &contestants);
         report::times(&format!("{title}, warm"), &results);
-        data.standing.ratio(&title, &results, "uv pip compile", bounds(0.7, 0.4));
+        data.standing.ratio(&title, &results, "uv pip compile", bounds(0.30, 0.20));
     }
 }
 

@@ -97,7 +97,7 @@ fn counts(data: &Data, place: &Place<'_>, title: &str) {
     forget(place);
     let memory = peak_memory(&get(), &place.folder);
     report::memory("cold", memory);
-    let of_memory = if title == ALL { bounds(117.0, 72.0) } else { UNBOUNDED };
+    let of_memory = if title == ALL { bounds(40.0, 32.0) } else { UNBOUNDED };
     data.standing.figure(
         &format!("peak memory, installing {title}, cold"),
         memory,
@@ -125,8 +125,8 @@ fn cold(data: &Data, place: &Place<'_>, title: &str) {
     };
     let work = format!("install {title}, cold");
     let (of_floor, of_bun) = match title {
-        ALL => (bounds(0.45, 0.30), UNBOUNDED),
-        SMALL => (UNBOUNDED, bounds(1.0, 0.8)),
+        ALL => (bounds(0.45, 0.30), bounds(0.95, 0.80)),
+        SMALL => (UNBOUNDED, bounds(0.95, 0.80)),
         _ => (UNBOUNDED, UNBOUNDED),
     };
     // Each of these runs beside mu alone: whatever runs after a thousand small processes pays for what they
@@ -209,8 +209,8 @@ fn warm(data: &Data, place: &Place<'_>, title: &str) {
     for folder in ["aside", "copied", "linked"] {
         remove(&place.join(folder));
     }
-    data.standing.ratio(&work, &results, "cp -al", of(title, bounds(0.7, 0.45)));
-    data.standing.ratio(&work, &results, "bun install", UNBOUNDED);
+    data.standing.ratio(&work, &results, "cp -al", of(title, bounds(0.45, 0.40)));
+    data.standing.ratio(&work, &results, "bun install", of(title, bounds(1.0, 0.8)));
 }
 
 fn nothing(data: &Data, place: &Place<'_>, title: &str) {
@@ -253,10 +253,5 @@ fn nothing(data: &Data, place: &Place<'_>, title: &str) {
     let work = format!("nothing to do, {title}");
     report::times(&work, &results);
     data.standing.ratio(&work, &results, "uv pip install", of(title, bounds(0.5, 0.5)));
-    data.standing.ratio(
-        &work,
-        &results,
-        "bun install",
-        of(title, Bounds { must: None, aim: Some(1.0) }),
-    );
+    data.standing.ratio(&work, &results, "bun install", of(title, bounds(1.0, 0.8)));
 }

@@ -105,7 +105,7 @@ fn counts(data: &Data, place: &Place<'_>, size: usize) {
     for state in ["cold", "warm"] {
         let memory = peak_memory(&resolve(place), &place.folder);
         report::memory(state, memory);
-        let bounds = if size == 300 { bounds(61.0, 40.0) } else { UNBOUNDED };
+        let bounds = if size == 300 { bounds(48.0, 32.0) } else { UNBOUNDED };
         let work = format!("peak memory, resolving {size}, {state}");
         data.standing.figure(&work, memory, "MiB", bounds);
     }
@@ -125,7 +125,7 @@ fn times(data: &Data, place: &Place<'_>, size: usize) {
     let results = in_turns(data.rounds, &contestants);
     let work = format!("resolve {size} requirements, warm");
     report::times(&work, &results);
-    let bounds = if size == 300 { bounds(0.40, 0.20) } else { UNBOUNDED };
+    let bounds = if size == 300 { bounds(0.30, 0.18) } else { UNBOUNDED };
     data.standing.ratio(&work, &results, "uv pip compile", bounds);
     let cache = fs::read_dir(place.join("cache/index")).into_iter().flatten().flatten();
     let bytes: u64 = cache.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();

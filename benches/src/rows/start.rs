@@ -26,7 +26,7 @@ pub(crate) fn measure(data: &Data) {
     let results = in_turns(data.rounds.max(5) * 6, &contestants);
     report::times("Start-up", &results);
     let time = results.first().map(Result::median);
-    data.standing.figure("`mu --version`", time, "ms", bounds(5.0, 2.0));
+    data.standing.figure("`mu --version`", time, "ms", bounds(3.0, 2.0));
     let mut command = Command::new(&data.mu);
     command.arg("--version");
     report::calls("mu --version", calls(&command, &data.folder).as_ref());

@@ -99,7 +99,7 @@ fn against_go(data: &Data) {
     let results = in_turns(data.rounds, &[mu(&place, "minimal"), peer]);
     let work = "minimal, 300 requirements, warm";
     report::times(work, &results);
-    data.standing.ratio(work, &results, "go list -m all", bounds(0.25, 0.12));
+    data.standing.ratio(work, &results, "go list -m all", bounds(0.20, 0.12));
 }
 
 /// The first version of a package's newest major.
