@@ -90,6 +90,9 @@ pub(crate) fn run(context: &Context, arguments: PublishArguments) -> CommandExit
         let place = printable(&publishing.place);
         context.line(&match publishing.done {
             Done::Published => format!("{GOOD}published{GOOD:#} {id} {version} to {place}"),
+            Done::Present if publishing.other_lock => format!(
+                "{id} {version} is already in {place}, packed with other versions in its Mu.lock"
+            ),
             Done::Present => format!("{id} {version} is already in {place}"),
             Done::Possible => format!("{id} {version} would be published to {place}"),
         })?;
@@ -116,6 +119,8 @@ pub(super) struct Package<'a> {
     place: &'a str,
     /// What was done.
     done: Done,
+    /// Whether it was already there with the same files but for `Mu.lock`, which has the versions that it was packed with.
+    other_lock: bool,
     /// The package that takes its place from now on.
     moved_to: &'a Option<PackageId>,
     /// The digest of what is in the archive; none if it did not have to be packed.
@@ -134,6 +139,7 @@ impl<'a> Package<'a> {
             version: &publishing.version,
             place: &publishing.place,
             done: publishing.done,
+            other_lock: publishing.other_lock,
             moved_to: &publishing.moved_to,
             digest: archive.map(|archive| archive.tree.digest().to_string()),
             archive: archive.map(|archive| archive.archive.to_string()),

@@ -35,6 +35,20 @@ pub(super) fn offer(sandbox: &Sandbox) {
 }
 
 #[test]
+fn a_version_that_only_its_dependencies_changed_is_there_already() {
+    let registry = DockerRegistry::start();
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    publish(&sandbox, "web/log", "1.2.0", "").ok();
+    let needs = "dependencies: [web/log#^1]\n";
+    let run = publish(&sandbox, "web/proxy", "2.0.0", needs).ok();
+    run.says(&["web/proxy 2.0.0 is already in", "packed with other versions in its Mu.lock"]);
+    publish(&sandbox, "web/proxy", "2.0.0", "dependencies: [web/log#^1.2]\n")
+        .fails()
+        .says(&["with different content"]);
+}
+
+#[test]
 fn packages_in_dockers_registry_are_published_resolved_locked_and_got_from_the_lock() {
     let registry = DockerRegistry::start();
     let sandbox = sandbox(&registry.host());

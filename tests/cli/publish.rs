@@ -92,6 +92,42 @@ fn a_published_version_never_changes() {
 }
 
 #[test]
+fn a_package_that_only_its_neighbours_changed_is_not_published_again() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    write(&sandbox.path("author"), ".mu/workspace.yaml", "");
+    let place = |name: &str, version: &str, needs: &str| {
+        let text = format!("name: {name}\nversion: {version}\ndependencies: [{needs}]\n");
+        write(&sandbox.path("author"), &format!("{name}/Mu.yaml"), &text);
+    };
+    place("acme/a", "1.0.0", "");
+    place("acme/b", "1.0.0", "acme/a#^1");
+    sandbox.mu_in("author", &["get"]).ok();
+    sandbox.mu_in("author", &["publish", "--all"]).ok();
+    let before = lines(&sandbox, "acme/b");
+    // What is packed of the lock now names another version of `acme/a`; the files of `acme/b` are the same.
+    place("acme/a", "1.1.0", "");
+    sandbox.mu_in("author", &["get"]).ok();
+    let said = "acme/b 1.0.0 is already in file:";
+    let other_lock = "packed with other versions in its Mu.lock";
+    for arguments in [&["publish", "--all"][..], &["publish", "acme/b"]] {
+        let run = sandbox.mu_in("author", arguments).ok();
+        run.says(&[said, other_lock]).does_not_say(&["different content"]);
+    }
+    sandbox.mu_in("author", &["publish", "acme/b", "--dry-run"]).ok().says(&[said, other_lock]);
+    let answer = sandbox.mu_in("author", &["publish", "--all", "--json"]).ok().json();
+    let found = &answer["packages"][1];
+    assert_eq!((&found["done"], &found["otherLock"]), (&json!("present"), &json!(true)));
+    assert_eq!(answer["packages"][0]["otherLock"], false);
+    assert_eq!(lines(&sandbox, "acme/b"), before);
+    // A change of its own is a change, whatever the lock says.
+    write(&sandbox.path("author"), "acme/b/new.txt", "");
+    let run = sandbox.mu_in("author", &["publish", "--all"]).ok();
+    run.says(&["`acme/b` 1.0.0 is already published with different content"]);
+    sandbox.mu_in("author", &["publish", "acme/b"]).fails().says(&["different content"]);
+    assert_eq!(lines(&sandbox, "acme/b"), before);
+}
+
+#[test]
 fn what_would_not_work_for_others_is_refused() {
     let sandbox = Sandbox::with_dependencies(&[]);
     sandbox.hub().release("aws/vpc", "1.0.0");
@@ -151,6 +187,8 @@ fn what_would_not_work_for_others_is_refused() {
         .fails()
         .says(&["cannot reach", "`mu hub serve FOLDER` starts one"]);
     let nginx = Nginx::serve(sandbox.hub().folder(), "");
+    let below = sandbox.mu_in("author", &["publish", "--to", &nginx.url("nothing")]).fails();
+    below.says(&["nothing/hub.json` answered 404", "check the address"]);
     let url = nginx.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &url]);
     assert_eq!(run.status, 2, "{}", run.shown());

@@ -73,10 +73,13 @@ impl OciRegistry {
         id.as_str().strip_prefix(place).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
+    /// Where a package is.
+    pub(super) fn place_of(&self, name: &str) -> Location {
+        Location { insecure: self.insecure, ..Location::new(self.root.clone(), name) }
+    }
+
     fn writer(&self, name: &str) -> Result<Writer, CommandError> {
-        let mut location = Location::new(self.root.clone(), name);
-        location.insecure = self.insecure;
-        Ok(self.provider.writer(&location)?)
+        Ok(self.provider.writer(&self.place_of(name))?)
     }
 
     pub(super) fn publish(&self, upload: &Upload) -> Result<Published, CommandError> {

@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 
 use mu_hub::Published;
-use mu_provider::Commit;
+use mu_provider::{Commit, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::lock::{Lockfile, ordered_by_needs};
+use crate::lock::{FILE_NAME, Lockfile, ordered_by_needs};
 use crate::ops::publication::check::{self, Siblings, There};
 #[cfg(feature = "git")]
 use crate::ops::publication::committed::packed_commit;
@@ -62,6 +62,8 @@ pub struct Publishing {
     pub place: String,
     /// What was done.
     pub done: Done,
+    /// Whether it is there as it was packed with other versions in its `Mu.lock`, and with the same files otherwise.
+    pub other_lock: bool,
     /// The package that takes its place.
     pub moved_to: Option<PackageId>,
 }
@@ -72,7 +74,7 @@ pub struct Publishing {
 pub enum Done {
     /// It was published.
     Published,
-    /// It was already there, with the same content.
+    /// It was already there, with the same content, or with `--all` and a warning with other content.
     Present,
     /// It would be published.
     Possible,
@@ -149,6 +151,7 @@ struct Prepared {
     packed: Option<Packed>,
     commit: Option<Commit>,
     is_present: bool,
+    other_lock: bool,
 }
 
 fn prepare(
@@ -182,7 +185,8 @@ fn prepare(
     }
     let packed = packing::make(session, index, lock, making(request))?;
     if let Some(line) = published {
-        let is_same = is_same(&line, &packed);
+        let published = compare(session, &target, &name, &line, &packed)?;
+        let is_same = published != AlreadyThere::OtherFiles;
         if !is_same && !request.all && request.dry_run {
             return Err(taken(&line, &packed));
         }
@@ -192,8 +196,18 @@ fn prepare(
         }
         // The same again is fine, so that a run that was cut off can be repeated. With `--all`, other content is left alone, too.
         if is_same || request.all {
-            let (packed, commit) = (None, None);
-            return Ok(Prepared { index, target, name, version, packed, commit, is_present: true });
+            let (packed, commit, is_present) = (None, None, true);
+            let other_lock = published == AlreadyThere::OtherLock;
+            return Ok(Prepared {
+                index,
+                target,
+                name,
+                version,
+                packed,
+                commit,
+                is_present,
+                other_lock,
+            });
         }
         check_dependencies(session, request, index, siblings, &target)?;
     }
@@ -205,8 +219,8 @@ fn prepare(
     for doubt in doubts {
         session.events.warning(&doubt);
     }
-    let packed = Some(packed);
-    Ok(Prepared { index, target, name, version, packed, commit, is_present: false })
+    let (packed, is_present, other_lock) = (Some(packed), false, false);
+    Ok(Prepared { index, target, name, version, packed, commit, is_present, other_lock })
 }
 
 fn making(request: &PublishRequest) -> Making<'_> {
@@ -222,13 +236,14 @@ fn send(
     lock: &Lockfile,
     moved_to: Option<&PackageId>,
 ) -> Result<Publishing, CommandError> {
-    let Prepared { index, target, name, version, packed, commit, is_present } = prepared;
+    let Prepared { index, target, name, version, packed, commit, is_present, other_lock } =
+        prepared;
     let id = session.workspace.members[index].id.clone();
     let _work = Work::begin(&session.events, id.as_str());
     let place = target.name.clone();
     let answer = |done, packed| {
-        let moved_to = moved_to.cloned();
-        Publishing { packed, id: id.clone(), version: version.clone(), place, done, moved_to }
+        let (id, version, moved_to) = (id.clone(), version.clone(), moved_to.cloned());
+        Publishing { packed, id, version, place, done, other_lock, moved_to }
     };
     let mark_moved = || match moved_to.filter(|_| !request.dry_run) {
         Some(to) => target.mark(&name, &version, Mark::Moved(Some(to.as_str()))).map(drop),
@@ -351,13 +366,56 @@ fn in_circle(session: &Session, error: &CommandError, circle: &[usize]) -> Comma
     CommandError::new(error.code, message).hint(why)
 }
 
-/// Whether a published version has the packed content.
-fn is_same(line: &Map<String, Value>, packed: &Packed) -> bool {
+/// What is there already under a version, compared with what was packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AlreadyThere {
+    /// The same.
+    Same,
+    /// The same files, but for `Mu.lock`: that only records which versions the package was packed with, and these change without it.
+    OtherLock,
+    /// Something else.
+    OtherFiles,
+}
+
+/// Compares a published version with what was packed. If both are not the same, what is published is fetched, because its line says
+/// nothing of single files.
+fn compare(
+    session: &Session,
+    target: &PublicationTarget,
+    name: &str,
+    line: &Map<String, Value>,
+    packed: &Packed,
+) -> Result<AlreadyThere, CommandError> {
     let said = |key: &str| line.get(key).and_then(Value::as_str);
-    match said("digest") {
-        Some(digest) => digest == packed.archive.tree.digest().to_string(),
+    let tree = &packed.archive.tree;
+    let digest = said("digest");
+    let is_same = match digest {
+        Some(digest) => digest == tree.digest().to_string(),
         None => said("archive") == Some(&packed.archive.archive.to_string()),
+    };
+    if is_same {
+        return Ok(AlreadyThere::Same);
     }
+    let own = without_lock(tree).digest();
+    if digest == Some(&own.to_string()) {
+        return Ok(AlreadyThere::OtherLock);
+    }
+    let published = target.published_tree(session, name, line).map_err(|error| {
+        error.while_doing(format!(
+            "cannot compare `{name}` {} with what is published under this version",
+            line_version(line)
+        ))
+    })?;
+    let is_listed = digest.is_none_or(|digest| digest == published.digest().to_string());
+    match is_listed && without_lock(&published).digest() == own {
+        true => Ok(AlreadyThere::OtherLock),
+        false => Ok(AlreadyThere::OtherFiles),
+    }
+}
+
+/// The files of a package without the `Mu.lock` that it was packed with.
+fn without_lock(tree: &Tree) -> Tree {
+    Tree::new(tree.entries().iter().filter(|entry| entry.path != FILE_NAME).cloned().collect())
 }
 
 /// The error about a version that is already published with other content, before anything is sent.

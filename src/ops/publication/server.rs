@@ -42,7 +42,7 @@ pub(super) struct Server {
     pub(super) root: SafeUrl,
     file: HubFile,
     api: SafeUrl,
-    insecure: bool,
+    pub(super) insecure: bool,
 }
 
 /// The index file of a package.

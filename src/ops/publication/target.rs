@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use mu_hub::{Hub, HubError, Notice, Publication, Published, Tags, UploadReporter};
 use mu_provider::http::RequestEvent;
-use mu_provider::{PlaceKind, Release, SafeUrl, place_without_secrets};
+use mu_provider::{
+    Lead, Location, PlaceKind, Release, SafeUrl, Silent, Tree, place_without_secrets,
+};
 use serde_json::{Map, Value};
+use url::Url;
 
 use crate::index::Route;
 use crate::manifest::agreement::Rename;
@@ -76,6 +79,9 @@ impl PublicationTarget {
                 Code::Network if error.hints.is_empty() => error.hint(
                     "check the address, and that the server runs: `mu hub serve FOLDER` starts one",
                 ),
+                Code::NotFound if error.hints.is_empty() => {
+                    error.hint("check the address: it is the one that a hub has its `hub.json` at")
+                }
                 _ => error,
             })?;
             // Settings can lead the packages of the registry elsewhere.
@@ -342,6 +348,49 @@ impl PublicationTarget {
             return registry.line(name, version);
         }
         Ok(self.lines(name)?.into_iter().find(|line| is_version(line, version)))
+    }
+
+    /// The files of a published version, whose index line is `line`. Nothing of it is kept, so no rule is asked about it.
+    pub(crate) fn published_tree(
+        &self,
+        session: &Session,
+        name: &str,
+        line: &Map<String, Value>,
+    ) -> Result<Tree, CommandError> {
+        let release: Release = serde_json::from_value(Value::Object(line.clone()))
+            .map_err(|error| CommandError::from_error(Code::Integrity, error))?;
+        let in_hub = |url: SafeUrl, insecure: bool| {
+            let location = Location::new(Lead::of_user(url.as_folder()), name);
+            ("hub", Location { insecure, ..location })
+        };
+        let (provider, location) = match &self.kind {
+            Kind::Files(_) => in_hub(self.url_of_files(session)?, false),
+            Kind::Server(server) => in_hub(server.root.clone(), server.insecure),
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => ("oci", registry.place_of(name)),
+        };
+        let provider = session.index().providers().get(provider);
+        let provider =
+            provider.map_err(|error| CommandError::from_error(Code::Reference, error))?;
+        let _store = session.use_store()?;
+        Ok(session.store.inspect(|tree| provider.fetch(&location, &release, tree, &Silent))?)
+    }
+
+    /// Where the files are that mu writes itself.
+    fn url_of_files(&self, session: &Session) -> Result<SafeUrl, CommandError> {
+        let place = &self.name;
+        if place.contains("://") {
+            let parsed = SafeUrl::parse(place);
+            return parsed.map_err(|error| CommandError::from_error(Code::Usage, error));
+        }
+        let folder = crate::env::absolute(&session.environment.current, place.as_ref());
+        match Url::from_directory_path(&folder) {
+            Ok(url) => Ok(url.into()),
+            Err(()) => {
+                let message = format!("`{}` cannot be written as a URL", folder.display());
+                Err(CommandError::new(Code::Io, message))
+            }
+        }
     }
 
     /// All index lines of a package, as they were published; none if there is no such package.
