@@ -514,14 +514,7 @@ fn print_mirrored(
         let Elsewhere { id, provider, place, reason } = elsewhere.clone();
         session.events.warning(&Warning::LeftElsewhere { id, provider, place, why: reason });
     }
-    let failure = mirrored.failure.map(|code| {
-        let message = format!(
-            "{} not copied, as said above",
-            count(mirrored.failed.len(), "package or version")
-        );
-        CommandError::new(code, message).hint("the next run tries these again")
-    });
-    context.answer_checks(mirrored, failure, |mirrored| {
+    context.answer_checks(mirrored, mirrored.incomplete(), |mirrored| {
         for Copied { name, version } in &mirrored.copied {
             context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
         }

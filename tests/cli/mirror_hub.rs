@@ -461,6 +461,9 @@ fn a_wrong_command_says_what_to_write() {
     sandbox.hub_is_at(&format!("file://{}/", sandbox.path("source").display()));
     fails_with(2, &["acme/", "--as", "other"], &["`--as` renames single packages"]);
     fails_with(1, &["nothing"], &["nothing"]);
+    fails_with(1, &["nothing/"], &["has no package `nothing`, and none below it"]);
+    let misspelt = ["has no package `acm`, and none below it", "did you mean `acme`?"];
+    fails_with(1, &["acm", "--from", "../source"], &misspelt);
     fs::remove_file(sandbox.path("source/catalog.jsonl")).expect("is ours");
     fails_with(1, &["--all"], &["does not list what it has", "mu hub check --repair"]);
     // A dry run says what would be copied, and leaves nothing.

@@ -21,7 +21,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::copying::{follow, upload_of_line};
-use super::{Changed, Copied, CopyFailure, MirrorRequest, Mirrored};
+use super::{Changed, Copied, CopyFailure, MirrorRequest, Mirrored, check_scope};
 use crate::fs;
 use crate::index::Route;
 use crate::ops::publication::lines::{IndexLine, copy_of, is_version, line_version, tidied};
@@ -196,6 +196,9 @@ impl HubCopy<'_> {
         let mut rest: BTreeSet<String> = BTreeSet::new();
         let until = known.as_ref().and_then(|known| known.until.clone());
         if changes.is_whole {
+            if known.is_none() {
+                check_scope(&self.scope, &changes.packages, &self.source.location)?;
+            }
             rest = std::mem::take(&mut changes.packages);
         } else {
             early = std::mem::take(&mut changes.packages);

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use mu_hub::names::is_in_namespace;
 use mu_provider::Location;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +28,7 @@ use self::hub_copy::HubCopy;
 use crate::index::{Route, RouteError, Universe as _};
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::manifest::agreement::Rename;
+use crate::manifest::source::nearest;
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::explain::unavailable_error;
 use crate::ops::publication::target::PublicationTarget;
@@ -34,6 +36,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::as_here;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::events::Work;
+use crate::ops::session::shown::count;
 use crate::ops::solve::question::Question;
 use crate::ops::solve::resolve_from;
 use crate::ops::{Code, CommandError, OperationScope, Options, Session, Warning};
@@ -186,6 +189,26 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
 }
 
 impl Mirrored {
+    /// The error of a mirror that is not whole. What is a folder on this machine is never copied, and does not count.
+    pub fn incomplete(&self) -> Option<CommandError> {
+        let left = self.elsewhere.iter().filter(|one| one.reason.is_some()).count();
+        let (code, of_which, hint) = match self.failure {
+            Some(code) => (
+                code,
+                count(self.failed.len(), "package or version"),
+                "the next run tries these again",
+            ),
+            None if left > 0 => (
+                Code::Conflict,
+                count(left, "package"),
+                "the rest is copied; whoever uses the mirror needs these from where they are, or from a place that takes them",
+            ),
+            None => return None,
+        };
+        let message = format!("{of_which} not copied, as said above");
+        Some(CommandError::new(code, message).hint(hint))
+    }
+
     /// Adds what came of another copy into the same place.
     fn add(&mut self, other: Self) {
         self.place = other.place;
@@ -219,6 +242,23 @@ fn refuse_new_names(request: &MirrorRequest) -> Result<(), CommandError> {
         "`--as` renames single packages: a copy of a namespace or a hub has the same names";
     Err(CommandError::new(Code::Usage, message)
         .hint("name the packages of the namespace one by one"))
+}
+
+/// Refuses to copy packages and namespaces of a hub of which it has nothing.
+fn check_scope(
+    scope: &BTreeSet<String>,
+    packages: &BTreeSet<String>,
+    hub: &Location,
+) -> Result<(), CommandError> {
+    let has_none = |scope: &&String| {
+        !scope.is_empty() && !packages.iter().any(|name| is_in_namespace(scope, name))
+    };
+    let Some(missing) = scope.iter().find(has_none) else { return Ok(()) };
+    let message = format!("`{}` has no package `{missing}`, and none below it", hub.describe());
+    let namespaces = packages.iter().filter_map(|name| Some(name.rsplit_once('/')?.0));
+    let known = packages.iter().map(String::as_str).chain(namespaces);
+    let near = nearest(missing, known).map(|near| format!("did you mean `{near}`?"));
+    Err(near.into_iter().fold(CommandError::new(Code::NotFound, message), CommandError::hint))
 }
 
 /// The hub that a package is in.
