@@ -15,14 +15,17 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
 use crate::ops::apply::element::find_element_package;
 use crate::ops::apply::fetch::archive_urls;
+use crate::ops::apply::outcome::version_with_content;
 use crate::ops::explain::unserved::not_asked_for;
 use crate::ops::explain::{places, unavailable_error};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, supposed_installations, supposed_mu};
 use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::disk::local_folder;
+use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::locked::{PackageName, Purpose, version_of};
 use crate::ops::solve::asking::{self, newest, obstacle, requirers_of_locked, resolve_newest};
+use crate::ops::solve::copies::archive_now;
 use crate::ops::solve::question::{Question, request, without_packages};
 use crate::ops::solve::{copies, names, resolve, resolve_from};
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -146,17 +149,26 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
                 .is_some_and(|now| now.version == package.version && now.commit != package.commit);
         let shown_with_content = |package: &LockedPackage| match package.revision() {
             _ if is_other_commit && package.version != LockedPackage::NO_VERSION => {
-                version_of(package)
+                version_with_content(package)
             }
             Some(digest) if is_other_archive => {
                 format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
             }
             _ => shown(package.commit.as_ref(), &package.version),
         };
-        let current = shown_with_content(package);
-        let allowed = now.map_or_else(|| current.clone(), shown_with_content);
+        let mut current = shown_with_content(package);
+        let mut allowed = now.map_or_else(|| current.clone(), shown_with_content);
+        // What was put in the place of a version moves only where it is named.
+        let is_unmoved = now.is_some_and(|now| now.version == package.version);
+        let replaced = archive_now(session, package).filter(|_| is_unmoved);
+        let replaced = replaced.filter(|archive| Some(*archive) != package.archive);
+        if let (Some(archive), Some(locked)) = (replaced, package.archive) {
+            let [locked, now] = [locked, archive].map(|one| one.to_string());
+            current = format!("{} ({})", package.version, ArtifactDigest::shortened(&locked));
+            allowed = format!("{} ({})", package.version, ArtifactDigest::shortened(&now));
+        }
         let newest = newest
-            .filter(|_| !is_other_archive && !is_other_commit)
+            .filter(|_| !is_other_archive && !is_other_commit && replaced.is_none())
             .unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
         let details = package.parsed_version();
@@ -176,7 +188,10 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         if is_newest && is_fine {
             continue;
         }
-        let held_back_by = if allowed == newest {
+        let held_back_by = if replaced.is_some() {
+            let name = quoted_for_shell(&session.short_name(&package.id));
+            vec![format!("only `mu update {name}` takes what was put in its place")]
+        } else if allowed == newest {
             Vec::new()
         } else {
             let package = now.unwrap_or(package);

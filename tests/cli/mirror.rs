@@ -396,7 +396,7 @@ fn folders_beside_a_package_in_its_repository_are_copied_with_it() {
     let lock = sandbox.read("Mu.lock");
     let packs = tree(&sandbox.path("work/.mu/packs"));
     Hub::new(&sandbox.path("mirror"));
-    let run = sandbox.mu(&["mirror", &url, "--no-deps", "--to", "../mirror"]).ok();
+    let run = sandbox.mu(&["mirror", &url, "--no-deps", "--to", "../mirror"]).fails();
     run.says(&["it depends on `../subnet`", "copy it without `--no-deps`"]);
     // Into a folder, and to a server, whose hub is the same afterwards.
     sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok().says(&[
@@ -467,6 +467,39 @@ fn what_is_locked_is_copied_into_another_namespace() {
 }
 
 #[test]
+fn a_commit_stays_the_locked_one_behind_a_mirror() {
+    for what in ["commit", "main", "^1"] {
+        let origin = Origin::new("group/infra.git");
+        origin.commit(&[("Mu.yaml", "name: infra\nversion: 1.0.0\n"), ("main.tf", "one")]);
+        origin.git(&["tag", "v1.0.0"]);
+        origin.commit(&[("main.tf", "two")]);
+        let server = HttpServer::start(origin.root());
+        let commit = origin.git(&["rev-parse", "HEAD"]);
+        let spec = if what == "commit" { commit.trim() } else { what };
+        let sandbox = Sandbox::new();
+        sandbox.asks_for(&[&format!("git+{}group/infra.git#{spec}", server.root())]);
+        sandbox.mu(&["get"]).ok();
+        let lock = sandbox.read("Mu.lock");
+        assert!(lock.contains("  commit: "), "{lock}");
+        Hub::new(&sandbox.path("mirror"));
+        for line in run_of_next(&sandbox) {
+            let words: Vec<&str> = line.split(' ').skip(1).collect();
+            sandbox.mu(&words).ok();
+        }
+        drop((server, origin));
+        // What the mirror has is the same content, so nothing moves, and the commit stays known.
+        sandbox.mu(&["update"]).ok().says(&["up to date (1 package)"]);
+        assert_eq!(sandbox.read("Mu.lock"), lock, "{what}");
+        // Also without the lock, the commit is found: the mirror says what its copies were made from.
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+        sandbox.mu(&["get"]).ok();
+        let digest =
+            |lock: &str| lock.lines().find(|line| line.contains("digest: ")).map(str::to_owned);
+        assert_eq!(digest(&sandbox.read("Mu.lock")), digest(&lock), "{what}");
+    }
+}
+
+#[test]
 fn no_registry_is_advised_for_what_is_reached_on_this_machine() {
     let origin = Origin::new("lib.git");
     origin.commit(&[("Mu.yaml", "name: lib\n")]);
@@ -492,7 +525,15 @@ fn a_base_of_which_not_all_was_copied_stays_where_it_is() {
     sandbox.asks_for(&[&format!("helm+{url}/web#^1"), &format!("{url}/web-1.0.0.tgz")]);
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["hub", "init", "../mirror"]).ok();
-    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    // A mirror that is not whole is no success, also for a script.
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).fails();
     let run = run.says(&["/` stays where it is: `", "web-1.0.0.tgz` was not copied"]);
+    let run = run.says(&["1 version copied", "error: 1 package not copied, as said above"]);
     run.does_not_say(&["mu registry add"]);
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).fails();
+    let error: Value = serde_json::from_str(&run.stderr).expect("is JSON");
+    assert_eq!(error["error"]["code"], "conflict");
+    assert_eq!(error["error"]["details"]["present"], 1);
+    assert_eq!(error["error"]["details"]["elsewhere"].as_array().map(Vec::len), Some(1));
+    sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--dry-run"]).fails();
 }

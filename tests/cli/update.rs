@@ -290,6 +290,27 @@ fn a_tag_that_was_moved_moves_what_is_updated_and_nothing_else() {
 }
 
 #[test]
+fn a_tag_that_was_moved_is_outdated() {
+    let (origin, server, sandbox) = beside_a_repository("highest");
+    sandbox.mu(&["update"]).ok();
+    let id = format!("{}/lib", server.host());
+    sandbox.mu(&["--refresh", "outdated"]).ok().says(&["everything is at its newest version"]);
+    let locked = commit(&sandbox);
+    origin.commit(&[("main.tf", "two")]);
+    origin.git(&["tag", "--force", "v1.1.0"]);
+    let now = origin.git(&["rev-parse", "HEAD"]);
+    let answer = sandbox.mu(&["--refresh", "outdated", "--json"]).ok().json();
+    let [found] = &answer["packages"].as_array().expect("is a list")[..] else {
+        panic!("{answer}")
+    };
+    assert_eq!(found["id"], json!(id));
+    assert_eq!(found["current"], format!("1.1.0 ({})", &locked[..7]));
+    assert_eq!(found["allowed"], format!("1.1.0 ({})", &now[..7]));
+    sandbox.mu(&["--refresh", "update"]).ok().says(&[&format!("1.1.0 ({})", &now[..7])]);
+    sandbox.mu(&["--refresh", "outdated"]).ok().says(&["everything is at its newest version"]);
+}
+
+#[test]
 fn a_version_that_was_taken_back_stays_unless_its_package_is_updated() {
     let sandbox = Sandbox::new();
     let folder = sandbox.path("www/charts");
@@ -333,10 +354,13 @@ fn who_names_a_chart_gets_what_its_repository_has_now_under_the_same_version() {
     Charts::new(&folder).add(&Chart::new("web", "1.0.0").lines("description: another one\n"));
     sandbox.mu(&["--refresh", "update"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), before);
+    let outdated = sandbox.mu(&["--refresh", "outdated"]).ok();
+    outdated.says(&["1.0.0 (sha256:", "takes what was put in its place"]);
     sandbox.mu(&["verify", "--trust"]).fails().says(&["its archive is", "mu update PKG"]);
     sandbox.mu(&["update", "web", "--offline"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), before);
     sandbox.mu(&["--refresh", "update", "web"]).ok().says(&["web 1.0.0"]);
+    sandbox.mu(&["--refresh", "outdated"]).ok().says(&["everything is at its newest version"]);
     sandbox.mu(&["verify", "--trust"]).ok();
     sandbox.mu(&["verify"]).ok();
     std::fs::remove_dir_all(sandbox.path("cache")).expect("is there");

@@ -36,6 +36,20 @@ fn full_name(name: &str) -> Option<String> {
     is_full.then(|| format!("refs/{short}"))
 }
 
+/// The version that was made from a commit, such as a mirror's copy of a package in Git, if all digits are given: whoever requires the
+/// commit gets the same content behind the mirror.
+fn made_from(package: &Package, name: &VersionSpec) -> Option<Position> {
+    let VersionSpec::Commit(commit) = name else { return None };
+    let is_copy = |release: &Release| {
+        let made_from = release.commit.as_deref();
+        made_from.is_some_and(|made_from| commit.is_full() && commit.matches(made_from))
+    };
+    let lines = (0..package.table.len() as Position).rev();
+    let copy = lines.filter_map(|at| package.line(at).ok()).find(is_copy)?;
+    let version = wire::version_of(&copy, package.route.location.lenient)?;
+    package.releases.position_of_version(&version)
+}
+
 impl Package {
     /// What a commit, tag, branch, digest or `tip` names.
     pub(in crate::index) fn revision(
@@ -53,7 +67,7 @@ impl Package {
             return self.listed_or_asked(around, name);
         }
         if !self.releases.has_commits() {
-            return match self.in_registry(name) {
+            return match self.in_registry(name).or_else(|| made_from(self, name)) {
                 None => self.tagged(around, name),
                 known => Ok(known.map(Revision::Release)),
             };

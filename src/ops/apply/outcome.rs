@@ -312,17 +312,27 @@ pub(crate) fn lock_changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
             let (from, to) = (gone.get(index), come.get(index));
             // Same version, other content: a branch that moved without a release, told as `1.2.0 (4446f1b)`.
             let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
-            let text =
-                |package: &&LockedPackage| match same_version.then(|| content(package)).flatten() {
-                    Some(content) => format!("{} ({content})", package.version),
-                    None => package.version.clone(),
-                };
+            // And one that comes from another folder with the same content, by these.
+            let same_content = from.zip(to).is_some_and(|(from, to)| content(from) == content(to));
+            let text = |package: &&LockedPackage| match same_version {
+                true if same_content => format!("{} ({})", package.version, package.source.place),
+                true => version_with_content(package),
+                false => package.version.clone(),
+            };
             let (from, to) = (from.map(text), to.map(text));
             let git = moved(gone.get(index).copied(), come.get(index).copied());
             changes.push(Change { git, ..Change::new(id.clone(), from, to) });
         }
     }
     changes
+}
+
+/// The version of a package, with what distinguishes it from others of this version.
+pub(crate) fn version_with_content(package: &LockedPackage) -> String {
+    match content(package) {
+        Some(content) => format!("{} ({content})", package.version),
+        None => package.version.clone(),
+    }
 }
 
 /// What distinguishes a package from others of its version: the start of its commit or digest.

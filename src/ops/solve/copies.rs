@@ -14,11 +14,11 @@ use mu_formats::helm;
 use mu_provider::{ArchiveDigest, Commit, Digest, Release};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::index::Universe as _;
+use crate::index::{Candidate, Index, Universe as _};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage};
 use crate::ops::solve::record::Resolved;
 use crate::ops::{Code, CommandError, OperationScope, Session, Warning};
-use crate::reference::{Alias, PackageId};
+use crate::reference::{Alias, PackageId, Version};
 use crate::select::{Chosen, RootOrPackage, Selection};
 
 /// A warning for each package that is in use twice, with two ids. The lock's packages are those of the selection, in its order; it
@@ -313,4 +313,36 @@ fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> Command
             "to use both, each under its own name, put this there: `allowReplaces: {{{id}: {id}}}`"
         ))
         .with_details(serde_json::json!({ "id": id.to_string(), "by": by.to_string() }))
+}
+
+/// Whether what was chosen is the copy of a locked commit that a mirror has: the same content, under the version of the commit or the one
+/// that such a copy gets. The entry stays then, with its commit, by which the repository itself has it.
+pub(super) fn is_copy(index: &Index, package: &LockedPackage, chosen: &Chosen) -> bool {
+    let (Some(_), Some(digest)) = (&package.commit, package.digest) else { return false };
+    let (None, Some(version)) = (&chosen.commit, &chosen.version) else { return false };
+    let called = package.version_of_copy().and_then(|called| Version::parse(&called).ok());
+    if package.parsed_version().as_ref() != Some(version) && called.as_ref() != Some(version) {
+        return false;
+    }
+    let Some(candidate) = chosen.as_candidate() else { return false };
+    let found = index.release(chosen.source(), candidate);
+    found.is_ok_and(|(_, release)| release.digest == Some(digest.to_string()))
+}
+
+/// Whether the place of a locked package may have other content for its version, without breaking what it promises.
+pub(super) fn is_replaceable(index: &Index, package: &LockedPackage) -> bool {
+    let provider = index.providers().get(&package.source.provider);
+    package.archive.is_some()
+        && provider.is_ok_and(|provider| provider.facts().archives_are_content)
+}
+
+/// The archive that the place of a locked version has now, if it may have another one than the locked one; asks nobody.
+pub(crate) fn archive_now(session: &Session, package: &LockedPackage) -> Option<ArchiveDigest> {
+    let (index, place) = (session.index(), package.from.as_ref().unwrap_or(&package.id));
+    if !is_replaceable(index, package) || !index.has_answered(place) {
+        return None;
+    }
+    let at = index.releases(place).ok()?.position_of_version(&package.parsed_version()?)?;
+    let (_, release) = index.release(place, Candidate::Release(at)).ok()?;
+    release.archive.as_ref()?.parse().ok()
 }

@@ -20,7 +20,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed::PacksHere;
 use crate::ops::session::source::source_beside;
-use crate::ops::solve::copies::{called_otherwise, copy_warnings, moved};
+use crate::ops::solve::copies::{called_otherwise, copy_warnings, is_copy, is_replaceable, moved};
 use crate::ops::solve::trusted;
 use crate::ops::{Code, CommandError, Session, Warning};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -59,7 +59,8 @@ pub(crate) fn lock_from_selection(
             // looked up.
             let is_asked =
                 moves && package.source.is_pack() && session.index().has_answered(chosen.source());
-            !is_asked && is_same(package, chosen) && is_overridden_alike(session, package)
+            let stays = is_same(package, chosen) || is_copy(session.index(), package, chosen);
+            !is_asked && stays && is_overridden_alike(session, package)
         })
     };
     // An entry that is kept costs no request, and says of the content what it said when it was fetched.
@@ -81,7 +82,7 @@ pub(crate) fn lock_from_selection(
         let is_named = matches!(update, Update::Packages(ids) if ids.contains(&chosen.id));
         is_named
             && !session.options.offline
-            && kept.is_some_and(|kept| is_replaceable(session, kept))
+            && kept.is_some_and(|kept| is_replaceable(session.index(), kept))
     };
     let asked = selection.packages.iter().zip(&kept);
     let asked = asked.filter(|(chosen, kept)| kept.is_none() || may_renew(chosen, **kept));
@@ -408,13 +409,6 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
     let same_commit = package.revision().as_deref() == chosen.commit.as_deref();
     let version = chosen.version.as_ref();
     same_commit && (version.is_none() || package.parsed_version().as_ref() == version)
-}
-
-/// Whether the place of a locked package may have other content for its version, without breaking what it promises.
-fn is_replaceable(session: &Session, package: &LockedPackage) -> bool {
-    let provider = session.index().providers().get(&package.source.provider);
-    package.archive.is_some()
-        && provider.is_ok_and(|provider| provider.facts().archives_are_content)
 }
 
 /// Whether the place of a chosen package has another archive than the locked one; asks nobody.
