@@ -90,9 +90,15 @@ pub(super) fn layer(
     })?;
     let base = table.text(File::base)?.map(|text| text.parse(base)).transpose()?;
     let defaults = Defaults { base: base.clone().unwrap_or_default(), ..Defaults::default() };
-    let by_package = [File::packages, File::overrides, File::allow_replaces];
-    for value in by_package.into_iter().filter_map(|key| table.get(key)) {
-        refuse_repeated(value, &defaults)?;
+    let licenses = table.get(File::licenses);
+    let by_package =
+        [File::packages, File::overrides, File::allow_replaces].map(|key| table.get(key));
+    let except = licenses.map(settings::licenses_except).transpose()?.flatten();
+    for map in by_package.into_iter().chain([except]).flatten() {
+        refuse_repeated(map, "are one package", |key| Ok(key.parse(unversioned)?.id(&defaults)))?;
+    }
+    for map in [File::registries, File::aliases].into_iter().filter_map(|key| table.get(key)) {
+        refuse_repeated(map, "are one prefix", |key| key.parse(registry::prefix))?;
     }
     let (trusted_builds, unasked_builds) = trusted_builds(table)?;
     let is_workspace = kind == Kind::Workspace;
@@ -108,7 +114,7 @@ pub(super) fn layer(
         packages: packages(table)?,
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
-        licenses: table.get(File::licenses).map(settings::licenses).transpose()?,
+        licenses: licenses.map(settings::licenses).transpose()?,
         advisories: settings::read(table, named_by(kind), folder)?,
         exclude: list(table, File::exclude, |text| text.parse(Reference::parse))?,
         patches: workspace_only(File::patches).map(patches).transpose()?.unwrap_or_default(),
@@ -273,14 +279,17 @@ fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// Refuses a map of packages that has one of them twice, under a short name and a whole one: the second would take the place of the
-/// first without a word.
-fn refuse_repeated(map: Value<'_>, defaults: &Defaults) -> Result<(), SourceError> {
+/// Refuses a map that has one thing twice, under two keys that mean the same, such as a short name and a whole one: the second would
+/// take the place of the first without a word.
+fn refuse_repeated<'d, Meaning: Ord>(
+    map: Value<'d>,
+    same: &str,
+    meaning: impl Fn(&Text<'d>) -> Result<Meaning, SourceError>,
+) -> Result<(), SourceError> {
     let mut seen = BTreeMap::new();
     for (key, _) in map.entries()? {
-        let id = key.parse(unversioned)?.id(defaults);
-        if let Some(first) = seen.insert(id, key.as_str()) {
-            let message = format!("`{first}` and `{}` are one package", key.as_str());
+        if let Some(first) = seen.insert(meaning(&key)?, key.as_str()) {
+            let message = format!("`{first}` and `{}` {same}", key.as_str());
             return Err(key.error(message).help("keep one of them"));
         }
     }
@@ -327,16 +336,7 @@ fn registries(
     folder: &Path,
 ) -> Result<Vec<ConfiguredRegistry>, SourceError> {
     let named_by = named_by(kind);
-    let mut registries: Vec<ConfiguredRegistry> = Vec::new();
-    let entries: Vec<_> = table.entries(File::registries, Ok)?;
-    for (key, value) in entries {
-        let registry = registry::read(&key, value, folder, named_by)?;
-        if registries.iter().any(|other| other.prefix == registry.prefix) {
-            return Err(key.error(format!("`{}` appears twice", registry.prefix)));
-        }
-        registries.push(registry);
-    }
-    Ok(registries)
+    table.entries(File::registries, |(key, value)| registry::read(&key, value, folder, named_by))
 }
 
 fn overrides(

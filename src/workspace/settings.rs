@@ -272,6 +272,11 @@ pub(super) fn packages(table: Table<'_>) -> Result<Vec<StatedPackage>, SourceErr
 /// The rules about licences in one file: the allowed ones, and packages that are allowed all the same.
 pub(super) type StatedLicenses = (Vec<spdx::Licensee>, Vec<(Reference, String)>);
 
+/// The packages that the rules about licences allow all the same.
+pub(super) fn licenses_except(value: Value<'_>) -> Result<Option<Value<'_>>, SourceError> {
+    Ok(value.table(LicensesTable::KEYS)?.get(LicensesTable::except))
+}
+
 /// Reads the rules about licences.
 pub(super) fn licenses(value: Value<'_>) -> Result<StatedLicenses, SourceError> {
     let table = value.table(LicensesTable::KEYS)?;

@@ -263,13 +263,17 @@ fn wrong_settings_are_pointed_at() {
         "1:21: a password does not belong in this file",
     );
     check_wrong(file, "registries: {a.co/: {provider: ../x}}", "1:32: `../x` is not a provider");
-    check_wrong(file, "registries: {a.co/: ./x, a.co: ./y}", "1:26: `a.co/` appears twice");
+    let twice = "1:26: `a.co/` and `a.co` are one prefix";
+    check_wrong(file, "registries: {a.co/: ./x, a.co: ./y}", twice);
+    let twice = "1:27: `a.co/x` and `a.co/x/` are one prefix";
+    check_wrong(file, "aliases: {a.co/x: b.co/x, a.co/x/: c.co/x}", twice);
     check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` has no unit");
     let twice = "are one package";
     for (text, at, names) in [
         ("overrides: {a/b: 1.0.0, hub.mu.com/a/b: 1.1.0}", "1:25", "`a/b` and `hub.mu.com/a/b`"),
         ("{base: a.co/, allowReplaces: {a.co/x: y, x: z}}", "1:42", "`a.co/x` and `x`"),
         ("packages: {x: {}, hub.mu.com/x: {}}", "1:19", "`x` and `hub.mu.com/x`"),
+        ("licenses: {except: {a/x: y, hub.mu.com/a/x: z}}", "1:29", "`a/x` and `hub.mu.com/a/x`"),
     ] {
         check_wrong(file, text, &format!("{at}: {names} {twice}"));
     }
