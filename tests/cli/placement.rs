@@ -207,6 +207,26 @@ fn the_settings_may_override_too() {
 }
 
 #[test]
+fn what_is_in_use_already_may_be_used_instead_of_another_package() {
+    let sandbox = sandbox();
+    sandbox.publish(&[Package::new("aws/app", "1.1.0").needs("aws/ec2#^1.0")]);
+    sandbox.mu(&["get"]).ok();
+    // The lock has `aws/app` in one version, and its registry in two.
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let overrides = "overrides: {aws/ec2: aws/app}\n";
+    sandbox.write(".mu/workspace.yaml", &format!("{settings}{overrides}"));
+    sandbox.mu(&["get"]).ok().says(&["~ aws/ec2 1.0.6 → 1.1.0"]);
+    let lock = sandbox.lock();
+    let [app, ec2] = [0, 1].map(|at| lock["packages"][at].clone());
+    assert_eq!((&ec2["from"], &ec2["digest"]), (&"hub.mu.com/aws/app".into(), &app["digest"]));
+    assert_eq!(app["version"], "1.1.0");
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date ("]);
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.mu(&["get"]).ok().says(&["~ aws/ec2 1.1.0 → 1.0.6"]);
+}
+
+#[test]
 fn a_package_of_the_workspace_that_overrides_its_own_name_is_used_as_it_is() {
     let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
     sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);

@@ -79,6 +79,14 @@ fn held<'a>(
 ) -> HashMap<PackageId, Held<'a>> {
     let mut packages = HashMap::new();
     let current = lock.packages.iter().filter(|package| is_overridden_alike(session, package));
+    // What is used instead of another package is chosen under that name, too, which has no entry yet: the index says what its versions
+    // are there, and so it has to say it here.
+    let overrides = session.workspace.settings.overrides.iter();
+    let defaults = session.reference_defaults();
+    let instead = overrides.map(|(id, reference)| (id, reference.id(&defaults)));
+    let instead: Vec<PackageId> =
+        instead.filter(|(id, instead)| *id != instead).map(|(_, instead)| instead).collect();
+    let current = current.filter(|package| !instead.contains(&package.id));
     for package in current.filter(|package| is_held(package)) {
         // A folder's manifest may have changed; reading it needs no network.
         let is_folder = package.source.is_outside_folder();
