@@ -18,6 +18,7 @@ use crate::ops::apply::transaction::Transaction;
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::installed::folder_of;
 use crate::ops::session::locked::{PackageName, find_locked};
+use crate::ops::session::places::folder_for_people;
 use crate::ops::solve::patches::{is_in_folder, is_of_versions, patch_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session, Warning};
 use crate::reference::{PackageId, Reference, Version};
@@ -159,7 +160,14 @@ fn working_copy(session: &Session, copy: &str) -> Result<PathBuf, CommandError> 
     match locked(session, &lock, copy) {
         Ok(package) => {
             let place = DRAFTS.join(&file_name(&package.id, "")?);
-            Ok(session.workspace.opened()?.path().join(place))
+            let folder = session.workspace.opened()?.path().join(place);
+            if fs::exists(&folder)? {
+                return Ok(folder);
+            }
+            let name = session.short_name(&package.id);
+            let message = format!("there is no working copy of `{name}`");
+            Err(CommandError::new(Code::NotFound, message)
+                .hint(format!("`mu patch {}` makes one", quoted_for_shell(&name))))
         }
         Err(error) if error.code == Code::Usage => Err(error),
         // It was meant as a folder, which the error is about.
@@ -331,6 +339,13 @@ fn locked<'l>(
     }
     let versions: Vec<&str> = lock.find(used).map(|package| package.version.as_str()).collect();
     let name = session.short_name(used);
+    if let Some(own) = session.workspace.member(used).filter(|_| versions.is_empty()) {
+        let place = folder_for_people(&own.place);
+        let message = format!("`{used}` is a package of this workspace, and needs no patch");
+        return Err(
+            CommandError::new(Code::Usage, message).hint(format!("change its files in `{place}`"))
+        );
+    }
     Err(if versions.is_empty() {
         let message = format!("`{used}` is not in Mu.lock");
         CommandError::new(Code::NotFound, message)

@@ -226,6 +226,12 @@ fn what_is_wrong_with_a_patch_is_said() {
         .mu(&["patch", "aws/vpc"])
         .fails()
         .says(&["`aws/vpc` is not in Mu.lock", "mu add aws/vpc"]);
+    sandbox.write("own/Mu.yaml", "name: aws/own\nversion: 1.0.0\n");
+    let own = sandbox.mu(&["patch", "aws/own"]);
+    assert_eq!(own.status, 2, "{}", own.shown());
+    own.says(&["`aws/own` is a package of this workspace", "change its files in `own`"]);
+    let none = sandbox.mu(&["patch", "--save", "aws/ec2"]).fails();
+    none.says(&["there is no working copy of `aws/ec2`", "`mu patch aws/ec2` makes one"]);
     sandbox.mu(&["patch", "aws/ec2#2.0.0"]).fails().says(&["which has `aws/ec2` 1.2.0"]);
     sandbox.mu(&["patch", "--drop", "aws/ec2"]).fails().says(&["`aws/ec2` is not patched"]);
     sandbox
