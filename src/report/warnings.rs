@@ -53,6 +53,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
         Redirected(RedirectedBase { prefix, place }) => ("`{prefix}` is at `{place}` here: {MU_FOLDER}/{WORKSPACE_FILE} says so"),
         RegistryWithoutFolder { prefix, folder } => ("`{prefix}` leads to `{}`, which is not there", folder.display()),
         UnusedAlias { name } => ("`aliases` in `.mu/workspace.yaml` is of no use for `{name}`: nothing here has that name"),
+        IdleRegistry { prefix, id } => ("the registry `{prefix}` has no effect on `{id}`, which is reached on this machine, by its path; `overrides` can lead it elsewhere"),
         UnusedOverride { id } => ("`overrides` in `.mu/workspace.yaml` is of no use for `{id}`: nothing here requires it"),
         UnusedPatch { key, is_in_folder: true } => ("the patch for `{key}` is not used: the package is in a folder, where its files are changed in place"),
         UnusedPatch { key, is_in_folder: false } => ("the patch for `{key}` is not used: no package in use is of that version"),

@@ -5,6 +5,7 @@ use std::fs;
 use mu_testing::Nginx;
 use serde_json::{Value, json};
 
+use crate::support::git::Origin;
 use crate::support::{Hub, Package, Run, Sandbox};
 
 /// A public hub, and one for `secret/`, where names are the same.
@@ -32,6 +33,24 @@ fn ids(sandbox: &Sandbox) -> Vec<String> {
     let text = |value: &Value| value.as_str().expect("is text").to_owned();
     let shown = |package: &Value| format!("{} {}", text(&package["id"]), text(&package["version"]));
     packages.iter().map(shown).collect()
+}
+
+#[test]
+fn a_registry_for_this_machine_leads_no_path_elsewhere_and_mu_says_so() {
+    let origin = Origin::new("lib.git");
+    origin.commit(&[("Mu.yaml", "name: lib\nversion: 1.0.0\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let sandbox = Sandbox::new();
+    sandbox.asks_for(&[&format!("git+file://{}#^1", origin.folder().display())]);
+    let told = "the registry `localhost/` has no effect on `";
+    sandbox.mu(&["get"]).ok().does_not_say(&[told]);
+    sandbox.write(".mu/workspace.yaml", "registries: {localhost/: ../hub}\n");
+    for arguments in [&["get"][..], &["update"]] {
+        let run = sandbox.mu(arguments).ok().says(&[told, "by its path; `overrides` can"]);
+        assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.shown());
+    }
+    sandbox.write(".mu/workspace.yaml", "registries: {localhost:8080/: ../hub}\n");
+    sandbox.mu(&["get"]).ok().does_not_say(&["has no effect"]);
 }
 
 #[test]

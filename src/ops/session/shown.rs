@@ -96,7 +96,7 @@ fn folders(text: &str, machine: &str, root: &str) -> Option<String> {
         let (before, after) = (&text[..at], &text[end..]);
         // Settings have prefixes of ids as they are, and the ids of packages as keys.
         let is_key = after.starts_with(':') && before.ends_with(['`', '{']);
-        let is_prefix = name.ends_with('/') || after.starts_with(['=', '*']);
+        let is_prefix = name.is_empty() || name.ends_with('/') || after.starts_with(['=', '*']);
         if !is_beginning(before) || is_key || is_prefix || is_in_settings(before) {
             continue;
         }
@@ -336,6 +336,7 @@ mod tests {
             "https://localhost/home/ada/work/shop",
             ".mu/packs/localhost/home/ada/work/shop",
             "localhost/home/ada/: ../hub",
+            "the registry `localhost/` is",
             "--registry localhost/home/ada=../hub",
             "aliases: {localhost/home/ada/shop: acme/shop}",
             "write `localhost/home/ada/shop: {replaces: [acme/shop]}` under `packages`",

@@ -55,6 +55,8 @@ pub enum Warning {
     RegistryWithoutFolder { prefix: String, folder: PathBuf },
     UnusedAlias { name: String },
     UnusedOverride { id: PackageId },
+    // A registry would have a package that is reached on this machine, by its path.
+    IdleRegistry { prefix: String, id: PackageId },
     UnusedPatch { key: String, is_in_folder: bool },
     NoFileLocks { folder: PathBuf },
     ChangedInStore { path: PathBuf },

@@ -26,7 +26,7 @@ use crate::ops::session::shown::{count, lines};
 use crate::ops::solve::asking::{ask_apart, ask_with_news, error_with_ways_out, select};
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::locked_universe::{LockedUniverse, is_of_version_tag};
-use crate::ops::solve::patches::{overridden, unused_overrides};
+use crate::ops::solve::patches::{overridden, unused_settings};
 use crate::ops::solve::question::{Question, request};
 use crate::ops::solve::record::{Resolved, lock_from_selection, unsatisfied};
 use crate::ops::solve::unstated::Adopted;
@@ -81,7 +81,7 @@ pub fn resolve_from(
     let mut resolved = solver.solve()?;
     resolved.keep_built();
     resolved.warnings.extend(overridden(&resolved.lock));
-    resolved.warnings.extend(unused_overrides(session, &resolved.lock));
+    resolved.warnings.extend(unused_settings(session, &resolved.lock));
     // What the user removed must not come back in its old version when its replacement goes.
     if !question.discarded.is_empty() {
         for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
@@ -180,7 +180,7 @@ impl Solver<'_> {
         // order and wording of what `mu get` was given.
         let mut warnings = unsatisfied(session, requirements, previous);
         warnings.extend(overridden(previous));
-        warnings.extend(unused_overrides(session, previous));
+        warnings.extend(unused_settings(session, previous));
         warnings.extend(copies_in_lock(session, previous));
         let mut resolved = Resolved::keeping_lock(Arc::clone(previous));
         if resolved.lock.extra != requirements.extra {

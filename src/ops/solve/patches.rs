@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mu_provider::ArchiveDigest;
+use mu_provider::{ArchiveDigest, PlaceKind};
 use sha2::{Digest as _, Sha256};
 
 use crate::contents::recorded::as_recorded;
@@ -20,7 +20,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::is_locked_as;
 use crate::ops::solve::record::Resolved;
 use crate::ops::{Code, CommandError, Session, Warning};
-use crate::reference::VersionSpec;
+use crate::reference::{Base, VersionSpec};
 use crate::workspace::PatchFile;
 
 /// The patch of the settings for a locked package, if there is one. An exact version wins over a range. Packages in folders of
@@ -150,8 +150,15 @@ pub(crate) fn is_in_folder(package: &LockedPackage) -> bool {
     package.source.is_authored_folder() || package.source.is_pack()
 }
 
+/// The warnings about settings that have no effect on a lock.
+pub(super) fn unused_settings(session: &Session, lock: &Lockfile) -> Vec<Warning> {
+    let mut warnings = unused_overrides(session, lock);
+    warnings.extend(idle_registries(session, lock));
+    warnings
+}
+
 /// A warning for each override of the workspace that stands for no package in a lock. What the user overrides is for every workspace.
-pub(super) fn unused_overrides(session: &Session, lock: &Lockfile) -> Vec<Warning> {
+fn unused_overrides(session: &Session, lock: &Lockfile) -> Vec<Warning> {
     if session.options.locked || session.options.frozen {
         // Nothing is chosen, so nobody can mean to change what is.
         return Vec::new();
@@ -159,6 +166,26 @@ pub(super) fn unused_overrides(session: &Session, lock: &Lockfile) -> Vec<Warnin
     let own = session.workspace.settings.overrides_here.iter();
     let unused = own.filter(|id| lock.find(id).next().is_none() && lock.replacement(id).is_none());
     unused.map(|id| Warning::UnusedOverride { id: id.clone() }).collect()
+}
+
+/// A warning for each registry that would have a locked package which is reached on this machine, by its path, whatever registries say.
+fn idle_registries(session: &Session, lock: &Lockfile) -> Vec<Warning> {
+    let of_paths = Base::localhost();
+    let registries = session.workspace.settings.registries.iter();
+    let of_paths = registries.filter(|registry| registry.prefix.starts_with(of_paths.as_str()));
+    let by_path = |package: &LockedPackage| {
+        let provider = session.index().providers().get(&package.source.provider);
+        provider.is_ok_and(|provider| {
+            matches!(provider.facts().kind, PlaceKind::Repository | PlaceKind::Folder)
+        })
+    };
+    let idle = of_paths.filter_map(|registry| {
+        let mut packages = lock.packages.iter();
+        let is_idle = |one: &&LockedPackage| registry.rest_of(&one.id).is_some() && by_path(one);
+        let id = packages.find(is_idle)?.id.clone();
+        Some(Warning::IdleRegistry { prefix: registry.prefix.clone(), id })
+    });
+    idle.collect()
 }
 
 /// A warning for each overridden package in a lock that does not satisfy everything that is required of it.
