@@ -176,6 +176,9 @@ fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
 const DAMAGED: &str =
     "the lock was damaged, perhaps by a merge: restore it, or delete it and run `mu get`";
 
+const REFORMATTED: &str =
+    "in the layout that mu writes, it may be longer: restore it, and keep formatters away from it";
+
 const TO_MERGE: &str = "run `mu get`, once the manifests are merged: it goes on from the entries of both sides, and \
     writes a lock that fits";
 
@@ -188,7 +191,7 @@ const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `
 /// Reads any layout of the YAML.
 fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     let read = || {
-        let document = Document::read(path, text)?;
+        let document = Document::read_long(path, text, LONGEST)?;
         let table = document.root_value().table(WireLock::KEYS)?;
         let version = table
             .word(WireLock::version)?
@@ -207,9 +210,14 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
             let can_be_merged = sides.and_then(|sides| merged(sides, &|_| true)).is_some();
             conflict.help(if can_be_merged { TO_MERGE } else { IN_CONFLICT })
         }
+        None if text.len() > LONGEST => error.help(REFORMATTED),
         None => error.help(DAMAGED),
     })
 }
+
+/// The most bytes of a lock in another layout than mu's, which is that of a person or a tool that lays out YAML: twenty thousand
+/// packages need some five million.
+const LONGEST: usize = 32 << 20;
 
 /// The format that the text states, whatever else it contains.
 fn format_version(text: &str) -> Option<u32> {
