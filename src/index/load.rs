@@ -19,6 +19,7 @@ use crate::index::package::{self, Origin, Package};
 use crate::index::routes::Route;
 use crate::index::shared::{SharedIndex, Slot};
 use crate::index::wire;
+use crate::manifest::Manifest;
 use crate::reference::{PackageId, Version};
 use crate::select::Candidate;
 use crate::select::releases::Position;
@@ -46,9 +47,14 @@ fn listed_alike(
                 route.location.describe(),
             );
             let error = ProviderError::new(ErrorKind::Integrity, text);
-            Err(error
-                .hint("remove that folder, and `mu get` installs what the registry has")
-                .into())
+            // Only the lock says what a build makes of a package.
+            let loaded = Manifest::load(folder).ok().flatten();
+            let is_built = loaded.is_some_and(|loaded| loaded.manifest.build.is_some());
+            let error = match is_built {
+                true => error.hint("remove it, and `mu get` and `mu build` make it again, if that is what a build has made of it"),
+                false => error.hint("remove that folder, and `mu get` installs what the registry has"),
+            };
+            Err(error.into())
         }
         (Some(_), Some(_)) => Ok(Some(Release::clone(&listed))),
         _ => Ok(None),

@@ -568,8 +568,10 @@ pub fn nearest_ids(id: &PackageId, known: impl IntoIterator<Item = PackageId>) -
         .into_iter()
         .filter_map(|other| {
             let [name, like] = [id, &other].map(|id| id.name_str().to_ascii_lowercase());
-            let distance = strsim::damerau_levenshtein(&name, &like);
-            let close = distance <= 1 + id.name_str().len() / 5;
+            let [distance, hosts] = [(&*name, &*like), (id.base_str(), other.base_str())]
+                .map(|(one, two)| strsim::damerau_levenshtein(one, two));
+            // Names of two hosts may be alike by chance.
+            let close = distance <= 1 + name.len() / 5 && hosts <= 1 + id.base_str().len() / 5;
             let same_leaf = other.name().leaf().eq_ignore_ascii_case(id.name().leaf());
             (other != *id && (close || same_leaf)).then_some((distance, other))
         })

@@ -96,6 +96,21 @@ fn a_build_runs_once_and_its_result_is_installed() {
 }
 
 #[test]
+fn a_built_pack_that_nothing_knows_any_more_stays_and_mu_says_what_it_may_be() {
+    let sandbox = builds("mkdir dist; cat source.txt > dist/out.txt");
+    sandbox.mu(&["build", "--yes"]).ok();
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["remove it, and `mu get` and `mu build` make it again"]);
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "source\n");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs/hub.mu.com/aws/web")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["build", "--yes"]).ok();
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "source\n");
+}
+
+#[test]
 fn a_new_version_is_asked_about_again() {
     let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
     // Something is where the answers are kept.

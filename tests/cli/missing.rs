@@ -1,6 +1,8 @@
 //! Missing packages and versions: similar ones, and where mu looked.
 
+use mu_testing::OciServer;
 use mu_testing::http::{Reply, TestServer};
+use mu_testing::oci::Behaviour;
 use serde_json::json;
 
 use crate::support::git::Origin;
@@ -110,6 +112,28 @@ fn the_nearest_versions_are_told() {
     hint: in acme/web, require aws/vpc ^2.3.0 instead of nightly: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
+}
+
+#[test]
+fn a_tag_of_what_was_withdrawn_is_there() {
+    let sandbox = sandbox(&["aws/vpc#lts"]);
+    let tagged = Package::new("aws/vpc", "1.0.1").key("tags", json!(["lts"]));
+    sandbox.publish(&[tagged.key("yanked", json!("broken"))]);
+    let run = sandbox.mu(&["get"]).fails();
+    let said = "the tag lts of aws/vpc cannot be used\n    aws/vpc 1.0.1 is yanked: broken\n";
+    run.says(&["no version of aws/vpc can be used", said]).does_not_say(&["has no tag"]);
+}
+
+#[test]
+fn what_an_oci_registry_does_not_have_is_looked_for_nowhere_else() {
+    let server = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&[]);
+    let reference = format!("oci://{}/acme/nope", server.host());
+    let run = sandbox.mu(&["get", &reference]).fails();
+    run.says(&["check the name", "`mu login "]).does_not_say(&["mu search"]);
+    // A package of another host is another one, although its name is near.
+    let reference = format!("oci://{}/acme/wen", server.host());
+    sandbox.mu(&["get", &reference]).fails().does_not_say(&["did you mean"]);
 }
 
 #[test]

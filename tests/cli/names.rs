@@ -221,6 +221,47 @@ fn a_package_that_no_reference_leads_to_is_told_with_the_way_out() {
 }
 
 #[test]
+fn what_a_name_of_one_segment_means_first_is_told_if_there_is_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("services/db/Mu.yaml", "name: acme/db\nversion: 1.0.0\n");
+    sandbox.write("app/Mu.yaml", "name: acme/app\nversion: 1.0.0\ndependencies: [\"db#^1\"]\n");
+    let hub = sandbox.path("hub").display().to_string();
+    let settings = format!("registries: {{hub.mu.com/: \"file://{hub}/\"}}\nnamespace: acme\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&[
+        "`db` in `acme/app` means `acme/db` first, and the workspace has `acme/db` in `services/db`",
+        "point to `db`: move it there, or set `overrides: {acme/db: ./services/db}`",
+    ]);
+    // The suggested way out works.
+    sandbox
+        .write(".mu/workspace.yaml", &format!("{settings}overrides: {{acme/db: ./services/db}}\n"));
+    sandbox.mu(&["get"]).ok().says(&["+ acme/db 1.0.0 (workspace)"]);
+    sandbox.write("app/Mu.yaml", "name: acme/app\nversion: 1.0.0\ndependencies: [\"log#^1\"]\n");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["`log` in `acme/app` means `acme/log` first, which is not there either"]);
+}
+
+#[test]
+fn a_folder_with_the_mark_of_versions_in_its_name_is_no_dependency() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ha#sh/Mu.yaml", "name: acme/hash\nversion: 1.0.0\n");
+    sandbox.write("app/Mu.yaml", "name: acme/app\nversion: 1.0.0\ndependencies: [\"../ha#sh\"]\n");
+    let told =
+        "a reference cannot name the folder `ha#sh`, because `#` begins a version: rename it";
+    sandbox.mu(&["get"]).fails().says(&[told]);
+    sandbox.mu(&["add", "-p", "acme/app", "./ha#sh"]).fails().says(&[told]);
+    // No override is suggested that could not be written.
+    sandbox.write("app/Mu.yaml", "name: acme/app\nversion: 1.0.0\ndependencies: [acme/hash]\n");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["the workspace has `acme/hash` in `ha#sh`"]).does_not_say(&["overrides"]);
+    // As a package of the workspace, it is one as any other.
+    sandbox.write("app/Mu.yaml", "name: acme/app\nversion: 1.0.0\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["pack", "acme/hash", "--list"]).ok().says(&["acme/hash 1.0.0: 1 file"]);
+}
+
+#[test]
 fn a_sibling_is_asked_for_from_its_version_on() {
     let sandbox = Sandbox::new();
     sandbox.write(".mu/workspace.yaml", "namespace: acme\n");

@@ -40,6 +40,7 @@ pub(super) fn describe(
     let barred = wanted.without(&package.allowed).intersection(&all);
     let tried = releases.tried().map(<[String]>::to_vec);
     let mut rejected = rejections(world, package, &barred);
+    let is_there = !rejected.is_empty();
     // Nothing that was asked for is excluded, and yet there is nothing to choose from: then it is worth knowing why all
     // others are excluded.
     if rejected.is_empty() && available.is_empty() {
@@ -61,6 +62,7 @@ pub(super) fn describe(
         available: FoldedVersions::fold_candidates(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected,
+        is_there,
         asked,
     }
 }

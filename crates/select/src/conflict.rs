@@ -227,6 +227,8 @@ pub struct Clash {
     pub narrowed: Vec<(String, FoldedVersions)>,
     /// Versions that would have helped, and why they are not candidates.
     pub rejected: Vec<(Rejection, FoldedVersions)>,
+    /// Whether these are what was asked for, so that it is there, and only not a candidate.
+    pub is_there: bool,
     /// More about the rejected versions, as sentences, if known.
     pub notes: Vec<String>,
 }

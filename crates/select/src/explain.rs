@@ -299,7 +299,10 @@ impl Names<'_> {
             [one, two] => format!("no version of {name} is both {one} and {two}"),
             [one] if one == ANY && clash.rejected.is_empty() => format!("{name} has no release"),
             [one] if one == ANY => format!("no version of {name} can be used"),
-            [one] if let Some(what) = revision(one, clash) => format!("{name} has no {what} {one}"),
+            [one] if let Some(what) = revision(one, clash) => match clash.is_there {
+                true => format!("the {what} {one} of {name} cannot be used"),
+                false => format!("{name} has no {what} {one}"),
+            },
             [] => format!("no version of {name} meets all of these"),
             [one] if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
                 format!("{name} has no version {narrowed}")

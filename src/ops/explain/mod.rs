@@ -18,7 +18,7 @@ use crate::index::{
 };
 use crate::manifest::source::printable;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
-use crate::ops::explain::places::{misplaced, only_pack, report_installed, stripped};
+use crate::ops::explain::places::{misplaced, only_pack, read_otherwise, report_installed};
 use crate::ops::explain::ways_out::Remedy;
 use crate::ops::requirements::names::is_nowhere;
 use crate::ops::requirements::supposition::CommandChange;
@@ -86,7 +86,8 @@ pub(crate) fn selection_error(
                 let own = session.workspace.member(id);
                 let own = own.map(|member| misplaced(session, member).to_string());
                 let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
-                let hints = hints.chain(report_installed(session, id)).chain(stripped(session, id));
+                let hints = hints.chain(report_installed(session, id));
+                let hints = hints.chain(read_otherwise(session, requirements, id));
                 let hints = hints.chain(unserved::no_place(session, id)).chain(gone(session, id));
                 let hints = hints.chain(of_default_base(session, requirements, id));
                 error = hints.fold(error, CommandError::hint);
@@ -433,11 +434,15 @@ fn repository(session: &Session, id: &PackageId) -> Option<String> {
 /// What to do about a package that is not where mu looked, if nothing more is known.
 pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     let route = session.index().route(id).ok();
-    if route.is_some_and(|route| source_of(session, &route).is_url_archive()) {
-        let base = id.base();
+    let (base, is_here) = (id.base(), session.index().registry(id).is_some());
+    let host = base.host_port();
+    if route.as_ref().is_some_and(|route| source_of(session, route).is_url_archive()) {
+        return format!("`{host}` answered that this file does not exist: check the URL");
+    }
+    // What is searched by words are the registries of the settings, and this is none of them.
+    if !is_here && route.is_some_and(|one| one.provider.facts().kind == PlaceKind::OciRegistry) {
         return format!(
-            "`{}` answered that this file does not exist: check the URL",
-            base.host_port()
+            "check the name: registries hide private repositories from strangers; if `{host}` has it for you, run `mu login {host}`"
         );
     }
     if repository(session, id).is_some() {
@@ -446,7 +451,7 @@ pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     if let Some(hint) = unserved::without_chart(session, id) {
         return hint;
     }
-    if id.base() == Base::localhost() {
+    if base == Base::localhost() {
         return "the path of a folder begins at the manifest that names it: check it there"
             .to_owned();
     }

@@ -16,7 +16,8 @@ use crate::formats;
 use crate::index::conflicting;
 use crate::lock::Lockfile;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::names::{id_in, unambiguous_name, written_id};
+use crate::ops::requirements::names::{id_in, meant, unambiguous_name, written_id};
+use crate::ops::session::disk::folder_with_mark;
 use crate::ops::session::edits::ChangedManifests;
 use crate::ops::session::installed::{PacksHere, search_path};
 use crate::ops::session::places::{Misplacement, folder_for_people};
@@ -126,6 +127,8 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> Misplacement {
         // A namespace means the root itself, too; a folder that contains the packs cannot be one of them.
         (_, true, true) => Some(format!("namespace: {name}")),
         (_, true, false) => None,
+        // A reference cannot name such a folder: behind the mark is a version.
+        _ if place.contains('#') => None,
         _ => Some(format!("overrides: {{{name}: ./{place}}}")),
     };
     Misplacement::OtherPlace { name, place: place.clone(), right, setting }
@@ -287,6 +290,20 @@ pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
     })
 }
 
+/// Why a reference to a package that is not found may mean another one than its author thinks.
+pub(crate) fn read_otherwise(
+    session: &Session,
+    requirements: &Requirements,
+    id: &PackageId,
+) -> impl Iterator<Item = String> {
+    let stripped = stripped(session, id).into_iter();
+    stripped.chain(of_namespace(session, requirements, id)).chain(behind_mark(
+        session,
+        requirements,
+        id,
+    ))
+}
+
 /// Why a package that a registry may have under its whole name was not found there: the registry strips the
 /// part of the name in its prefix.
 pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
@@ -300,6 +317,39 @@ pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
     Some(format!(
         "the registry `{prefix}` strips `{left_out}`, so mu looked for `{rest}`; if the registry has `{left_out}{rest}`, set `strip: false`: `mu registry add {prefix}{url} --no-strip`"
     ))
+}
+
+/// That a name of one segment in a manifest of the workspace means a package of the manifest's namespace first, and why that is not it.
+fn of_namespace(session: &Session, requirements: &Requirements, id: &PackageId) -> Option<String> {
+    let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
+    let (member, reference, first) = asked.into_iter().find_map(|asked| {
+        let member = &session.workspace.members[asked.line?.0];
+        let is_name = asked.reference.local().is_none();
+        let meant = is_name.then(|| meant(member, &asked.reference))?;
+        let is_otherwise = meant.otherwise.as_ref() == Some(id);
+        is_otherwise.then(|| (member, asked.reference.with_version(None), meant.first))
+    })?;
+    let own = session.workspace.member(&first).map(|own| misplaced(session, own).to_string());
+    let first = session.short_name(&first);
+    let by = &member.manifest.name;
+    Some(match own {
+        Some(why) => format!("`{reference}` in `{by}` means `{first}` first, and {why}"),
+        None => format!(
+            "`{reference}` in `{by}` means `{first}` first, which is not there either: write the whole name of the package that is meant"
+        ),
+    })
+}
+
+/// That a folder is there that a reference seems to name, with a `#` in its name, where the version begins.
+fn behind_mark(session: &Session, requirements: &Requirements, id: &PackageId) -> Option<String> {
+    let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
+    asked.into_iter().find_map(|asked| {
+        let from = match asked.line {
+            Some((member, _)) => &*session.workspace.members[member].folder,
+            None => &*session.environment.current,
+        };
+        folder_with_mark(from, &asked.reference)
+    })
 }
 
 /// A package in a folder of the workspace that does not belong to the workspace.

@@ -11,6 +11,7 @@ use crate::fs::{self, FileError};
 use crate::manifest::source::nearest;
 use crate::ops::Session;
 use crate::ops::session::error::quoted_for_shell;
+use crate::reference::Reference;
 use crate::workspace::root::is_bare_repository;
 
 /// More folders than this are not listed.
@@ -68,6 +69,9 @@ fn what_is_there(folder: &Path) -> String {
         .filter(|name| !name.starts_with('.'))
         .collect();
     names.sort();
+    if let Some(hint) = with_mark(&name.to_string_lossy(), &names) {
+        return hint;
+    }
     let near = nearest(&name.to_string_lossy(), names.iter().map(String::as_str));
     if let Some(near) = near {
         let near = above.join(near);
@@ -85,6 +89,25 @@ fn what_is_there(folder: &Path) -> String {
             format!("the folders in `{above}` are: {}{more}", listed.join(", "))
         }
     }
+}
+
+/// Why a folder is not found whose name has a `#`, of which `name` is what stands before it, if it is one of `names`.
+fn with_mark(name: &str, names: &[String]) -> Option<String> {
+    let is_it =
+        |folder: &&String| folder.strip_prefix(name).is_some_and(|rest| rest.starts_with('#'));
+    let folder = names.iter().find(is_it)?;
+    Some(format!(
+        "a reference cannot name the folder `{folder}`, because `#` begins a version: rename it"
+    ))
+}
+
+/// Why the folder that a reference names from `from` is not found, if it is one whose name has a `#`.
+pub(crate) fn folder_with_mark(from: &Path, reference: &Reference) -> Option<String> {
+    let folder = crate::env::absolute(from, reference.local()?.as_ref());
+    let (above, name) = (folder.parent()?, folder.file_name()?.to_string_lossy());
+    let entries = fs::entries(above).unwrap_or_default().into_iter();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    with_mark(&name, &names.collect::<Vec<_>>())
 }
 
 /// Adds a hint to an error that comes from a disk that cannot be written; mu's home and its cache are the folders that it can have
