@@ -73,7 +73,7 @@ pub fn all_settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
             said(&path, &text)?.into_iter().for_each(&mut add);
         }
     }
-    for (variable, key) in [("MU_RESOLUTION", Key::resolution), ("MU_OFFLINE", "offline")] {
+    for (variable, key) in [("MU_RESOLUTION", Key::resolution), ("MU_OFFLINE", OFFLINE)] {
         if let Some(value) = session.environment.variable(variable) {
             add(Setting { key: key.into(), value: value.into(), from: variable.into() });
         }
@@ -120,8 +120,30 @@ pub fn setting(session: &Session, key: &str) -> Result<Vec<Setting>, CommandErro
         return Ok(found);
     }
     let known = known.iter().map(String::as_str);
+    if let Some(error) = unknown(key) {
+        return Err(error);
+    }
     Err(not_set(key, known, |error| error.hint("`mu config list` shows all settings")))
 }
+
+/// The error about a key that no settings have, whatever is set; `None` for a known one.
+fn unknown(key: &str) -> Option<CommandError> {
+    let first = key.split('.').next().unwrap_or(key);
+    if Key::KEYS.contains(&first) || first == OFFLINE {
+        return None;
+    }
+    let error = CommandError::new(Code::NotFound, format!("there is no setting `{first}`"));
+    Some(match nearest(first, Key::KEYS.iter().copied()) {
+        Some(near) => {
+            let meant = key.replacen(first, near, 1);
+            error.hint(format!("did you mean `{meant}`?"))
+        }
+        None => error.hint("`mu schema workspace` lists the known keys"),
+    })
+}
+
+/// What a variable says, and no file.
+const OFFLINE: &str = "offline";
 
 /// The error about a setting or a variable that is not set: with the near one that is, or else with the hint that `otherwise` adds.
 fn not_set<'k>(
@@ -222,6 +244,9 @@ pub fn take_out(session: &Session, key: &str, global: bool) -> Result<PathBuf, C
             Ok(path)
         }
         None => {
+            if let Some(error) = unknown(key) {
+                return Err(error);
+            }
             let message = format!("`{}` does not set `{key}`", path.display());
             Err(CommandError::new(Code::NotFound, message)
                 .hint("`mu config list` shows what is set, and where"))

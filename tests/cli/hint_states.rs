@@ -27,7 +27,8 @@ fn with_draft() -> Sandbox {
 #[test]
 fn words_on_the_command_line() {
     let sandbox = workspace();
-    sandbox.mu(&["config", "get", "zebra"]).fails().says(&["`mu config list`"]);
+    sandbox.mu(&["config", "get", "zebra"]).fails().says(&["`mu schema workspace`"]);
+    sandbox.mu(&["config", "get", "audit"]).fails().says(&["`mu config list`"]);
     sandbox.mu(&["env", "ZEBRA"]).fails().says(&["`mu env` shows all that is set"]);
     let run = sandbox.mu(&["hub", "token", "add", "../hub", "ci", "--can", "publish"]);
     run.says(&["`--namespace acme`"]);

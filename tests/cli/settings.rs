@@ -36,6 +36,13 @@ fn each_setting_says_where_it_comes_from() {
     let json = sandbox.mu(&["config", "get", "resolution", "--json"]).ok().json();
     assert_eq!(json["settings"][0]["from"], "MU_RESOLUTION");
     sandbox.mu(&["config", "get", "lnik"]).fails().says(&["did you mean `link`?"]);
+    // Also if nothing near to it is set.
+    for (key, meant) in [("overides", "overrides"), ("overides.a/b", "overrides.a/b")] {
+        for command in ["get", "unset"] {
+            let run = sandbox.mu(&["config", command, key]).fails();
+            run.says(&["there is no setting `overides`", &format!("did you mean `{meant}`?")]);
+        }
+    }
 }
 
 #[test]
