@@ -154,6 +154,7 @@ pub fn sentence(warning: &Warning, names: &PackageNaming) -> String {
         ),
         KeysMissing { name, keys } => ("the manifest of `{name}` has no {}", quoted(keys)),
         KeysUnknown { file, keys } => ("{file} has keys that no such file has: {}", quoted(keys)),
+        DefaultTaken { place, called, key, default } => ("the `{key}` of `{called}` ({place}) is a template, and was read as its default `{default}`: where something else is set, it is that"),
         SecretsPacked { files } => ("packed what looks like a secret: {}", quoted(files)),
         WithoutExactVersions { why } => ("packed without the exact versions: {why}"),
         PatternIdle { pattern } => ("`{pattern}` in `files` matches nothing: there is no such file, or `.gitignore` excludes it (`!{pattern}` in a `.muignore` brings it back)"),

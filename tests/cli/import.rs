@@ -377,6 +377,94 @@ fn releases_of_helmfile_come_at_the_versions_of_its_lock() {
 }
 
 #[test]
+fn a_template_is_read_as_its_default_and_lines_that_only_helmfile_fills_in_are_said() {
+    let sandbox = sandbox();
+    let (_nginx, url) = charts(&sandbox);
+    sandbox.write(
+        "helmfile.yaml",
+        &format!(
+            "repositories:\n- {{name: stable, url: '{url}'}}\nreleases:\n- name: cache\n  chart: stable/redis\n  version: {{{{ env \"CACHE\" | default \"17.0.0\" }}}}\n\
+             {{{{ include \"more\" . | nindent 0 }}}}\n- name: web\n  chart: stable/web\n  version: {{{{ requiredEnv \"WEB\" }}}}\n"
+        ),
+    );
+    sandbox.mu(&["import"]).ok().says(&[
+        "warning: the `version` of `cache` (helmfile.yaml:4) is a template, and was read as its default `17.0.0`",
+        "imported cache (helmfile.yaml:4) as",
+        "left web (helmfile.yaml:8): its `version` is a template, which only helmfile fills in",
+        "left a part of `releases` (helmfile.yaml:7): it is a template, which only helmfile fills in",
+    ]);
+    assert_eq!(entry(&sandbox, "/redis")["version"], "17.0.0");
+    is_what_others_get(&sandbox);
+    // Where the file says nothing, its lock has what became of it.
+    sandbox.write(
+        "helmfile.lock",
+        &format!(
+            "version: v1\ndependencies:\n- {{name: redis, repository: '{url}', version: 17.3.1}}\n- {{name: web, repository: '{url}', version: 1.0.0}}\n"
+        ),
+    );
+    fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is there");
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    let run = sandbox.mu(&["import"]).ok();
+    run.says(&["imported cache (helmfile.yaml:4) as", "imported web (helmfile.yaml:8) as"])
+        .does_not_say(&["was read as its default"]);
+    assert_eq!(entry(&sandbox, "/redis")["version"], "17.3.1");
+    assert_eq!(entry(&sandbox, "/web")["version"], "1.0.0");
+}
+
+#[test]
+fn a_module_file_of_go_that_is_wrong_is_pointed_at_and_nothing_is_passed_over() {
+    let (_origin, root, [logs, _], _server) = repositories();
+    let sandbox = sandbox();
+    sandbox.write("go.mod", "module x\n\nrequire (\n\tgithub.com/a/b v1.0.0 more\n)\n");
+    let run = sandbox.mu(&["import", "go.mod"]).fails();
+    run.says(&[
+        "go.mod:4:1",
+        "expected the path of a module and its version",
+        "nothing was changed",
+    ]);
+    assert!(!sandbox.has("work/Mu.yaml"));
+    let host = root.strip_prefix("http://").expect("is one");
+    let commit = &logs[..12];
+    let text = format!(
+        "module `x`\ntool x/y\nmore z\nrequire(\n\t\"{host}/logs.git\" `v0.0.0-20240102030405-{commit}` // indirect; why\n)\nrequire h.example/x v1.0.0\n"
+    );
+    sandbox.write("go.mod", &text);
+    sandbox.mu(&["import", "go.mod"]).ok().says(&[
+        "warning: go.mod has keys that no such file has: `more`",
+        &format!("left {host}/logs.git (go.mod:5): only other modules need it"),
+        "left h.example/x (go.mod:7): only a proxy of Go modules knows where it is",
+    ]);
+}
+
+#[test]
+fn files_of_terraform_count_as_it_merges_them() {
+    let (_origin, root, [_, libs], _server) = repositories();
+    let sandbox = sandbox();
+    let module = |name: &str, folder: &str, reference: &str| {
+        format!(
+            "module \"{name}\" {{\n  source = \"git::{root}/libs.git//{folder}?ref={reference}\"\n}}\n"
+        )
+    };
+    sandbox.write("main.tf", &module("a", "a", "main"));
+    sandbox.write("network.tf", &module("b", "b", "main"));
+    sandbox.write("network.tofu", &module("b", "b//c", "v1.0.0"));
+    sandbox
+        .write("my_override.tf", &(module("a", "a", &libs) + "module \"b\" {\n  count = 2\n}\n"));
+    sandbox.write(".hidden.tf", &module("h", "a", "gone"));
+    let run = sandbox.mu(&["import"]).ok();
+    run.says(&[
+        "network.tf: OpenTofu reads network.tofu in its place, and so does mu: `mu import network.tf` reads it",
+        "left a (main.tf:1): my_override.tf:1 has another `source` for it, which counts",
+        "imported a (my_override.tf:1) as",
+        "imported b (network.tofu:1) as",
+    ])
+    .does_not_say(&["hidden", "has no `source`"]);
+    assert_eq!(entry(&sandbox, "/libs/a")["commit"], libs.as_str());
+    assert_eq!(entry(&sandbox, "/libs/b/c")["version"], "1.0.0");
+    is_what_others_get(&sandbox);
+}
+
+#[test]
 fn a_helmfile_has_what_its_bases_say_and_what_is_nowhere_is_left() {
     let sandbox = sandbox();
     let (_nginx, url) = charts(&sandbox);

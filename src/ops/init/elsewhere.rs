@@ -153,10 +153,12 @@ pub(super) fn read(
                 }
             }
             Tool::Go => {
-                let text = text_in(folder, go::GO_FILE)?;
-                let list = text.map(|text| go::list(&text));
+                let Some(text) = text_in(folder, go::GO_FILE)? else { continue };
                 let file = go::GO_FILE.to_owned();
-                lists.extend(list.map(|list| ForeignList { file, list, note: None }));
+                let list = go::list(&text).map_err(|error| {
+                    pointed_at(folder, &error, [(&*file, Some(&*text)), ("", None)])
+                })?;
+                lists.push(ForeignList { file, list, note: None });
             }
             Tool::Manifest => {}
         }
@@ -304,21 +306,39 @@ fn modules(
         lists(name) == Some(Tool::Terraform) && file.is_none_or(|file| file == name)
     });
     let mut lists = Vec::new();
-    for name in names {
+    for name in names.clone() {
         let Some(text) = text_in(folder, &name)? else { continue };
         let list = terraform::list(&name, &text)
             .map_err(|error| pointed_at(folder, &error, [(&*name, Some(&*text)), ("", None)]))?;
+        let instead = terraform::instead_of(&name).filter(|_| file.is_none());
+        if let Some(instead) = instead.filter(|instead| names.contains(instead)) {
+            // Which of the two is in use, nothing says here.
+            let uses_modules = !list.dependencies.is_empty();
+            let note = format!(
+                "OpenTofu reads {instead} in its place, and so does mu: `mu import {name}` reads it"
+            );
+            let list = List::default();
+            lists.extend(uses_modules.then_some(ForeignList {
+                file: name,
+                list,
+                note: Some(note),
+            }));
+            continue;
+        }
         if !list.dependencies.is_empty() {
             lists.push(ForeignList { file: name, list, note: None });
         }
     }
+    let mut all: Vec<_> = lists.iter_mut().map(|one| (&*one.file, &mut one.list)).collect();
+    terraform::merge(&mut all);
     if lists.is_empty() {
         return Ok(lists);
     }
     let Some(text) = text_in(folder, terraform::MODULES)? else {
         // It is the same for all of them, and said once.
         let note = "there is no .terraform/modules/modules.json, so that nothing says which commits are in use: `terraform init` writes it";
-        lists.iter_mut().take(1).for_each(|one| one.note = Some(note.to_owned()));
+        let first = lists.iter_mut().find(|one| one.note.is_none());
+        first.into_iter().for_each(|one| one.note = Some(note.to_owned()));
         return Ok(lists);
     };
     let (installed, _) = terraform::installed(&text).map_err(|error| {

@@ -121,6 +121,13 @@ pub fn import(session: Session, request: &ImportRequest) -> Result<Imported, Com
             let (file, keys) = (file.clone(), list.unknown.clone());
             session.events.warning(&Warning::KeysUnknown { file, keys });
         }
+        for one in &list.dependencies {
+            for (key, default) in one.meaning.iter().flat_map(|meaning| &meaning.defaults) {
+                let (place, called) = (format!("{file}:{}", one.line), one.called.clone());
+                let default = default.clone();
+                session.events.warning(&Warning::DefaultTaken { place, called, key, default });
+            }
+        }
     }
     let section = if request.dev { Section::DevDependencies } else { Section::Dependencies };
     // From here on, nothing depends on which tool it was: there are entries, each with what is in use of it, and lines that cannot be any.

@@ -137,6 +137,8 @@ pub enum Warning {
     OrderedByText { name: String, app: String },
     KeysMissing { name: String, keys: Vec<&'static str> },
     KeysUnknown { file: String, keys: Vec<String> },
+    // What a template of another tool becomes is its user's.
+    DefaultTaken { place: String, called: String, key: &'static str, default: String },
     SecretsPacked { files: Vec<String> },
     WithoutExactVersions { why: String },
     PatternIdle { pattern: String },

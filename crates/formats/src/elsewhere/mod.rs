@@ -53,6 +53,8 @@ pub struct Meaning {
     pub in_use: Option<InUse>,
     /// What the file says of it that has no counterpart.
     pub left_out: Vec<String>,
+    /// What a template says of it, which may become something else for others: the key, and the default that it was read as.
+    pub defaults: Vec<(&'static str, String)>,
 }
 
 /// What is in use of a dependency.
@@ -79,7 +81,13 @@ pub trait FilesBeside {
 impl Meaning {
     /// A package, of which nothing more is known.
     pub fn new(reference: Reference) -> Self {
-        Self { reference, prerelease: false, in_use: None, left_out: Vec::new() }
+        Self {
+            reference,
+            prerelease: false,
+            in_use: None,
+            left_out: Vec::new(),
+            defaults: Vec::new(),
+        }
     }
 
     /// A folder of a Git repository, at a version, tag, branch or commit.

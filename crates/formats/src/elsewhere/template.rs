@@ -4,6 +4,7 @@
 //! [`ACTION`]. Of an `if` with an `else`, a file has one branch at a time, and may be no YAML with both. So a text has several ways to
 //! be read, which together have each of its branches.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What stands in the place of an action in a text: a character that no text of people has.
@@ -12,12 +13,28 @@ pub(super) const ACTION: char = '\u{e000}';
 /// In the place of an action that becomes no text.
 const SILENT: char = '\u{e001}';
 
+/// Around the text that an action itself says it becomes where nothing else is set.
+const DEFAULT: [char; 2] = ['\u{e002}', '\u{e003}'];
+
 /// The most ways in which a text is read.
 pub(super) const MOST_WAYS: usize = 64;
 
 /// A text in a form that people can read: what an action makes of it is not known.
 pub(super) fn with_gaps(text: &str) -> String {
-    text.replace(ACTION, "{{…}}")
+    default_of(text).0.replace(ACTION, "{{…}}")
+}
+
+/// Whether an action becomes a part of a text.
+pub(super) fn has_actions(text: &str) -> bool {
+    text.contains(ACTION) || text.contains(DEFAULT)
+}
+
+/// A text as its actions make it where nothing else is set, and whether that says anything.
+pub(super) fn default_of(text: &str) -> (Cow<'_, str>, bool) {
+    match text.contains(DEFAULT) {
+        true => (text.replace(DEFAULT, "").into(), true),
+        false => (text.into(), false),
+    }
 }
 
 /// A text without its actions. Its lines stay where they are.
@@ -27,8 +44,19 @@ pub(super) struct Plain {
     pub(super) text: String,
     /// Where each of its bytes was.
     origins: Vec<usize>,
-    /// The places of lines that are nothing but text which an action becomes.
-    filled: Vec<usize>,
+    /// The lines that are nothing but text which an action becomes.
+    pub(super) filled: Vec<FilledLine>,
+}
+
+/// A line that is nothing but text which an action becomes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FilledLine {
+    /// Its place in the text.
+    pub(super) at: usize,
+    /// How far that text is indented, as far as the template says.
+    pub(super) indentation: usize,
+    /// The file whose text it is.
+    pub(super) file: Option<String>,
 }
 
 impl Plain {
@@ -45,7 +73,7 @@ impl Plain {
         let below = line.split_once('\n').map_or("", |(_, below)| below);
         let at = self.text.len() - below.len();
         let next = self.text.len() - below.trim_start().len();
-        self.filled.iter().any(|line| (at..next).contains(line))
+        self.filled.iter().any(|line| (at..next).contains(&line.at))
     }
 
     /// Takes over a part of the template, which begins at `start`; of a branch that does not count only the ends of lines.
@@ -62,19 +90,25 @@ impl Plain {
 
     /// Without what stands for silent actions, and without all of a line in which there is nothing else: spaces in it would count in
     /// a text of several lines, and so would the comment behind it.
-    fn tidied(&self) -> Self {
-        let is_action = |one: char| [ACTION, SILENT].contains(&one);
+    fn tidied(&self, template: &str) -> Self {
+        let is_action = |one: char| [ACTION, SILENT].contains(&one) || DEFAULT.contains(&one);
         let has_only_actions = |line: &str| {
             let (said, _) = line.split_once(" #").unwrap_or((line, ""));
+            let mut is_default = false;
             said.contains(is_action)
-                && said.chars().all(|one| is_action(one) || one.is_whitespace())
+                && said.chars().all(|one| {
+                    is_default = one == DEFAULT[0] || is_default && one != DEFAULT[1];
+                    is_default || is_action(one) || one.is_whitespace()
+                })
         };
         let mut tidied = Self::default();
         let mut start = 0;
         for line in self.text.split_inclusive('\n') {
             let counts = !has_only_actions(line);
-            if !counts && line.contains(ACTION) {
-                tidied.filled.push(tidied.text.len());
+            if !counts && has_actions(line) {
+                let first = start + line.find(is_action).unwrap_or_default();
+                let origin = self.origins.get(first).copied().unwrap_or_default();
+                tidied.filled.push(FilledLine::new(template, tidied.text.len(), origin));
             }
             for (at, one) in line.char_indices().filter(|(_, one)| counts || *one == '\n') {
                 if one != SILENT {
@@ -85,6 +119,89 @@ impl Plain {
         }
         tidied
     }
+}
+
+impl FilledLine {
+    /// The line at `at` that the action at `origin` of the template fills.
+    fn new(template: &str, at: usize, origin: usize) -> Self {
+        let (before, behind) = template.split_at(origin);
+        let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
+        let own = line.len() - line.trim_start().len();
+        let action = behind.split_once("{{").map_or("", |(_, inside)| inside);
+        let action = action.get(..length_of(action).unwrap_or_default()).unwrap_or_default();
+        let steps = steps_of(action);
+        let indented = steps.iter().find_map(|words| match words.as_slice() {
+            ["nindent", count, ..] => count.parse().ok(),
+            ["indent", count, ..] => Some(own.saturating_add(count.parse().ok()?)),
+            _ => None,
+        });
+        let file = match steps.first().map(Vec::as_slice) {
+            Some(["readFile", name]) => literal(name).map(str::to_owned),
+            _ => None,
+        };
+        Self { at, indentation: indented.unwrap_or(own), file }
+    }
+}
+
+/// The commands of an action, each in its words. What is in quotes or parentheses is one word.
+fn steps_of(action: &str) -> Vec<Vec<&str>> {
+    let action = action.strip_prefix('-').unwrap_or(action);
+    let action = action.strip_suffix('-').unwrap_or(action);
+    let mut steps = vec![Vec::new()];
+    let (mut begin, mut depth, mut quote, mut is_escaped) = (None, 0_usize, None, false);
+    for (at, one) in action.char_indices() {
+        let was_quoted = quote.is_some();
+        match (quote, one) {
+            _ if std::mem::take(&mut is_escaped) => {}
+            (Some('"'), '\\') => is_escaped = true,
+            (Some(end), one) if one == end => quote = None,
+            (None, '"' | '`') => quote = Some(one),
+            (None, '(') => depth += 1,
+            (None, ')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let ends = !was_quoted && depth == 0 && (one == '|' || one.is_whitespace());
+        if !ends {
+            begin = begin.or(Some(at));
+            continue;
+        }
+        if let (Some(word), Some(step)) = (begin.take(), steps.last_mut()) {
+            step.push(&action[word..at]);
+        }
+        if one == '|' {
+            steps.push(Vec::new());
+        }
+    }
+    if let (Some(word), Some(step)) = (begin, steps.last_mut()) {
+        step.push(&action[word..]);
+    }
+    steps
+}
+
+/// What a word in quotes says, if nothing is written in another way in it.
+fn literal(word: &str) -> Option<&str> {
+    let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('`')).filter(|text| !text.contains(['"', '`', '\\']))
+}
+
+/// The text that an action becomes where nothing else is set, if it says that itself: `env "V" | default "1.0"`. Only one that is a part
+/// of a word in YAML, because anything else would be read as more than that.
+fn default_said(action: &str) -> Option<&str> {
+    let mut said: Option<&str> = None;
+    for (at, words) in steps_of(action).iter().enumerate() {
+        said = match (at, words.as_slice()) {
+            (0, ["default", word, _] | ["get", _, word, _] | ["coalesce", .., word] | [word]) => {
+                literal(word)
+            }
+            (0, _) => None,
+            (_, ["default", word]) => said.filter(|text| !text.is_empty()).or(literal(word)),
+            (1, ["get", _, word]) => literal(word),
+            (_, ["quote" | "squote" | "toString" | "trim"]) => said,
+            _ => return None,
+        };
+    }
+    let is_part = |one: char| one.is_ascii_alphanumeric() || " ._+~^<>=*/:@-".contains(one);
+    said.filter(|text| text.chars().all(is_part) && !text.contains(": "))
 }
 
 /// What an action does for the text around it.
@@ -255,13 +372,22 @@ impl<'t> Template<'t> {
                 Does::Nothing | Does::Text => {}
             }
             let is_text = *does == Does::Text && counts(&open).is_some();
-            plain.push(if is_text { ACTION } else { SILENT }, place.start);
+            let action = &self.text[place.clone()];
+            let action = action.get("{{".len()..action.len() - "}}".len()).unwrap_or_default();
+            match default_said(action).filter(|_| is_text) {
+                Some(said) => {
+                    plain.push(DEFAULT[0], place.start);
+                    said.chars().for_each(|one| plain.push(one, place.start));
+                    plain.push(DEFAULT[1], place.start);
+                }
+                None => plain.push(if is_text { ACTION } else { SILENT }, place.start),
+            }
             plain.add(&self.text[place.clone()], place.start, false);
             at = place.end;
         }
         let counts = open.last().is_none_or(|(_, _, inner)| inner.is_some());
         plain.add(&self.text[at..], at, counts);
-        plain.tidied()
+        plain.tidied(self.text)
     }
 }
 

@@ -325,7 +325,30 @@ fn every_source_of_terraform() {
             "./.terraform/modules/net/a",
             ": it is a folder of what Terraform downloads for the module `net`: name that of its package, below `.mu/packs`, in its `source`",
         ),
-        ("https://h.example/x-1.2.zip?checksum=md5:1", " -> https://h.example/x-1.2.zip"),
+        ("https://h.example/x-1.2.zip?checksum=md5:1", " -> https://h.example/x-1.2.zip (checksum)"),
+        (
+            "https://h.example/x-1.2.zip//a",
+            ": it is a folder of an archive, and an archive is one package",
+        ),
+        (
+            "oci://h.example/x?tag=1.0.0",
+            ": it is a module that OpenTofu has in an OCI registry, which mu does not read",
+        ),
+        ("b.s3.amazonaws.com/x.zip", ": mu has no provider for `s3::`"),
+        ("https://h.example/x.tar.xz", ": mu does not unpack archives of the kind `.tar.xz`"),
+        ("git::https://h.example/x.git//a//b?ref=v1", " -> git+https://h.example/x.git/a/b#v1"),
+        ("git::https://h.example/x.git//./a/../b/?ref=v1", " -> git+https://h.example/x.git/b#v1"),
+        ("git::https://h.example/x.git//.?ref=v1", " -> git+https://h.example/x.git#v1"),
+        (
+            "git::https://h.example/x.git//a/../../b?ref=v1",
+            ": its folder is outside of its repository",
+        ),
+        (
+            "git::https://h.example/x.git//a?depth=1&ref=feature%2Fnew",
+            " -> git+https://h.example/x.git/a#feature/new",
+        ),
+        ("git::ssh://git@h.example/x.git//a?ref=", " -> ssh://git@h.example/x.git/a#tip"),
+        (".\\vpc", ": it is a folder of this repository, so there is nothing to fetch"),
         (
             "https://h.example/vpc",
             ": an address that leads on to another one is only known to Terraform",
@@ -803,6 +826,69 @@ releases:
 }
 
 #[test]
+fn what_a_helmfile_says_itself_of_its_templates_counts() {
+    let text = "\
+{{ readFile \"repositories.yaml\" }}
+repositories:
+- name: {{ env \"REPO\" | default \"x\" }}
+  url: {{ default \"https://charts.example\" .Values.url | quote }}
+releases:
+{{ template \"first\" . }}
+- name: a
+  chart: x/a
+  version: {{ env \"A\" | default \"1.0.0\" }}
+{{ include \"more\" . | nindent 0 }}
+- name: b
+  chart: {{ .Values | get \"b\" `x` }}/b
+  version: \"{{ coalesce .Values.b .Values.c \">=1.0 <2\" }}\"
+  values:
+{{ toYaml .Values.b | indent 4 }}
+  - c: 1
+{{ toYaml .Values.more | indent 2 }}
+- {name: c, chart: x/c, version: {{ requiredEnv \"C\" }}}
+- {name: d, chart: x/d, version: {{ env \"D\" | default \"2.0.0\" }}}
+- {name: e, chart: x/e, version: {{ env \"E\" | default \"1: 2\" }}}
+- {name: f, chart: x/f, version: {{ env \"F\" | default \"1.0.0\" | trimPrefix \"v\" }}}
+- {name: g, chart: x/g, version: {{ env \"G\" | default \"\" }}}
+environments:
+  default:
+{{ toYaml .Values.environment | indent 4 }}
+bases:
+- {{ env \"BASE\" | default \"base.yaml\" }}
+{{ template \"last\" . }}";
+    let lock = "dependencies:\n- {name: c, repository: 'https://charts.example', version: 1.2.9}\n- {name: d, repository: 'https://charts.example', version: 3.0.0}\n";
+    let (list, _) =
+        helmfile::list("helmfile.yaml", text, Some(lock), &Beside(&[])).expect("is read");
+    check(
+        &list,
+        &[
+            "7 a -> helm+https://charts.example/a#1.0.0",
+            "11 b -> helm+https://charts.example/b#>=1.0 <2",
+            "18 c -> helm+https://charts.example/c @ 1.2.9",
+            "19 d -> helm+https://charts.example/d @ 3.0.0",
+            "20 e: its `version` is a template, which only helmfile fills in",
+            "21 f: its `version` is a template, which only helmfile fills in",
+            "22 g -> helm+https://charts.example/g",
+            "1 {{…}}: it is another file: `mu import repositories.yaml` reads it",
+            "6 a part of `releases`: it is a template, which only helmfile fills in",
+            "10 a part of `releases`: it is a template, which only helmfile fills in",
+            "28 a part of `bases`: it is a template, which only helmfile fills in",
+            "27 base.yaml: it is another file, whose name only helmfile fills in",
+        ],
+    );
+    let defaults =
+        |at: usize| list.dependencies[at].meaning.as_ref().expect("is one").defaults.clone();
+    let url = ("url", "https://charts.example".to_owned());
+    assert_eq!(defaults(0), [("version", "1.0.0".to_owned()), url.clone()]);
+    assert_eq!(
+        defaults(1),
+        [("chart", "x/b".to_owned()), ("version", ">=1.0 <2".to_owned()), url.clone()]
+    );
+    // What the lock says is what became of it.
+    assert_eq!(defaults(3), [url]);
+}
+
+#[test]
 fn each_document_of_vendir_counts() {
     let text = "\
 apiVersion: v1
@@ -866,7 +952,7 @@ replace (
 )
 ";
     check(
-        &go::list(text),
+        &go::list(text).expect("is read"),
         &[
             "6 github.com/acme/events -> https://github.com/acme/events#^1.4.0 @ 1.4.0",
             "7 github.com/acme/apis/billing/v2 -> https://github.com/acme/apis/billing#^2.1.3 @ 2.1.3",
@@ -881,6 +967,63 @@ replace (
             "18 github.com/acme/alone: `latest` is not a version of Go modules",
         ],
     );
-    let hostile = go::list("require github.com/\u{1b}[31m/x v1.0.0\nrequire (\nrequire\n=> =>\n");
-    assert!(hostile.dependencies.iter().all(|one| one.meaning.is_err()));
+    // As Go reads it: quotes, brackets of blocks, comments, and what says nothing of modules.
+    let text = "\u{feff}module `acme.example/x` // Deprecated: no\r
+toolchain go1.24.0
+godebug (
+	default=go1.21
+)
+tool github.com/acme/tool/cmd/x
+ignore ./node_modules
+retract [v1.0.0, v1.1.0] // bad
+exclude github.com/acme/one v1.2.0
+require(
+	\"github.com/acme/one\" `v1.4.0`
+	github.com/acme/two v1.0.0 // indirect; why
+	github.com/acme/three v1.0.0// indirectly
+)
+require ( )
+replace github.com/acme/one => github.com/other/all v3.0.0
+replace (
+	\"github.com/acme/one\" v1.4.0 => github.com/other/one v1.4.1
+	github.com/acme/three => \"../with space\"
+)
+more x
+more (
+	y
+)
+";
+    let list = go::list(text).expect("is read");
+    assert_eq!(list.unknown, ["more"]);
+    let found = shown(&list);
+    assert_eq!(
+        found,
+        [
+            "11 github.com/acme/one -> https://github.com/other/one#^1.4.1 @ 1.4.1",
+            "12 github.com/acme/two: only other modules need it",
+            "13 github.com/acme/three: `../with space` takes its place, which is a folder of this machine",
+        ]
+    );
+    for (text, line, reason) in [
+        ("module x\nrequire github.com/a/b\n", 2, "`require MODULE v1.2.3`"),
+        ("require (\n\ta.b/c v1 x\n)\n", 2, "`require MODULE v1.2.3`"),
+        ("replace a => \n", 1, "`replace MODULE"),
+        ("go 1.2\nreplace (\na b c\n)\n", 3, "`replace MODULE"),
+        ("go 1.2\n\nrequire (\n\ta.b/c v1\n", 3, "no `)`"),
+        ("go 1.2\nrequire \"a.b/c v1\n", 2, "has no end"),
+        ("go 1.2\nrequire a.b/'c' v1\n", 2, "a word without quotes"),
+        ("/* x */\n", 1, "begin with `//`"),
+        ("require a.b/c v1 (\n", 1, "a bracket"),
+        (")\n", 1, "a bracket"),
+    ] {
+        let error = go::list(text).expect_err(text);
+        assert_eq!((error.file.as_str(), error.line), ("go.mod", line), "{text}");
+        assert!(error.reason.contains(reason), "{}", error.reason);
+    }
+    let hostile = go::list("require github.com/\u{1b}31m/x v1.0.0\nrequire => v1\n");
+    let hostile = hostile.expect("is read").dependencies;
+    assert!(hostile.len() == 2 && hostile.iter().all(|dependency| dependency.meaning.is_err()));
+    for text in ["(".repeat(50_000), "require (\n".repeat(50_000), "\"\\".repeat(50_000)] {
+        assert!(go::list(&text).is_err());
+    }
 }

@@ -9,7 +9,7 @@ mod release;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::release::{HelmfileRelease, RELEASE, read_release};
-use super::template::{ACTION, MOST_WAYS, Plain, Template, with_gaps};
+use super::template::{FilledLine, MOST_WAYS, Plain, Template, has_actions, with_gaps};
 use super::{FilesBeside, List, ListedDependency, line_of, read, read_documents};
 use crate::node::{Entry, Fault, FormatError, Kind, Node};
 use crate::shape::Shape::{self, Each, List as Items, Map, Text, Unused};
@@ -146,7 +146,8 @@ pub fn list(
         })?;
         for (line, base) in std::mem::take(&mut contents.bases) {
             // A base has none itself, and what is wrong in it is not shown: it may be any file.
-            let read = beside.text(&base).is_some_and(|text| {
+            let text = Some(&base).filter(|base| !has_actions(base));
+            let read = text.and_then(|base| beside.text(base)).is_some_and(|text| {
                 let template = Template::new(&text);
                 is_template |= template.has_actions();
                 ways = ways.max(template.count_of_ways());
@@ -196,12 +197,21 @@ impl Contents {
         let text = &plain.text;
         // A document may lack any of the keys, and a key of the wrong kind is one that a template makes something else of.
         let at = |node: &Node<'_>| line.unwrap_or_else(|| line_of(text, node));
+        for (own, list, filled) in lines_that_add(plain) {
+            let reason = match &filled.file {
+                Some(path) => other_file(path),
+                None => "it is a template, which only helmfile fills in".to_owned(),
+            };
+            let called =
+                list.map_or_else(|| "{{…}}".to_owned(), |list| format!("a part of `{list}`"));
+            self.others.push((line.unwrap_or(own), called, reason));
+        }
         read_documents(file, text, &HELMFILE_KEYS, &mut |root| {
             for node in self.list(plain, &root, "repositories", &at) {
                 let word = |key| node.text_for_people(key);
                 if let (Some(name), Some(url)) = (word("name"), word("url")) {
                     let is_oci = node.flag("oci").unwrap_or_default();
-                    self.repositories.insert(name, (url, is_oci));
+                    self.repositories.insert(with_gaps(&name), (url, is_oci));
                 }
             }
             if let Some(Kind::Map(entries, _)) = root.written("templates").map(|node| &node.kind) {
@@ -248,7 +258,7 @@ impl Contents {
             _ => None,
         };
         let is_template = entry.is_some_and(|entry| match &entry.value.kind {
-            Kind::Scalar(text) => text.contains(ACTION),
+            Kind::Scalar(text) => has_actions(text),
             Kind::Null => plain.is_filled_below(entry.span.start),
             _ => false,
         });
@@ -290,6 +300,50 @@ impl Contents {
     }
 }
 
+/// The filled lines that may add more than a part of what stands around them, each with its number and the list that it adds to; `None`
+/// if it may be any key of the file. Takes each line of the text once.
+fn lines_that_add(plain: &Plain) -> Vec<(usize, Option<&str>, &FilledLine)> {
+    const LISTS: [&str; 5] = ["repositories", "releases", "charts", "helmfiles", "bases"];
+    let mut found = Vec::new();
+    let mut filled = plain.filled.iter().peekable();
+    // The list around a line, how far its items are indented, and whether the line above is a key without a value.
+    let (mut list, mut items, mut is_below_key) = (None, None, false);
+    // Filled lines below the key of a list: they add to it if items follow, and are all of it otherwise.
+    let mut first: Vec<(usize, &FilledLine)> = Vec::new();
+    let mut at = 0;
+    // What is filled can be behind the last end of a line.
+    for (number, line) in plain.text.split_inclusive('\n').chain([""]).enumerate() {
+        let said = line.trim();
+        let is_item = said.starts_with('-');
+        if let Some(filled) = filled.next_if(|filled| filled.at <= at) {
+            match (is_below_key, list, items) {
+                (true, Some(_), None) => first.push((number + 1, filled)),
+                (true, ..) => {}
+                (false, Some(list), Some(most)) if filled.indentation <= most => {
+                    found.push((number + 1, Some(list), filled));
+                }
+                (false, Some(_), Some(_)) => {}
+                (false, ..) if filled.indentation == 0 => found.push((number + 1, None, filled)),
+                (false, ..) => {}
+            }
+        } else if line.starts_with("---") {
+            (list, items, is_below_key) = (None, None, false);
+        } else if !said.is_empty() && !said.starts_with('#') {
+            let first = std::mem::take(&mut first).into_iter();
+            found.extend(first.filter(|_| is_item).map(|(line, filled)| (line, list, filled)));
+            if !line.starts_with([' ', '\t', '-']) {
+                let key = line.split_once(':').map(|(key, _)| key.trim());
+                (list, items) = (key.filter(|key| LISTS.contains(key)), None);
+            } else if is_item && items.is_none() {
+                items = Some(line.len() - line.trim_start().len());
+            }
+            is_below_key = said.ends_with(':');
+        }
+        at += line.len();
+    }
+    found
+}
+
 fn locked_charts(root: &Node<'_>) -> Result<Vec<LockedChart>, Fault> {
     let word = |node: &Node<'_>, key: &str| -> Result<String, Fault> {
         Ok(node.text(key)?.map_or_else(String::new, |(text, _)| text.to_owned()))
@@ -301,7 +355,7 @@ fn locked_charts(root: &Node<'_>) -> Result<Vec<LockedChart>, Fault> {
 
 /// What to do about a file that this one names.
 fn other_file(path: &str) -> String {
-    if path.contains(ACTION) {
+    if has_actions(path) {
         return "it is another file, whose name only helmfile fills in".to_owned();
     }
     if path.contains("://") || path.contains("::") {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mu_manifest::reference::Version;
 
 use super::{LockedChart, Repositories};
-use crate::elsewhere::template::ACTION;
+use crate::elsewhere::template::{ACTION, default_of, has_actions};
 use crate::elsewhere::{FilesBeside, InUse, Meaning, terraform};
 use crate::node::{Fault, Kind, Node};
 use crate::shape::Shape::{self, List as Items, Map, Text, Unused};
@@ -232,12 +232,20 @@ impl HelmfileRelease {
         locked: &[LockedChart],
         beside: &dyn FilesBeside,
     ) -> Result<Meaning, String> {
-        for (what, text) in [("chart", &self.chart), ("version", &self.version)] {
-            if text.contains(ACTION) {
-                return Err(format!("its `{what}` is a template, which only helmfile fills in"));
-            }
+        if self.chart.contains(ACTION) {
+            return Err(is_filled_in("chart"));
         }
-        let chart = self.chart.as_str();
+        let mut defaults = Vec::new();
+        let mut said = |key: &'static str, text: &str| {
+            let (said, is_default) = default_of(text);
+            defaults.extend(is_default.then(|| (key, said.clone().into_owned())));
+            said.into_owned()
+        };
+        let (chart, version) = (said("chart", &self.chart), said("version", &self.version));
+        // Then what the lock has is the only thing that says it.
+        let is_unknown = version.contains(ACTION);
+        let version = if is_unknown { String::new() } else { version };
+        let chart = chart.as_str();
         if self.installed == "false" {
             return Err("it is not installed (`installed: false`)".to_owned());
         }
@@ -255,7 +263,7 @@ impl HelmfileRelease {
                 true => of_folder(),
                 false => format!("its chart `{chart}` is in no repository"),
             })?;
-        let mut pinned = Pinned { version: &self.version, digest: None };
+        let mut pinned = Pinned { version: &version, digest: None };
         let place = if chart.starts_with("oci://") {
             pinned.in_registry(chart).to_owned()
         } else if chart.contains("://") || chart.contains("::") {
@@ -273,10 +281,13 @@ impl HelmfileRelease {
                 }
                 Some((url, true)) => {
                     let rest = pinned.in_registry(rest);
+                    let url = said("url", &url);
                     let place = url.strip_prefix("oci://").unwrap_or(&url);
                     format!("oci://{}/{rest}", place.trim_end_matches('/'))
                 }
-                Some((url, false)) => format!("{}/{rest}", url.trim_end_matches('/')),
+                Some((url, false)) => {
+                    format!("{}/{rest}", said("url", &url).trim_end_matches('/'))
+                }
                 None => {
                     return Err(format!(
                         "neither the file nor your Helm has a repository `{repository}`: `helm repo add {repository} URL` adds it"
@@ -287,21 +298,44 @@ impl HelmfileRelease {
         let (url, name) = place.rsplit_once('/').unwrap_or((&place, ""));
         if let Some(digest) = pinned.digest {
             let meaning = Meaning::of_chart(url, name, None)?;
-            return Meaning::parse(&format!("{}#{digest}", meaning.reference));
+            let meaning = Meaning::parse(&format!("{}#{digest}", meaning.reference))?;
+            return Ok(Meaning { defaults, ..meaning });
         }
-        let range = Some(pinned.version).filter(|version| !version.is_empty());
+        let range = Some(pinned.version).filter(|version| !version.is_empty() && !is_unknown);
         let meaning = Meaning::of_chart(url, name, range)?;
         // As helmfile does, of several versions the first one that the release accepts is its own.
         let spec = meaning.reference.spec();
-        let is_it = |[chart, repository, version]: &&LockedChart| {
-            let accepts = |version: Version| spec.accepts(&version, true);
-            chart == name
-                && repository.trim_end_matches('/') == url
-                && (range.is_none() || Version::parse_lenient(version).is_ok_and(accepts))
+        let is_it = |[chart, repository, _]: &&LockedChart| {
+            chart == name && repository.trim_end_matches('/') == url
         };
-        let found = locked.iter().find(is_it);
-        Ok(meaning.at(found.map(|[.., version]| InUse::Version(version.clone()))))
+        let is_accepted = |[.., version]: &&LockedChart| {
+            let accepts = |version: Version| spec.accepts(&version, true);
+            range.is_none() || Version::parse_lenient(version).is_ok_and(accepts)
+        };
+        let mut own = locked.iter().filter(is_it);
+        let found = match has_actions(&self.version) {
+            // The one version that is locked was chosen for what became of the template.
+            true => own.next().filter(|_| own.next().is_none()),
+            false => own.find(is_accepted),
+        };
+        if is_unknown && found.is_none() {
+            return Err(is_filled_in("version"));
+        }
+        let meaning = match found.is_some_and(|found| !is_accepted(&found)) {
+            true => Meaning::of_chart(url, name, None)?,
+            false => meaning,
+        };
+        if found.is_some() {
+            defaults.retain(|(key, _)| *key != "version");
+        }
+        let in_use = found.map(|[.., version]| InUse::Version(version.clone()));
+        Ok(Meaning { defaults, ..meaning.at(in_use) })
     }
+}
+
+/// That a key of a release is a template.
+fn is_filled_in(key: &str) -> String {
+    format!("its `{key}` is a template, which only helmfile fills in")
 }
 
 /// What a release says of the version of its chart.

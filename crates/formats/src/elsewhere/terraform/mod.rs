@@ -8,6 +8,7 @@ use std::path::Path;
 
 use mu_manifest::reference::pasted;
 use mu_manifest::source::line_at_offset;
+use percent_encoding::percent_decode_str;
 
 use self::hcl::Value;
 use super::{InUse, List, ListedDependency, Meaning, line_of, read, shortest};
@@ -17,9 +18,46 @@ use crate::shape::Shape::{self, List as Items, Map, Open, Text, Unused};
 /// The endings of the files: of Terraform's, then of those that only OpenTofu reads.
 const ENDINGS: [&str; 4] = [".tf", ".tf.json", ".tofu", ".tofu.json"];
 
-/// Whether a file of this name can use modules.
+/// Whether a file of this name can use modules. Hidden files, and those of editors, are none for Terraform.
 pub fn is_listing(name: &str) -> bool {
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
+    !name.starts_with(['.', '#']) && parts_of(name).is_some()
+}
+
+/// The name of a file without its ending, and which one that is.
+fn parts_of(name: &str) -> Option<(&str, usize)> {
+    let mut endings = ENDINGS.iter().enumerate();
+    endings.find_map(|(at, ending)| Some((name.strip_suffix(ending)?, at)))
+}
+
+/// Whether what a file of this name says counts before what other files say of the same blocks.
+pub fn is_override(name: &str) -> bool {
+    parts_of(name).is_some_and(|(stem, _)| stem == "override" || stem.ends_with("_override"))
+}
+
+/// The file that OpenTofu reads in place of this one, where it is there.
+pub fn instead_of(name: &str) -> Option<String> {
+    let (stem, ending) = parts_of(name)?;
+    Some(format!("{stem}{}", ENDINGS.get(ending + 2)?))
+}
+
+/// Lets the blocks of files that count before others take the place of those, as Terraform merges them: `lists` has the names of the files
+/// and what each lists, in the order in which it reads them.
+pub fn merge(lists: &mut [(&str, &mut List)]) {
+    let (mut main, overrides): (Vec<_>, Vec<_>) =
+        lists.iter_mut().partition(|(name, _)| !is_override(name));
+    for one in overrides {
+        let (name, list) = &mut *one;
+        // One without a `source` changes something else of its block.
+        list.dependencies.retain(|one| one.meaning.as_ref().err().is_none_or(|why| why != WITHOUT));
+        for one in &list.dependencies {
+            let same = main.iter_mut().flat_map(|(_, list)| &mut list.dependencies);
+            for other in same.filter(|other| other.called == one.called) {
+                let why = format!("{name}:{} has another `source` for it, which counts", one.line);
+                other.meaning = Err(why);
+            }
+        }
+        main.push(one);
+    }
 }
 
 /// Where Terraform says what it put where.
@@ -218,6 +256,9 @@ const UNSERVED: [&str; 4] = ["s3::", "gcs::", "hg::", "file::"];
 /// The endings of archives that are packages.
 const ARCHIVES: [&str; 4] = [".tgz", ".tar.gz", ".tar", ".zip"];
 
+/// The endings of archives that Terraform unpacks, and mu does not.
+const OTHER_ARCHIVES: [&str; 4] = [".tar.bz2", ".tbz2", ".tar.xz", ".txz"];
+
 /// Hosts whose repositories Terraform knows without `git::`.
 const REPOSITORY_HOSTS: [&str; 2] = ["github.com/", "bitbucket.org/"];
 
@@ -238,9 +279,12 @@ fn meaning(source: Option<&Value>) -> Result<Meaning, String> {
     match source {
         Some(Value::Text(source)) => of_source(source),
         Some(Value::Expression) => Err("its `source` is an expression".to_owned()),
-        None => Err("it has no `source`".to_owned()),
+        None => Err(WITHOUT.to_owned()),
     }
 }
+
+/// Why a block without a source is nothing.
+const WITHOUT: &str = "it has no `source`";
 
 /// What a `source` is for mu.
 ///
@@ -256,7 +300,7 @@ pub fn of_source(source: &str) -> Result<Meaning, String> {
             "it is a folder of what Terraform downloads for the module `{module}`: name that of its package, below `.mu/packs`, in its `source`"
         ));
     }
-    if source.starts_with("./") || source.starts_with("../") {
+    if ["./", "../", ".\\", "..\\"].iter().any(|start| source.starts_with(start)) {
         return Err("it is a folder of this repository, so there is nothing to fetch".to_owned());
     }
     if Path::new(source).is_absolute() {
@@ -269,21 +313,45 @@ pub fn of_source(source: &str) -> Result<Meaning, String> {
     let is_repository = plain.len() < source.len()
         || plain.starts_with("git@")
         || plain.starts_with("ssh://")
+        || plain.starts_with("git://")
         || REPOSITORY_HOSTS.iter().any(|host| plain.starts_with(host));
     if is_repository {
         return of_repository(plain);
     }
-    if let Some((scheme, _)) = plain.split_once("://") {
-        let place = plain.split('?').next().unwrap_or_default();
-        let is_archive = ARCHIVES.iter().any(|ending| place.ends_with(ending));
-        return match is_archive && ["https", "http"].contains(&scheme) {
-            true => Meaning::parse(place),
-            false => {
-                Err("an address that leads on to another one is only known to Terraform".to_owned())
-            }
-        };
+    if let Some((scheme, path)) = plain.split_once("://") {
+        return of_address(plain, scheme, path);
     }
-    Err(of_registry(plain))
+    let host = plain.split('/').next().unwrap_or_default();
+    let store = STORES.iter().find(|(ending, _)| host.ends_with(ending));
+    Err(match store {
+        Some((_, scheme)) => format!("mu has no provider for `{scheme}`"),
+        None => of_registry(plain),
+    })
+}
+
+/// Hosts whose addresses Terraform knows without a scheme, and which it means.
+const STORES: [(&str, &str); 2] = [(".amazonaws.com", "s3::"), ("www.googleapis.com", "gcs::")];
+
+/// What a source with a scheme is.
+fn of_address(source: &str, scheme: &str, path: &str) -> Result<Meaning, String> {
+    let (place, query) = source.split_once('?').unwrap_or((source, ""));
+    if scheme == "oci" {
+        return Err("it is a module that OpenTofu has in an OCI registry, which mu does not read"
+            .to_owned());
+    }
+    let is_archive = |place: &str| ARCHIVES.iter().any(|ending| place.ends_with(ending));
+    let whole = path.split('?').next().unwrap_or_default().split("//").next().unwrap_or_default();
+    if let Some(ending) = OTHER_ARCHIVES.iter().find(|ending| whole.ends_with(**ending)) {
+        return Err(format!("mu does not unpack archives of the kind `{ending}`"));
+    }
+    if !["https", "http"].contains(&scheme) || !is_archive(whole) {
+        return Err("an address that leads on to another one is only known to Terraform".to_owned());
+    }
+    if path.contains("//") && !is_archive(place) {
+        return Err("it is a folder of an archive, and an archive is one package".to_owned());
+    }
+    let is_checked = query.split('&').any(|setting| setting.starts_with("checksum="));
+    Ok(Meaning::parse(place)?.without(is_checked.then_some("checksum")))
 }
 
 /// A source in a Git repository, as a reference.
@@ -291,15 +359,58 @@ fn of_repository(source: &str) -> Result<Meaning, String> {
     // The hosts that Terraform knows need no scheme.
     let is_short = REPOSITORY_HOSTS.iter().any(|host| source.starts_with(host));
     let source = if is_short { format!("https://{source}") } else { source.to_owned() };
+    let source = plain_address(&source)?;
     let path = source.split_once("://").map_or(&*source, |(_, path)| path);
     let text = match path.contains("//") || path.contains('?') {
-        true => pasted::meant(&source)
-            .ok_or_else(|| "mu has no reference for its `source`".to_owned())?,
+        true => match pasted::meant(&source) {
+            Some(text) => text,
+            None => {
+                let place = source.split('?').next().unwrap_or_default();
+                // What is wrong with it is most often wrong without the rest, too.
+                Meaning::parse(&shortest(place))?;
+                return Err("mu has no reference for its `source`".to_owned());
+            }
+        },
         false => source,
     };
     // Without a version, it is the tip of the default branch, and not the newest version.
     let (place, version) = text.split_once('#').unwrap_or((&text, "tip"));
     Meaning::parse(&format!("{}#{version}", shortest(place)))
+}
+
+/// A source with the folder in its repository, and the `ref` behind it, as Terraform takes them: a path can be written in several ways,
+/// and a query is encoded.
+fn plain_address(source: &str) -> Result<String, String> {
+    let (place, query) = source.split_once('?').unwrap_or((source, ""));
+    let authority = place.find("://").map_or(0, |colon| colon + "://".len());
+    let mut plain = place.to_owned();
+    if let Some(at) = place[authority..].find("//").map(|at| authority + at) {
+        let mut folder = Vec::new();
+        for segment in place[at..].split('/') {
+            match segment {
+                "" | "." => {}
+                ".." if folder.pop().is_none() => {
+                    return Err("its folder is outside of its repository".to_owned());
+                }
+                ".." => {}
+                other => folder.push(other),
+            }
+        }
+        plain.truncate(at);
+        plain.extend(folder.first().map(|_| "//"));
+        plain.push_str(&folder.join("/"));
+    }
+    let query = query.split('#').next().unwrap_or_default();
+    let reference = query.split('&').find_map(|setting| setting.strip_prefix("ref="));
+    let reference = reference.map(|text| percent_decode_str(text).decode_utf8_lossy());
+    if let Some(reference) = reference.filter(|reference| !reference.is_empty()) {
+        if reference.contains(['#', '?', '&']) {
+            return Err("mu has no reference for its `source`".to_owned());
+        }
+        plain.push_str("?ref=");
+        plain.push_str(&reference);
+    }
+    Ok(plain)
 }
 
 /// Why a module of a registry is no package, and where its repository probably is.
