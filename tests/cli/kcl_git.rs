@@ -1,5 +1,7 @@
 //! KCL modules in Git repositories and in folders: how `kcl.mod` names them.
 
+use std::fs;
+
 use super::support::Sandbox;
 use super::support::git::{HttpServer, Origin};
 
@@ -111,6 +113,14 @@ fn a_repository_without_a_revision_is_its_tip_as_for_kcl() {
     sandbox.write("kcl.mod", &format!("{MODULE}{}", entry("")));
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["commit"], tip.as_str());
+    // A version alone names no tag: KCL compares it with that of the module at the tip.
+    for version in ["0.2.0", "9.0.0"] {
+        sandbox
+            .write("kcl.mod", &format!("{MODULE}{}", entry(&format!(", version = \"{version}\""))));
+        fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["commit"], tip.as_str());
+    }
     // What commands write, later ones read, and KCL as well: the newest version has a tag.
     for (reference, expected) in [("", ", tag = \"v0.1.0\""), ("#tip", "")] {
         sandbox.write("kcl.mod", MODULE);

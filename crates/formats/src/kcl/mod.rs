@@ -390,8 +390,9 @@ impl Entry<'_> {
         // One module of several in one place, by its own name.
         let module = text("package")?;
         if let Some(url) = text("git")? {
-            let (revision, key) = version(&["tag", "commit", "branch", "version"])?;
-            // Without any, KCL takes the tip of the default branch, and not the newest version.
+            let (revision, key) = version(&["tag", "commit", "branch"])?;
+            // Without any, KCL takes the tip of the default branch, and not the newest version. A `version` names no tag: KCL compares
+            // it with that of the module that it finds there.
             let revision = format!("#{}", revision.unwrap_or("tip"));
             let folder = module.map(|name| format!("/{name}")).unwrap_or_default();
             let url = git_reference(url);

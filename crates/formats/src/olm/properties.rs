@@ -133,13 +133,15 @@ pub(super) fn in_dependencies(kind: &str) -> Cow<'_, str> {
 }
 
 /// A version of OpenShift as it was meant: without quotes, YAML makes the number 4.1 of `4.10`, and no OpenShift before 4.9 knows the
-/// property.
+/// property. One without a minor version has the minor version 0 for OLM, and 4.23 is another name of 5.0.
 fn lengthened(limit: &str) -> String {
-    match limit.strip_prefix("4.") {
-        Some(minor) if ["1", "2", "3", "4", "5", "6", "7", "8"].contains(&minor) => {
+    match limit.split_once('.') {
+        Some(("4", "23")) => "5.0".to_owned(),
+        Some(("4", minor)) if ["1", "2", "3", "4", "5", "6", "7", "8"].contains(&minor) => {
             format!("{limit}0")
         }
-        _ => limit.to_owned(),
+        Some(_) => limit.to_owned(),
+        None => format!("{limit}.0"),
     }
 }
 

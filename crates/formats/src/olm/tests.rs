@@ -126,6 +126,10 @@ fn an_openshift_that_yaml_has_shortened_is_read_as_it_was_meant() {
         ("4.20", "<=4.20"),
         ("4.9", "<=4.9"),
         ("'v4.8.3'", "<=4.8.3"),
+        ("4", "<=4.0"),
+        ("'5'", "<=5.0"),
+        ("'4.22'", "<=4.22"),
+        ("'4.23'", "<=5.0"),
     ] {
         let text = KAFKA.replace(
             "olm.maxOpenShiftVersion, value: 4.12",
