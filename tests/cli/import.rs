@@ -437,6 +437,51 @@ fn a_module_file_of_go_that_is_wrong_is_pointed_at_and_nothing_is_passed_over() 
 }
 
 #[test]
+fn what_reads_as_a_range_is_the_name_of_a_tag_or_branch_for_git() {
+    let mut origin = Origin::new("logs.git");
+    origin.commit(&[("file", "one")]);
+    origin.git(&["tag", "v1"]);
+    origin.git(&["tag", "latest"]);
+    let first = origin.git(&["rev-parse", "HEAD"]);
+    origin.add("libs.git");
+    origin.commit(&[("a/file", "one"), ("b/file", "one")]);
+    for version in ["v1.0.0", "v1.1.0"] {
+        origin.git(&["tag", version]);
+    }
+    origin.git(&["checkout", "--quiet", "-b", "1.x"]);
+    let branch = origin.commit(&[("a/file", "two"), ("b/file", "two")]);
+    origin.git(&["checkout", "--quiet", "main"]);
+    let server = HttpServer::start(origin.root());
+    let root = server.root().trim_end_matches('/').to_owned();
+    let sandbox = sandbox();
+    let git =
+        |name: &str, place: &str| format!("  - {{path: {name}, git: {{url: '{root}/{place}}}}}\n");
+    sandbox.write(
+        "vendir.yml",
+        &format!(
+            "directories:\n- path: d\n  contents:\n{}{}",
+            git("logs", "logs.git', ref: latest"),
+            git("libs", "libs.git', ref: origin/1.x")
+        ),
+    );
+    sandbox.write(
+        "main.tf",
+        &format!("module \"a\" {{\n  source = \"git::{root}/libs.git//a?ref=1.x\"\n}}\nmodule \"b\" {{\n  source = \"git::{root}/libs.git//b?ref=v9\"\n}}\n"),
+    );
+    sandbox.mu(&["import"]).ok().says(&[
+        "#refs/tags/latest",
+        "libs.git#refs/heads/1.x",
+        "imported a (main.tf:1) as",
+        "left b (main.tf:4): `",
+        "/libs/b` has no version `v9`, and the newest one is 1.1.0",
+    ]);
+    assert_eq!(entry(&sandbox, "/logs")["commit"], first.as_str());
+    assert_eq!(entry(&sandbox, "/libs")["commit"], branch.as_str());
+    assert_eq!(entry(&sandbox, "/libs/a")["commit"], branch.as_str());
+    is_what_others_get(&sandbox);
+}
+
+#[test]
 fn files_of_terraform_count_as_it_merges_them() {
     let (_origin, root, [_, libs], _server) = repositories();
     let sandbox = sandbox();

@@ -436,8 +436,10 @@ fn submodules(
             let commit = one.commit.map(|commit| commit.to_string());
             // Git itself never looks for another commit, unless a branch says where.
             // With a branch, the commit is what is in use of it, and `mu update` follows the branch as `git submodule update --remote` does.
-            let revision = one.branch.or_else(|| commit.clone());
-            let meaning = Meaning::of_git(&url, "", revision.as_deref())?;
+            let meaning = match &one.branch {
+                Some(branch) => Meaning::of_git_name(&url, "", branch)?.at_branch(),
+                None => Meaning::of_git(&url, "", commit.as_deref())?,
+            };
             match commit {
                 Some(commit) => Ok(Meaning { in_use: Some(InUse::Commit(commit)), ..meaning }),
                 None => Err("Git's index has no commit for it: it was never added".to_owned()),

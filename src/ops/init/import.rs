@@ -143,8 +143,9 @@ pub fn import(session: Session, request: &ImportRequest) -> Result<Imported, Com
     // moved the tag; then the entry becomes `x#COMMIT`. That changes nothing for the others, but they are looked at again, because what
     // the pinned one needs may be something else than before.
     //
-    // Ends: each round but the last pins at least one entry, and a pinned one counts as kept; or leaves one.
-    for _ in 0..wanted.len() {
+    // Ends: each round but the last pins at least one entry, and a pinned one counts as kept; or leaves one, or takes its other reading,
+    // which each has at most once.
+    for _ in 0..wanted.len() * 2 {
         let mut draft = drafted(&session, target, section, fresh.as_ref(), &wanted)?;
         let resolved = match resolve(&session, &draft.question(&session, Update::Nothing)?) {
             Err(error) => {
@@ -285,8 +286,8 @@ fn sort(
     (wanted, left)
 }
 
-/// Leaves the lines whose package or version is not in the list that they name any more, and so is there for nobody; returns `error` if
-/// it is about something else.
+/// Leaves the lines whose package or version is not in the list that they name any more, and so is there for nobody, unless they can be
+/// read otherwise; returns `error` if it is about something else.
 fn leave_missing(
     session: &Session,
     wanted: &mut Vec<Wanted>,
@@ -294,8 +295,15 @@ fn leave_missing(
     error: CommandError,
 ) -> Result<(), CommandError> {
     let before = wanted.len();
-    wanted.retain(|one| {
+    let mut is_read_otherwise = false;
+    wanted.retain_mut(|one| {
         let Some(reason) = missing(session, one) else { return true };
+        if let Some(other) = one.meaning.otherwise.take() {
+            one.requirement.reference = other.clone();
+            one.meaning.reference = other;
+            is_read_otherwise = true;
+            return true;
+        }
         left.push(LeftBehind {
             file: one.file.clone(),
             line: one.line,
@@ -304,7 +312,7 @@ fn leave_missing(
         });
         false
     });
-    if wanted.len() < before { Ok(()) } else { Err(error) }
+    if wanted.len() < before || is_read_otherwise { Ok(()) } else { Err(error) }
 }
 
 /// Why nobody has what a line asks for, if that is certain: a repository that is not there may be one that only shows itself to others,
@@ -342,7 +350,9 @@ fn missing(session: &Session, one: &Wanted) -> Option<String> {
             let newest = releases.versions().next_back();
             let newest = newest.map(|newest| format!(", and the newest one is {newest}"));
             let newest = newest.unwrap_or_default();
-            return is_certain.then(|| format!("`{}` has no version `{spec}`{newest}", one.id));
+            let said = spec.to_string();
+            let said = said.strip_prefix("refs/heads/").unwrap_or(&said);
+            return is_certain.then(|| format!("`{}` has no version `{said}`{newest}", one.id));
         }
     };
     // Of a folder, a repository has the versions whether or not it is there.

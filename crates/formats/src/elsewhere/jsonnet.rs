@@ -85,11 +85,10 @@ impl Library {
                 }
             });
         }
-        Meaning::of_git(
-            &self.remote,
-            &self.folder,
-            Some(version).filter(|version| !version.is_empty()),
-        )
+        match version.is_empty() {
+            true => Meaning::of_git(&self.remote, &self.folder, None),
+            false => Meaning::of_git_name(&self.remote, &self.folder, version),
+        }
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Meaning {
     pub in_use: Option<InUse>,
     /// What the file says of it that has no counterpart.
     pub left_out: Vec<String>,
+    /// What it is if the first reading is not there: a branch, where the file has a name that can be one of a tag, too.
+    pub otherwise: Option<Reference>,
     /// What a template says of it, which may become something else for others: the key, and the default that it was read as.
     pub defaults: Vec<(&'static str, String)>,
 }
@@ -86,6 +88,7 @@ impl Meaning {
             prerelease: false,
             in_use: None,
             left_out: Vec::new(),
+            otherwise: None,
             defaults: Vec::new(),
         }
     }
@@ -112,6 +115,43 @@ impl Meaning {
             text.push_str(own.unwrap_or(revision));
         }
         Self::parse(&text)
+    }
+
+    /// A folder of a Git repository, at a name that Git itself looks for: a tag, a branch or a commit. What reads as a range here, such as
+    /// `1.x` and `v1`, and words for a version, such as `latest`, are names like all others there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::of_git`].
+    pub fn of_git_name(url: &str, folder: &str, name: &str) -> Result<Self, String> {
+        let meaning = Self::of_git(url, folder, Some(name))?;
+        Ok(meaning.at_name(name))
+    }
+
+    /// With the tag of this name, or else the branch, if its reference says something else than a name.
+    fn at_name(self, name: &str) -> Self {
+        let is_name = !matches!(
+            self.reference.spec(),
+            VersionSpec::Range(_) | VersionSpec::Latest | VersionSpec::Tip
+        );
+        let named = |kind: &str| VersionSpec::parse(&format!("refs/{kind}/{name}")).ok();
+        match (named("tags"), named("heads")) {
+            (Some(tag), Some(branch)) if !is_name => Self {
+                otherwise: Some(self.reference.with_version(Some(branch))),
+                reference: self.reference.with_version(Some(tag)),
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// With the branch of this name, if nothing else can be meant.
+    #[must_use]
+    pub fn at_branch(self) -> Self {
+        match self.otherwise {
+            Some(branch) => Self { reference: branch, otherwise: None, ..self },
+            None => self,
+        }
     }
 
     /// A chart of a repository, in a range.
@@ -154,13 +194,14 @@ impl Meaning {
             ));
         };
         let place = format!("{}/{folder}", repository.trim_end_matches('/'));
-        let version = match &in_use {
-            Some(InUse::Commit(commit)) if !is_of_repository => commit,
-            _ => version,
+        let (version, otherwise) = match &in_use {
+            Some(InUse::Commit(commit)) if !is_of_repository => (commit.as_str(), None),
+            _ => (version, self.otherwise.as_ref()),
         };
         let version = if version.is_empty() { String::new() } else { format!("#{version}") };
         let found = Self::parse(&format!("{}{version}", place.trim_end_matches('/')))?;
-        Ok(found.at(in_use))
+        let otherwise = otherwise.map(|other| found.reference.with_version(Some(other.spec())));
+        Ok(Self { otherwise, ..found.at(in_use) })
     }
 
     /// With what is in use.

@@ -90,7 +90,10 @@ fn need(node: &Node<'_>) -> Named {
                 Err(format!("`{path}` is one file of its repository, and a package is a folder"))
             }
             // Without a revision, it is the tip of the default branch.
-            false => Meaning::of_git(&url, &path, Some(revision.as_deref().unwrap_or("tip"))),
+            false => match &revision {
+                Some(name) => Meaning::of_git_name(&url, &path, name),
+                None => Meaning::of_git(&url, &path, Some("tip")),
+            },
         };
         return (url, meaning);
     }

@@ -315,7 +315,7 @@ fn every_source_of_terraform() {
             " -> git+https://h.example/x.git/a/b#v1.2.0",
         ),
         ("git::https://h.example/x.git", " -> git+https://h.example/x.git#tip"),
-        ("git::ssh://git@h.example/x.git//a?depth=1&ref=v1", " -> ssh://git@h.example/x.git/a#v1"),
+        ("git::ssh://git@h.example/x.git//a?depth=1&ref=v1.0", " -> ssh://git@h.example/x.git/a#refs/tags/v1.0"),
         ("git@github.com:o/x.git", " -> git@github.com:o/x.git#tip"),
         ("git@github.com:o/x.git//a?ref=main", " -> git@github.com:o/x.git/a#main"),
         ("github.com/o/x", " -> https://github.com/o/x#tip"),
@@ -336,9 +336,9 @@ fn every_source_of_terraform() {
         ),
         ("b.s3.amazonaws.com/x.zip", ": mu has no provider for `s3::`"),
         ("https://h.example/x.tar.xz", ": mu does not unpack archives of the kind `.tar.xz`"),
-        ("git::https://h.example/x.git//a//b?ref=v1", " -> git+https://h.example/x.git/a/b#v1"),
-        ("git::https://h.example/x.git//./a/../b/?ref=v1", " -> git+https://h.example/x.git/b#v1"),
-        ("git::https://h.example/x.git//.?ref=v1", " -> git+https://h.example/x.git#v1"),
+        ("git::https://h.example/x.git//a//b?ref=1.x", " -> git+https://h.example/x.git/a/b#refs/tags/1.x"),
+        ("git::https://h.example/x.git//./a/../b/?ref=main", " -> git+https://h.example/x.git/b#main"),
+        ("git::https://h.example/x.git//.?ref=main", " -> git+https://h.example/x.git#main"),
         (
             "git::https://h.example/x.git//a/../../b?ref=v1",
             ": its folder is outside of its repository",
@@ -363,6 +363,11 @@ fn every_source_of_terraform() {
     let text = "module \"m\" {\n  source = \"git::https://${var.host}/x\"\n}\nmodule \"n\" {\n}\n";
     let list = terraform::list("main.tf", text).expect("is read");
     assert_eq!(shown(&list), ["1 m: its `source` is an expression", "4 n: it has no `source`"]);
+    // Of what is no version here, a tag comes first, and then a branch.
+    let found = terraform::of_source("git::https://h.example/x.git//a?ref=latest").expect("is one");
+    let other = found.otherwise.as_ref().map(ToString::to_string);
+    assert_eq!(other.as_deref(), Some("git+https://h.example/x.git/a#refs/heads/latest"));
+    assert_eq!(found.at_branch().reference.to_string(), other.expect("is there"));
     let error =
         terraform::list("main.tf", "module \"m\" {\n  source = \"x\n}\n").expect_err("is wrong");
     assert_eq!((error.file.as_str(), error.line), ("main.tf", 2));
@@ -387,7 +392,7 @@ fn modules_of_terraform_in_json() {
     check(
         &found,
         &[
-            "6 vpc -> git+https://h.example/x.git/net/vpc#v1",
+            "6 vpc -> git+https://h.example/x.git/net/vpc#refs/tags/v1",
             "8 twice: it is a folder of this repository, so there is nothing to fetch",
             "9 twice: its `source` is an expression",
             "11 none: it has no `source`",
@@ -428,7 +433,7 @@ spec:
             "10 acme/provider-x: it does not say in which registry it is: Crossplane has no registry of its own since 2.0; until then it was `xpkg.upbound.io`, and `xpkg.crossplane.io` in 1.20: write `xpkg.upbound.io/acme/provider-x`, or another registry",
             "11 a.b/none: the dependency `a.b/none` has no `version`, and Crossplane installs none without: write `version: \">=v0.0.0\"` beside it for any",
             "13 k8s v1.33.0: these are the types of Kubernetes itself, which are no package",
-            "14 https://h.example/x -> git+https://h.example/x/crds#v1",
+            "14 https://h.example/x -> git+https://h.example/x/crds#refs/tags/v1",
             "15 https://h.example/x: `crds/a.yaml` is one file of its repository, and a package is a folder",
         ],
     );
@@ -505,8 +510,10 @@ fn where_terraform_has_put_modules() {
     check(
         &List { dependencies, unknown: Vec::new() },
         &[
-            &format!("10 copy.words -> git+https://h.example/x.git/words#v1 @ commit {commit}"),
-            "13 own.logs -> git+https://h.example/y.git#v2",
+            &format!(
+                "10 copy.words -> git+https://h.example/x.git/words#refs/tags/v1 @ commit {commit}"
+            ),
+            "13 own.logs -> git+https://h.example/y.git#refs/tags/v2",
             "15 own.public: only its registry knows where it is; its repository is probably `https://github.com/a/terraform-c-b`",
             "7 vpc.label: `vpc` uses it, and Terraform downloads it for that",
             // The tag is one of its folder, which others do not have.
@@ -622,7 +629,7 @@ releases:
             "16 e: it is not installed (`installed: false`)",
             "17 f: its repository has the scheme `git+https`, which only a Helm plugin supports",
             "18 g: neither the file nor your Helm has a repository `missing`: `helm repo add missing URL` adds it",
-            "19 h -> git+https://h.example/x.git/charts/h#v1",
+            "19 h -> git+https://h.example/x.git/charts/h#refs/tags/v1",
             "20 i: its chart `alone` is in no repository",
             "21 j: its `version` is a template, which only helmfile fills in",
             "24 k: the `url` of the repository `named` is a template",
@@ -914,7 +921,7 @@ directories:
     check(
         &list,
         &[
-            "11 a/b -> git+https://h.example/x#v1",
+            "11 a/b -> git+https://h.example/x#refs/tags/v1",
             "17 c/d: it is kept by hand, so there is nothing to fetch",
         ],
     );

@@ -301,9 +301,11 @@ fn of_repository(git: &Node<'_>, folder: &str) -> Result<Result<Meaning, String>
     let (url, revision) = (said(git, "url")?, said(git, "ref")?);
     // `origin/main`, of which the first word is the name of the remote.
     let revision = revision.strip_prefix("origin/").unwrap_or(revision);
-    let revision = Some(revision).filter(|revision| !revision.is_empty());
     let Some((constraints, prerelease)) = selection(git, "refSelection")? else {
-        return Ok(Meaning::of_git(url, folder, revision));
+        return Ok(match revision.is_empty() {
+            true => Meaning::of_git(url, folder, None),
+            false => Meaning::of_git_name(url, folder, revision),
+        });
     };
     Ok(match range_of(constraints) {
         Some(range) => {

@@ -173,8 +173,11 @@ pub fn inner_modules(
                 // Without a `ref`, it is the tip. One in which the folder stands is of that folder alone.
                 let written = meaning.reference.version_text().unwrap_or_default();
                 let mut settings = owner.package().1.split('&');
+                let name = written.strip_prefix("refs/tags/").unwrap_or(written);
+                let is_of_folder = Path::new(name).starts_with(own) && !own.is_empty();
                 let is_of_repository = written == "tip"
-                    || settings.any(|setting| setting.strip_prefix("ref=") == Some(written));
+                    || !is_of_folder
+                        && settings.any(|setting| setting.strip_prefix("ref=") == Some(name));
                 meaning.beside(own, folder, in_use, is_of_repository)
             }
         };
@@ -359,7 +362,7 @@ fn of_repository(source: &str) -> Result<Meaning, String> {
     // The hosts that Terraform knows need no scheme.
     let is_short = REPOSITORY_HOSTS.iter().any(|host| source.starts_with(host));
     let source = if is_short { format!("https://{source}") } else { source.to_owned() };
-    let source = plain_address(&source)?;
+    let (source, name) = plain_address(&source)?;
     let path = source.split_once("://").map_or(&*source, |(_, path)| path);
     let text = match path.contains("//") || path.contains('?') {
         true => match pasted::meant(&source) {
@@ -375,12 +378,16 @@ fn of_repository(source: &str) -> Result<Meaning, String> {
     };
     // Without a version, it is the tip of the default branch, and not the newest version.
     let (place, version) = text.split_once('#').unwrap_or((&text, "tip"));
-    Meaning::parse(&format!("{}#{version}", shortest(place)))
+    let meaning = Meaning::parse(&format!("{}#{version}", shortest(place)))?;
+    Ok(match name {
+        Some(name) => meaning.at_name(&name),
+        None => meaning,
+    })
 }
 
-/// A source with the folder in its repository, and the `ref` behind it, as Terraform takes them: a path can be written in several ways,
-/// and a query is encoded.
-fn plain_address(source: &str) -> Result<String, String> {
+/// A source with the folder in its repository, and the `ref` behind it, also alone, as Terraform takes them: a path can be written in
+/// several ways, and a query is encoded.
+fn plain_address(source: &str) -> Result<(String, Option<String>), String> {
     let (place, query) = source.split_once('?').unwrap_or((source, ""));
     let authority = place.find("://").map_or(0, |colon| colon + "://".len());
     let mut plain = place.to_owned();
@@ -402,15 +409,16 @@ fn plain_address(source: &str) -> Result<String, String> {
     }
     let query = query.split('#').next().unwrap_or_default();
     let reference = query.split('&').find_map(|setting| setting.strip_prefix("ref="));
-    let reference = reference.map(|text| percent_decode_str(text).decode_utf8_lossy());
-    if let Some(reference) = reference.filter(|reference| !reference.is_empty()) {
+    let reference = reference.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned());
+    let reference = reference.filter(|reference| !reference.is_empty());
+    if let Some(reference) = &reference {
         if reference.contains(['#', '?', '&']) {
             return Err("mu has no reference for its `source`".to_owned());
         }
         plain.push_str("?ref=");
-        plain.push_str(&reference);
+        plain.push_str(reference);
     }
-    Ok(plain)
+    Ok((plain, reference))
 }
 
 /// Why a module of a registry is no package, and where its repository probably is.
