@@ -141,6 +141,42 @@ fn a_repository_without_a_revision_is_its_tip_as_for_kcl() {
 }
 
 #[test]
+fn a_tag_or_branch_is_the_one_of_that_name_also_where_it_reads_as_a_range() {
+    let origin = Origin::new("konfig.git");
+    let module = |version: &str| format!("[package]\nname = \"konfig\"\nversion = \"{version}\"\n");
+    let tagged = origin.commit(&[("kcl.mod", &module("0.3.0"))]);
+    origin.git(&["tag", "0.3"]);
+    origin.git(&["tag", "latest"]);
+    origin.commit(&[("kcl.mod", &module("0.3.5"))]);
+    origin.git(&["tag", "v0.3.5"]);
+    origin.git(&["checkout", "--quiet", "-b", "0.x"]);
+    let branch = origin.commit(&[("kcl.mod", &module("0.4.0"))]);
+    origin.git(&["branch", "0.3.5"]);
+    let place = origin.folder().display().to_string();
+    let sandbox = Sandbox::new();
+    for (revision, expected) in [
+        ("tag = \"0.3\"", &tagged),
+        ("tag = \"latest\"", &tagged),
+        ("branch = \"0.x\"", &branch),
+        ("branch = \"0.3.5\"", &branch),
+    ] {
+        let text = format!("{MODULE}konfig = {{ git = \"file://{place}\", {revision} }}\n");
+        sandbox.write("kcl.mod", &text);
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["commit"], expected.as_str(), "{revision}");
+    }
+    for (named, written) in
+        [("refs/heads/0.x", "branch = \"0.x\""), ("refs/tags/0.3", "tag = \"0.3\"")]
+    {
+        sandbox.write("kcl.mod", MODULE);
+        sandbox.mu(&["add", &format!("git+file://{place}#{named}")]).ok();
+        let text = sandbox.read("kcl.mod");
+        assert!(text.contains(written), "{text}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+}
+
+#[test]
 fn a_module_in_a_folder_is_used_whatever_its_version_is() {
     let sandbox = Sandbox::new();
     for version in ["0.2.0-rc.1", "1.0", "1.0.0"] {

@@ -19,6 +19,7 @@ pub(super) struct Modules;
 enum EntryVersion {
     Least(String),
     Tag(String),
+    Branch(String),
     Commit(String),
     Any,
 }
@@ -40,9 +41,10 @@ impl Dialect for Modules {
 
     fn version(&self, wanted: &Requirement) -> Result<String, TextProblem> {
         Ok(match said(&wanted.reference)? {
-            EntryVersion::Least(text) | EntryVersion::Tag(text) | EntryVersion::Commit(text) => {
-                text
-            }
+            EntryVersion::Least(text)
+            | EntryVersion::Tag(text)
+            | EntryVersion::Branch(text)
+            | EntryVersion::Commit(text) => text,
             // Then there is no such key.
             EntryVersion::Any => String::new(),
         })
@@ -50,8 +52,13 @@ impl Dialect for Modules {
 
     fn read_as(&self, wanted: &Requirement) -> Requirement {
         let read = match said(&wanted.reference) {
-            Ok(EntryVersion::Least(text)) if is_git(&wanted.reference) => {
-                VersionSpec::parse(&text).ok()
+            Ok(EntryVersion::Least(text) | EntryVersion::Tag(text))
+                if is_git(&wanted.reference) =>
+            {
+                VersionSpec::parse(&super::revision_of("tag", &text)).ok()
+            }
+            Ok(EntryVersion::Branch(text)) => {
+                VersionSpec::parse(&super::revision_of("branch", &text)).ok()
             }
             Ok(EntryVersion::Least(text)) => {
                 let range = super::at_least(&text);
@@ -85,7 +92,7 @@ impl Dialect for Modules {
             let spec = entry.reference.version();
             is_git(&entry.reference) && spec.is_some_and(|spec| is_spelt(spec.as_str(), tag))
         });
-        match tag.map(VersionSpec::parse) {
+        match tag.map(|tag| VersionSpec::parse(&super::revision_of("tag", tag))) {
             Some(Ok(tag)) => {
                 Requirement { reference: entry.reference.with_version(Some(tag)), ..entry.clone() }
             }
@@ -181,6 +188,7 @@ fn set(entry: &mut Item, key: VersionKey, wanted: &Reference) -> Result<(), Text
     let wanted = said(wanted)?;
     let (text, named) = match &wanted {
         EntryVersion::Least(text) | EntryVersion::Tag(text) => (text.as_str(), "tag"),
+        EntryVersion::Branch(text) => (text.as_str(), "branch"),
         EntryVersion::Commit(text) => (text.as_str(), "commit"),
         EntryVersion::Any => return leave_open(entry, key),
     };
@@ -378,6 +386,7 @@ fn value(reference: &Reference) -> Result<Value, TextProblem> {
     }
     match &wanted {
         EntryVersion::Least(text) | EntryVersion::Tag(text) => put("tag", text),
+        EntryVersion::Branch(text) => put("branch", text),
         EntryVersion::Commit(text) => put("commit", text),
         EntryVersion::Any => {}
     }
@@ -400,6 +409,10 @@ fn said(reference: &Reference) -> Result<EntryVersion, TextProblem> {
         VersionSpec::Latest => Err(TextProblem::new("`kcl.mod` cannot say `latest`")
             .help("leave the version out: then it gets the tag of the newest one")),
         VersionSpec::Commit(commit) if is_git => Ok(EntryVersion::Commit(commit.as_str().to_owned())),
+        VersionSpec::Tag(_) if is_git => Ok(match text.strip_prefix("refs/heads/") {
+            Some(branch) => EntryVersion::Branch(branch.to_owned()),
+            None => EntryVersion::Tag(text.strip_prefix("refs/tags/").unwrap_or(text).to_owned()),
+        }),
         VersionSpec::Tag(_) => Ok(EntryVersion::Tag(text.to_owned())),
         VersionSpec::Pin(pin) => {
             let has_v = text.trim_start_matches(['=', ' ']).starts_with('v');

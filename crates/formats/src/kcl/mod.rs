@@ -393,7 +393,10 @@ impl Entry<'_> {
             let (revision, key) = version(&["tag", "commit", "branch"])?;
             // Without any, KCL takes the tip of the default branch, and not the newest version. A `version` names no tag: KCL compares
             // it with that of the module that it finds there.
-            let revision = format!("#{}", revision.unwrap_or("tip"));
+            let revision = match (revision, key) {
+                (Some(name), VersionKey::Named(key)) => format!("#{}", revision_of(key, name)),
+                _ => "#tip".to_owned(),
+            };
             let folder = module.map(|name| format!("/{name}")).unwrap_or_default();
             let url = git_reference(url);
             let place = format!("{}{folder}", url.trim_end_matches('/'));
@@ -441,6 +444,21 @@ fn at_least(tag: &str) -> String {
         Ok(version) => format!("#{}", VersionSpec::compatible_with(&version)),
         Err(_) if tag.is_empty() => String::new(),
         Err(_) => format!("#{tag}"),
+    }
+}
+
+/// What the revision under a key of a Git entry is in a reference. For KCL, it is the name of a tag or branch, also where it reads as a
+/// range here, such as `0.3` and `1.x`, or as a word for a version.
+fn revision_of(key: &str, name: &str) -> String {
+    let is_another = match VersionSpec::parse(name) {
+        Ok(VersionSpec::Range(_) | VersionSpec::Latest | VersionSpec::Tip) => true,
+        Ok(VersionSpec::Pin(_)) => key == "branch",
+        _ => false,
+    };
+    match (key, is_another) {
+        ("tag", true) => format!("refs/tags/{name}"),
+        ("branch", true) => format!("refs/heads/{name}"),
+        _ => name.to_owned(),
     }
 }
 

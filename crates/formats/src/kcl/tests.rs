@@ -79,11 +79,11 @@ fn every_kind_of_dependency_is_a_reference() {
     for (entry, expected) in [
         (
             "git = \"https://a.b/c/d.git\", tag = \"v1\", package = \"e\"",
-            "git+https://a.b/c/d.git/e#v1",
+            "git+https://a.b/c/d.git/e#refs/tags/v1",
         ),
         (
             "git = \"https://a.b/c/d.git\", commit = \"8308200\", tag = \"v1\"",
-            "git+https://a.b/c/d.git#v1",
+            "git+https://a.b/c/d.git#refs/tags/v1",
         ),
         // Without a revision, it is the tip of the default branch.
         ("git = \"https://a.b/c/d.git\"", "git+https://a.b/c/d.git#tip"),
