@@ -5,6 +5,7 @@
 //! whose addresses say the repository is one of mu; of others only a proxy knows where they are.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{InUse, KNOWN_HOSTS, List, ListedDependency, Meaning};
@@ -53,11 +54,9 @@ pub fn list(text: &str) -> Result<List, FormatError> {
         });
     }
     let is_known = |name: &str| ["require", "replace"].contains(&name) || OTHERS.contains(&name);
-    for line in lines.iter().filter(|line| !is_known(&line.directive)) {
-        if !found.unknown.iter().any(|known| *known == line.directive) {
-            found.unknown.push(line.directive.clone().into_owned());
-        }
-    }
+    let directives = lines.iter().map(|line| &*line.directive);
+    let unknown: BTreeSet<&str> = directives.filter(|name| !is_known(name)).collect();
+    found.unknown = unknown.into_iter().map(str::to_owned).collect();
     Ok(found)
 }
 

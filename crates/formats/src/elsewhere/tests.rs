@@ -1033,4 +1033,10 @@ more (
     for text in ["(".repeat(50_000), "require (\n".repeat(50_000), "\"\\".repeat(50_000)] {
         assert!(go::list(&text).is_err());
     }
+    let text: String = (0..50_000).map(|number| format!("d{number} x\n")).collect();
+    assert_eq!(go::list(&text).expect("is read").unknown.len(), 50_000);
+    // A line that a template becomes is looked for in one way through the text, however many there are.
+    let text = format!("releases:\n- {{name: a}}\n{}", "{{ include \"x\" . }}\n".repeat(20_000));
+    let (list, _) = helmfile::list("helmfile.yaml", &text, None, &Beside(&[])).expect("is read");
+    assert_eq!(list.dependencies.len(), 20_001);
 }
