@@ -491,22 +491,6 @@ mod tests {
     }
 
     #[test]
-    fn reads_other_layouts_of_long_locks() {
-        let package = |number: usize| {
-            let id = PackageId::parse(&format!("hub.mu.com/a/p{number:05}")).expect("is an id");
-            LockedPackage::new(id, "1.0.0".to_owned(), Source::new("hub", "https://hub.mu.com/"))
-        };
-        let packages = (0..16_000).map(package).collect();
-        let resolution = example().resolution;
-        let lock = Lockfile { resolution, packages, ..Lockfile::default() };
-        // As formatters indent lists.
-        let text = lock.print().replace("\n- id: ", "\n  - id: ").replace("\n  v", "\n    v");
-        let text = text.replace("\n  source: ", "\n    source: ");
-        assert!(text.len() > crate::manifest::source::MAX_BYTES, "{}", text.len());
-        assert_eq!(read::parse(Path::new(FILE_NAME), &text).expect("is YAML"), lock);
-    }
-
-    #[test]
     fn refuses_a_newer_format_and_damage() {
         let newer = read::parse(Path::new(FILE_NAME), "version: 2\nshape: new\n");
         assert!(matches!(newer, Err(LockError::Newer { version: 2, .. })), "{newer:?}");

@@ -20,7 +20,7 @@ use crate::fs;
 use crate::lock::entry::WirePackage;
 use crate::lock::line::{Ids, read_conflict, read_id};
 use crate::lock::{FILE_NAME, FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, line};
-use crate::manifest::source::{Document, SourceError, conflict, without_conflicts};
+use crate::manifest::source::{Document, MAX_BYTES, SourceError, conflict, without_conflicts};
 use crate::manifest::{in_lines, keys};
 use crate::reference::PackageId;
 
@@ -191,7 +191,7 @@ const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `
 /// Reads any layout of the YAML.
 fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     let read = || {
-        let document = Document::read_long(path, text, LONGEST)?;
+        let document = Document::read(path, text)?;
         let table = document.root_value().table(WireLock::KEYS)?;
         let version = table
             .word(WireLock::version)?
@@ -210,14 +210,10 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
             let can_be_merged = sides.and_then(|sides| merged(sides, &|_| true)).is_some();
             conflict.help(if can_be_merged { TO_MERGE } else { IN_CONFLICT })
         }
-        None if text.len() > LONGEST => error.help(REFORMATTED),
+        None if text.len() > MAX_BYTES => error.help(REFORMATTED),
         None => error.help(DAMAGED),
     })
 }
-
-/// The most bytes of a lock in another layout than mu's, which is that of a person or a tool that lays out YAML: twenty thousand
-/// packages need some five million.
-const LONGEST: usize = 32 << 20;
 
 /// The format that the text states, whatever else it contains.
 fn format_version(text: &str) -> Option<u32> {

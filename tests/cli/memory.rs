@@ -166,7 +166,7 @@ fn files_of_a_checkout_and_of_the_user_take_memory_in_proportion() {
     let status = &["status"][..];
     let resolve = &["--offline", "resolve"][..];
     let bombs = [
-        bomb("lock", "work/Mu.lock", lock(&many("- id: a\n")), list, 12, "too large"),
+        bomb("lock", "work/Mu.lock", lock(&many("- id: a\n")), list, 12, "formatters away"),
         bomb(
             "lock",
             "work/Mu.lock",

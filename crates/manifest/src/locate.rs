@@ -158,7 +158,7 @@ fn read_text(path: &Path, file: File) -> Result<String, ManifestError> {
         .read_to_end(&mut bytes)
         .at("read", path)?;
     if bytes.len() > MAX_BYTES {
-        return Err(SourceError::new(path, "", 0..0, too_large(MAX_BYTES)).into());
+        return Err(SourceError::new(path, "", 0..0, too_large()).into());
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

@@ -70,32 +70,18 @@ impl<'t> Document<'t> {
     ///
     /// When the text is too large, too deep, not of its format, or has a key twice.
     pub fn read(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
-        Self::read_text(path, text, false, MAX_BYTES)
-    }
-
-    /// As [`Self::read`], for a file that may have more than [`MAX_BYTES`], but at most `most`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::read`].
-    pub fn read_long(path: &'t Path, text: &'t str, most: usize) -> Result<Self, SourceError> {
-        Self::read_text(path, text, false, most)
+        Self::read_text(path, text, false)
     }
 
     /// As [`Self::read`], for changes to the layout of a file that something else reads: merge keys (`<<`) are keys as any other.
     pub(crate) fn laid_out(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
-        Self::read_text(path, text, true, MAX_BYTES)
+        Self::read_text(path, text, true)
     }
 
-    fn read_text(
-        path: &'t Path,
-        text: &'t str,
-        takes_merges: bool,
-        most: usize,
-    ) -> Result<Self, SourceError> {
+    fn read_text(path: &'t Path, text: &'t str, takes_merges: bool) -> Result<Self, SourceError> {
         let format = FileSyntax::of(path);
-        if text.len() > most {
-            return Err(SourceError::new(path, "", 0..0, too_large(most)));
+        if text.len() > MAX_BYTES {
+            return Err(SourceError::new(path, "", 0..0, too_large()));
         }
         let parsed = match format {
             FileSyntax::Yaml => yaml::parse(text, takes_merges),
@@ -156,9 +142,9 @@ impl<'t> Document<'t> {
     }
 }
 
-/// The message for a file that is larger than `most` bytes.
-pub(crate) fn too_large(most: usize) -> String {
-    format!("the file is too large: at most {most} bytes are allowed")
+/// The message for a file that is larger than [`MAX_BYTES`].
+pub(crate) fn too_large() -> String {
+    format!("the file is too large: at most {MAX_BYTES} bytes are allowed")
 }
 
 /// The result of a reader.
