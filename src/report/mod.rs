@@ -1,17 +1,17 @@
 //! Everything that mu prints goes through here: answers to stdout, the rest to stderr.
 //!
 //! [`crate::cli`] decides what is printed; this decides how it looks (colour, width, progress, escapes). [`Shell`] is
-//! the one way to the terminal. It prints an error as `error: …`, its causes, the line of text, and hints.
+//! the one way to the terminal. It prints an error as `error: …`, its causes, the line of text, and hints. With `-v`, it also prints a line
+//! for each finished request, and their totals; with `-vv`, also headers.
 
 pub mod graph;
 mod json;
 mod progress;
-mod requests;
 mod table;
 pub mod warnings;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -20,7 +20,8 @@ use std::time::Instant;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use mu_provider::http::RequestEvent;
-use mu_provider::{brief, causes, threads};
+use mu_provider::threads::lock;
+use mu_provider::{brief, causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -31,7 +32,6 @@ use crate::ops::session::shown::PackageNaming;
 use crate::ops::{Code, CommandError, Events, Stage, Warning};
 use crate::reference::{Base, PackageId, ReferenceError};
 use crate::report::progress::{ProgressLine, State};
-use crate::report::requests::Requests;
 use crate::report::table::brief_lines;
 use crate::report::warnings::sentence;
 
@@ -151,7 +151,7 @@ impl Shell {
     /// Prints text of the answer unchanged (it may contain styles).
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.done();
-        let mut out = threads::lock(&self.out);
+        let mut out = lock(&self.out);
         if out.current_choice() == ColorChoice::Never && table::is_plain(text) {
             // No style must be removed.
             return write_at_once(&out, text.as_bytes());
@@ -184,7 +184,7 @@ impl Shell {
 
     /// A style for the answer; plain if it is not coloured.
     pub fn style(&self, style: Style) -> Style {
-        let choice = threads::lock(&self.out).current_choice();
+        let choice = lock(&self.out).current_choice();
         if choice == ColorChoice::Never { Style::new() } else { style }
     }
 
@@ -195,9 +195,9 @@ impl Shell {
 
     /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
-        let text = Document { answer, warnings: &threads::lock(&self.warned) }.text()?;
+        let text = Document { answer, warnings: &lock(&self.warned) }.text()?;
         self.progress.done();
-        write_at_once(&threads::lock(&self.out), &text)
+        write_at_once(&lock(&self.out), &text)
     }
 
     /// Prints a report of what was done on stderr.
@@ -239,7 +239,7 @@ impl Shell {
         if self.options.verbosity < Verbosity::Verbose {
             return;
         }
-        let mut stage = threads::lock(&self.stage);
+        let mut stage = lock(&self.stage);
         if stage.map(|(stage, _)| stage) == next {
             return;
         }
@@ -279,7 +279,7 @@ impl Events for Shell {
             return;
         }
         let text = &sentence(warning, self.shown());
-        let is_new = threads::lock(&self.warned).insert(text.clone());
+        let is_new = lock(&self.warned).insert(text.clone());
         if is_new && !self.options.json {
             self.to_stderr(&format!(
                 "{NOTICE}warning{NOTICE:#}: {}\n",
@@ -451,6 +451,125 @@ impl<'a> Failure<'a> {
             own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
         let help = (!hints.is_empty()).then(|| hints.join("\n"));
         Self { error: Fault { code: error.code, message, help, details: &error.details } }
+    }
+}
+
+/// The requests of a run.
+#[derive(Default)]
+struct Requests {
+    log: Mutex<Log>,
+    with_headers: bool,
+}
+
+#[derive(Default)]
+struct Log {
+    open: HashMap<u64, Open>,
+    ended: usize,
+    bytes: u64,
+}
+
+/// A sent request.
+struct Open {
+    sent: Instant,
+    text: String,
+    /// The origin of its token, and its proxy.
+    way: String,
+    status: Option<String>,
+    sent_bytes: u64,
+    bytes: u64,
+}
+
+impl Requests {
+    /// Creates the log of requests; `with_headers` says whether headers are printed, too.
+    fn new(with_headers: bool) -> Self {
+        Self { log: Mutex::default(), with_headers }
+    }
+
+    /// The lines about an event.
+    fn lines(&self, event: &RequestEvent<'_>) -> Vec<String> {
+        let mut log = lock(&self.log);
+        let header_lines = |mark: &str, headers: Vec<String>| -> Vec<String> {
+            let headers = headers.into_iter().filter(|_| self.with_headers);
+            headers.map(|header| format!("  {mark} {header}")).collect()
+        };
+        match event {
+            RequestEvent::Sent { number, method, url, authorized, proxy, headers } => {
+                let text = format!("{method} {url}");
+                let mut lines = header_lines(">", headers.shown());
+                if self.with_headers {
+                    lines.insert(0, text.clone());
+                }
+                let mut way = String::new();
+                if let Some(origin) = authorized {
+                    way.push_str(&match url.is_bucket() {
+                        true => ", with the credentials".to_owned(),
+                        false => format!(", with the token for {}", url.host_and_port()),
+                    });
+                    if !origin.is_empty() {
+                        way.push_str(&format!(" from {origin}"));
+                    }
+                }
+                if let Some(proxy) = proxy {
+                    way.push_str(&format!(", through the proxy {proxy}"));
+                }
+                let (sent, status) = (Instant::now(), None);
+                let open = Open { sent, text, way, status, sent_bytes: 0, bytes: 0 };
+                log.open.insert(*number, open);
+                lines
+            }
+            RequestEvent::Sending { number, done, .. } => {
+                if let Some(open) = log.open.get_mut(number) {
+                    open.sent_bytes = *done;
+                }
+                Vec::new()
+            }
+            RequestEvent::Answered { number, status, headers } => {
+                if let Some(open) = log.open.get_mut(number) {
+                    open.status = Some((*status).to_owned());
+                }
+                header_lines("<", headers.shown())
+            }
+            RequestEvent::Received { number, bytes } => {
+                log.bytes += bytes;
+                if let Some(open) = log.open.get_mut(number) {
+                    open.bytes += bytes;
+                }
+                Vec::new()
+            }
+            RequestEvent::Ended { number } => {
+                log.ended += 1;
+                log.open.remove(number).map(|open| open.line()).into_iter().collect()
+            }
+            RequestEvent::Repeated { reason, attempt, attempts, pause } => {
+                let (next, pause) = (attempt + 1, pause.as_secs_f32());
+                vec![format!("{reason}; attempt {next} of {attempts} in {pause:.1} s")]
+            }
+        }
+    }
+
+    /// The number of finished requests, and their bytes; `None` if there were none.
+    fn summary(&self) -> Option<String> {
+        let log = lock(&self.log);
+        (log.ended > 0)
+            .then(|| format!("{}, {} received", count(log.ended, "request"), size(log.bytes)))
+    }
+}
+
+impl Open {
+    fn line(self) -> String {
+        let answer = match &self.status {
+            Some(status) if status.starts_with("304") => {
+                format!("{status}, the cached copy is used")
+            }
+            Some(status) => format!("{status}, {}", size(self.bytes)),
+            None => "no answer".to_owned(),
+        };
+        let took = self.sent.elapsed().as_millis();
+        let sent = match self.sent_bytes {
+            0 => String::new(),
+            bytes => format!("{} sent, ", size(bytes)),
+        };
+        format!("{}: {sent}{answer} in {took} ms{}", self.text, self.way)
     }
 }
 
