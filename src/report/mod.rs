@@ -518,22 +518,16 @@ impl Requests {
                 lines
             }
             RequestEvent::Sending { number, done, .. } => {
-                if let Some(open) = log.open.get_mut(number) {
-                    open.sent_bytes = *done;
-                }
+                log.open.entry(*number).and_modify(|open| open.sent_bytes = *done);
                 Vec::new()
             }
             RequestEvent::Answered { number, status, headers } => {
-                if let Some(open) = log.open.get_mut(number) {
-                    open.status = Some((*status).to_owned());
-                }
+                log.open.entry(*number).and_modify(|open| open.status = Some((*status).to_owned()));
                 header_lines("<", headers.shown())
             }
             RequestEvent::Received { number, bytes } => {
                 log.bytes += bytes;
-                if let Some(open) = log.open.get_mut(number) {
-                    open.bytes += bytes;
-                }
+                log.open.entry(*number).and_modify(|open| open.bytes += bytes);
                 Vec::new()
             }
             RequestEvent::Ended { number } => {
