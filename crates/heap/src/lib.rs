@@ -5,8 +5,9 @@
 //! This is the one crate that calls C without a safe interface, because none has these two calls. It changes how memory is
 //! handed out, and never what is in it. With other C libraries, and on other systems, it does nothing.
 
-/// Prepares the heap of this process, which has one thread so far and is going to end soon: all threads share one heap, whose first 32 MiB
-/// are asked for at once, in large pages if the system has any. Memory that nobody uses is not taken.
+/// Prepares the heap of this process, which has one thread so far and is going to end soon: its first 32 MiB are asked for at once, in large
+/// pages if the system has any. Memory that nobody uses is not taken. Other threads have heaps of their own, as before; with one for
+/// all, they wait for each other.
 ///
 /// What the system refuses stays as it was, and only takes longer.
 pub fn prepare() {
@@ -31,7 +32,6 @@ mod large_pages {
         let at_once = libc::c_int::try_from(AT_ONCE).expect("is small");
         // SAFETY: `mallopt` changes how the allocator asks the system for memory, and takes any value. There is no other thread that could allocate.
         unsafe {
-            libc::mallopt(libc::M_ARENA_MAX, 1);
             libc::mallopt(libc::M_TOP_PAD, at_once);
         }
         // The heap grows by `AT_ONCE` when it does not have room for both.
