@@ -10,9 +10,7 @@ use std::path::Path;
 use mu_provider::ErrorKind;
 
 #[cfg(feature = "git")]
-use crate::env::Environment;
-#[cfg(feature = "git")]
-use crate::env::absolute;
+use crate::env::{Environment, absolute};
 use crate::formats;
 use crate::index::{Cause, GraphLevel, Unavailable, Universe as _, cause};
 use crate::manifest::edit::Section;

@@ -130,10 +130,7 @@ impl Meaning {
 
     /// With the tag of this name, or else the branch, if its reference says something else than a name.
     fn at_name(self, name: &str) -> Self {
-        let is_name = !matches!(
-            self.reference.spec(),
-            VersionSpec::Range(_) | VersionSpec::Latest | VersionSpec::Tip
-        );
+        let is_name = self.reference.spec().is_pinned();
         let named = |kind: &str| VersionSpec::parse(&format!("refs/{kind}/{name}")).ok();
         match (named("tags"), named("heads")) {
             (Some(tag), Some(branch)) if !is_name => Self {

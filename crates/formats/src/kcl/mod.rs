@@ -451,9 +451,9 @@ fn at_least(tag: &str) -> String {
 /// range here, such as `0.3` and `1.x`, or as a word for a version.
 fn revision_of(key: &str, name: &str) -> String {
     let is_another = match VersionSpec::parse(name) {
-        Ok(VersionSpec::Range(_) | VersionSpec::Latest | VersionSpec::Tip) => true,
         Ok(VersionSpec::Pin(_)) => key == "branch",
-        _ => false,
+        Ok(spec) => !spec.is_pinned(),
+        Err(_) => false,
     };
     match (key, is_another) {
         ("tag", true) => format!("refs/tags/{name}"),
