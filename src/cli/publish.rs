@@ -119,7 +119,7 @@ pub(super) struct Package<'a> {
     place: &'a str,
     /// What was done.
     done: Done,
-    /// Whether it was already there with the same files but for `Mu.lock`, which has the versions that it was packed with.
+    /// Whether it was already there with the same files except for `Mu.lock`, which has the versions that it was packed with.
     other_lock: bool,
     /// The package that takes its place from now on.
     moved_to: &'a Option<PackageId>,

@@ -7,7 +7,7 @@ fn main() {
     let numbers: Vec<Box<u64>> = (0..500_000).map(Box::new).collect();
     assert!(numbers.iter().map(|number| **number).eq(0..500_000));
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
-        #[expect(clippy::disallowed_methods, reason = "it is no file of mu's")]
+        #[expect(clippy::disallowed_methods, reason = "the file is the system's")]
         let maps = std::fs::read_to_string("/proc/self/smaps").expect("the system has it");
         let heap = |address: &u64| {
             let at = std::ptr::from_ref(address).addr();

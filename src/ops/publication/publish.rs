@@ -371,7 +371,8 @@ fn in_circle(session: &Session, error: &CommandError, circle: &[usize]) -> Comma
 enum AlreadyThere {
     /// The same.
     Same,
-    /// The same files, but for `Mu.lock`: that only records which versions the package was packed with, and these change without it.
+    /// The same files except for `Mu.lock`, which only records the versions that the package was packed with. They can change while the
+    /// package does not.
     OtherLock,
     /// Something else.
     OtherFiles,

@@ -363,7 +363,7 @@ fn every_source_of_terraform() {
     let text = "module \"m\" {\n  source = \"git::https://${var.host}/x\"\n}\nmodule \"n\" {\n}\n";
     let list = terraform::list("main.tf", text).expect("is read");
     assert_eq!(shown(&list), ["1 m: its `source` is an expression", "4 n: it has no `source`"]);
-    // Of what is no version here, a tag comes first, and then a branch.
+    // A name that is not a version here is a tag if there is one, and else a branch.
     let found = terraform::of_source("git::https://h.example/x.git//a?ref=latest").expect("is one");
     let other = found.otherwise.as_ref().map(ToString::to_string);
     assert_eq!(other.as_deref(), Some("git+https://h.example/x.git/a#refs/heads/latest"));
