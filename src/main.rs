@@ -8,6 +8,9 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    mu_heap::prepare();
+    // Work on a hub takes memory and gives it back, again and again: in large pages that are kept, it would take half as much again.
+    if !std::env::args_os().any(|argument| argument == "hub") {
+        mu_heap::prepare();
+    }
     ExitCode::from(mu::cli::run(std::env::args_os()))
 }
