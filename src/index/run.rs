@@ -23,7 +23,7 @@ use mu_provider::{Dates, Progress, ProviderError, Reach, Release};
 use rustc_hash::FxHashMap;
 
 use crate::index::routes::{Providers, Route, Routes, Searchable};
-use crate::reference::{Base, Defaults, PackageId, Reference, VersionSpec};
+use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::select::{Requirement, Unavailable};
 use crate::workspace::ConfiguredRegistry;
 
@@ -249,7 +249,7 @@ pub(super) struct PlainReferences(Mutex<Met>);
 struct Met {
     /// By the base that they leave out, and the part before the version: places in `packages`; `None` if it
     /// is not plain.
-    places: FxHashMap<Base, FxHashMap<Box<str>, Option<usize>>>,
+    places: FxHashMap<Box<str>, FxHashMap<Box<str>, Option<usize>>>,
     packages: Vec<Package>,
     specs: Specs,
     /// The requirement of a package, by its place and that of a specification.
@@ -270,20 +270,21 @@ struct Specs {
 }
 
 impl PlainReferences {
-    /// The requirements of references, each split where its version starts, of a package with this base, which stands in a
-    /// namespace or not; `None` if one of them is not plain, or means a package that has another name here.
+    /// The requirements of references, each split where its version starts, of the package `by`; `None` if one of them is not
+    /// plain, or means a package that has another name here.
     pub(super) fn requirements(
         &self,
-        (base, has_namespace): (&Base, bool),
+        by: &PackageId,
         references: &[(&str, Option<&str>)],
         commits: &AskedCommits,
         has_other_name: impl Fn(&PackageId) -> bool,
     ) -> Option<Arc<[Arc<Requirement>]>> {
         let mut met = lock(&self.0);
         let Met { places, packages, specs, requirements } = &mut *met;
-        let places = match places.get_mut(base) {
+        let has_namespace = by.name_str().contains('/');
+        let places = match places.get_mut(by.base_str()) {
             Some(places) => places,
-            None => places.entry(base.clone()).or_default(),
+            None => places.entry(by.base_str().into()).or_default(),
         };
         let mut all = Vec::with_capacity(references.len());
         for &(place, version) in references {
@@ -294,7 +295,7 @@ impl PlainReferences {
             let package = match places.get(place) {
                 Some(&known) => known?,
                 None => {
-                    let id = plain(base, place).filter(|id| !has_other_name(id));
+                    let id = plain(by, place).filter(|id| !has_other_name(id));
                     places.insert(place.into(), id.as_ref().map(|_| packages.len()));
                     packages.push(Package { id: id?, is_wanted: false });
                     packages.len() - 1
@@ -337,8 +338,8 @@ impl Specs {
     }
 }
 
-/// The package that a plain reference names.
-fn plain(base: &Base, place: &str) -> Option<PackageId> {
+/// The package that a plain reference of the package `by` names.
+fn plain(by: &PackageId, place: &str) -> Option<PackageId> {
     let reference = Reference::parse(place).ok().filter(|_| place.len() < LONGEST)?;
     let says_more = reference.protocol().is_some()
         || reference.user().is_some()
@@ -347,8 +348,8 @@ fn plain(base: &Base, place: &str) -> Option<PackageId> {
     // A place near to this machine is checked before it counts.
     let is_near =
         || reference.base().is_some_and(|base| Reach::of_host(base.host_port()) != Reach::Network);
-    (!says_more && !is_near())
-        .then(|| PackageId::new(reference.base().unwrap_or(base), reference.name()))
+    let base = reference.base().cloned().unwrap_or_else(|| by.base());
+    (!says_more && !is_near()).then(|| PackageId::new(&base, reference.name()))
 }
 
 /// The commits that are required of each package; `None` if something is that only a list of versions can answer.
@@ -383,7 +384,8 @@ mod tests {
 
     #[test]
     fn plain_references_are_what_they_are_read_as() {
-        let base = PackageId::parse("acme.co/a/b").expect("is an id").base();
+        let [alone, by] =
+            ["acme.co/b", "acme.co/a/b"].map(|id| PackageId::parse(id).expect("is an id"));
         let known = PlainReferences::default();
         for (place, expected, in_namespace) in [
             ("aws/ec2", Some("acme.co/aws/ec2"), Some("acme.co/aws/ec2")),
@@ -401,37 +403,29 @@ mod tests {
                 [(Some("^1.2"), false), (None, false), (Some("^1.2"), true), (None, true)]
             {
                 let (wanted, place) = (AskedCommits::default(), (place, version));
-                let found =
-                    known.requirements((&base, has_namespace), &[place], &wanted, |_| false);
+                let by = if has_namespace { &by } else { &alone };
+                let found = known.requirements(by, &[place], &wanted, |_| false);
                 let id = |found: Arc<[Arc<Requirement>]>| found[0].id.to_string();
                 let expected = if has_namespace { in_namespace } else { expected };
                 assert_eq!(found.map(id).as_deref(), expected, "{place:?} {has_namespace}");
             }
         }
         assert_eq!(
-            known.requirements(
-                (&base, true),
-                &[("aws/ec2", Some("^"))],
-                &AskedCommits::default(),
-                |_| false
-            ),
+            known.requirements(&by, &[("aws/ec2", Some("^"))], &AskedCommits::default(), |_| false),
             None
         );
     }
 
     #[test]
     fn what_is_wanted_of_a_package_is_noted() {
-        let base = Base::default();
         let (known, wanted) = (PlainReferences::default(), AskedCommits::default());
         let commit = "a".repeat(40);
         let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
         known
-            .requirements((&base, true), &[("aws/ec2", Some(&commit))], &wanted, |_| false)
+            .requirements(&id, &[("aws/ec2", Some(&commit))], &wanted, |_| false)
             .expect("is plain");
         assert_eq!(wanted.only_commits(&id), Some(vec![commit]));
-        known
-            .requirements((&base, true), &[("aws/ec2", Some("^1"))], &wanted, |_| false)
-            .expect("is plain");
+        known.requirements(&id, &[("aws/ec2", Some("^1"))], &wanted, |_| false).expect("is plain");
         assert_eq!(wanted.only_commits(&id), None);
     }
 

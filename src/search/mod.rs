@@ -159,10 +159,13 @@ impl FirstNames {
 
     /// Whether a pack of this package may be there: below the name of its base, or the first part of its own.
     pub fn may_hold(&self, id: &PackageId) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         let name = id.name_str();
         let first = name.split('/').next().unwrap_or(name);
         let has = |name: &str| self.0.contains(OsStr::new(name));
-        !self.0.is_empty() && (has(first) || has(&id.base().folder_name()))
+        has(first) || has(&id.base().folder_name())
     }
 }
 

@@ -322,18 +322,12 @@ impl Package {
             return None;
         }
         let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
-        let (base, has_namespace) = (own.base(), own.name_str().contains('/'));
         // A folder of the workspace is one package, whatever name a reference uses.
         let options = &around.run().options;
         let has_other_name =
             |id: &PackageId| (options.is_local)(id) && (options.own_name)(id.clone()) != *id;
         let commits = &around.run().commits;
-        around.run().plain.requirements(
-            (&base, has_namespace),
-            &references,
-            commits,
-            has_other_name,
-        )
+        around.run().plain.requirements(own, &references, commits, has_other_name)
     }
 }
 

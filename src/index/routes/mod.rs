@@ -264,8 +264,8 @@ impl Routes {
         root: Lead,
         path: String,
     ) -> Result<Route, RouteError> {
-        let (root, path) = match path.rsplit_once('/').filter(|_| provider.facts().places_are_flat)
-        {
+        let is_flat = provider.facts().places_are_flat;
+        let (root, path) = match is_flat.then(|| path.rsplit_once('/')).flatten() {
             Some((folder, leaf)) => (inside(&root, folder)?, leaf.to_owned()),
             None => (root, path),
         };

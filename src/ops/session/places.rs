@@ -121,11 +121,10 @@ impl WorkspacePlaces {
     /// The package of the workspace that `id` points to.
     pub fn member_of(&self, id: &PackageId) -> Option<&LocalPackage> {
         // Most packages are not in the workspace: a name has the same end as the folder that it points to.
-        let leaf = id.as_str().rsplit_once('/').map_or(id.as_str(), |(_, leaf)| leaf);
         // The name of the namespace means the workspace itself.
         let is_root = |namespace: &Namespace| namespace.name.as_str() == id.name_str();
         let namespace = self.search.namespace.as_ref();
-        if !self.leaves.contains(OsStr::new(leaf)) && !namespace.is_some_and(is_root) {
+        if !self.leaves.contains(OsStr::new(id.leaf())) && !namespace.is_some_and(is_root) {
             return None;
         }
         self.search.package_places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))

@@ -87,6 +87,12 @@ impl PackageId {
         &self.0[self.name_start()..]
     }
 
+    /// The last part of the name.
+    pub fn leaf(&self) -> &str {
+        let slash = self.0.bytes().rposition(|byte| byte == b'/');
+        &self.0[slash.map_or(0, |slash| slash + 1)..]
+    }
+
     /// The shortest name that means this package wherever `base` is the default: without the base, unless the
     /// rest [needs one](needs_base).
     pub fn short(&self, base: &Base) -> &str {
@@ -95,7 +101,8 @@ impl PackageId {
     }
 
     fn name_start(&self) -> usize {
-        self.0.find('/').expect("an id is made of a base, which ends in a slash, and a name") + 1
+        let slash = self.0.bytes().position(|byte| byte == b'/');
+        slash.expect("an id is made of a base, which ends in a slash, and a name") + 1
     }
 
     fn from_text(text: &str) -> Result<Self, Fault> {
