@@ -29,7 +29,11 @@ pub(crate) fn print_outcome(context: &Context, outcome: &Outcome) -> CommandExit
     }
     let [faint, good, bad, notice] =
         [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
-    let styles = [faint, good, bad, notice];
+    let marks = Marks {
+        added: format!("{good}+{good:#} "),
+        removed: format!("{bad}-{bad:#} "),
+        moved: format!("{notice}~{notice:#} "),
+    };
     let mut lines = String::new();
     let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace_folder());
     let own: BTreeSet<&PackageId> = own.map(|package| &package.id).collect();
@@ -41,16 +45,19 @@ pub(crate) fn print_outcome(context: &Context, outcome: &Outcome) -> CommandExit
         let reason = if reason.is_empty() { brought(outcome, change, &gone_down) } else { reason };
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
         let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
-        let (change, reason) = (shown(context, change, styles), context.short(&reason));
-        // Writing to a text cannot fail.
-        let _ = writeln!(lines, "{change}{faint}{mark}{reason}{faint:#}");
+        lines.push_str(&shown(context, change, &marks, faint));
+        if !mark.is_empty() || !reason.is_empty() {
+            // Writing to a text cannot fail.
+            let _ = write!(lines, "{faint}{mark}{}{faint:#}", context.short(&reason));
+        }
+        lines.push('\n');
     }
     // If the lock knew less than the manifests, it does not show everything that a downgrade moved.
     let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
         let change = Change::new(id, from, lowered.to.clone());
-        let (change, reason) = (shown(context, &change, styles), reason(lowered));
+        let (change, reason) = (shown(context, &change, &marks, faint), reason(lowered));
         let _ = writeln!(lines, "{change}{faint}{}{faint:#}", context.short(&reason));
     }
     for (id, by) in outcome.newly_replaced.iter().filter(|(id, _)| !is_listed(id)) {
@@ -84,24 +91,33 @@ pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
 /// What stands between a version and the digest of its content.
 const CONTENT: &str = " (h1:";
 
-/// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`, in the styles of faint, new, removed and changed text.
-fn shown(context: &Context, change: &Change, styles: [Style; 4]) -> String {
-    let ([faint, good, bad, notice], name) = (styles, context.name(&change.id));
+/// What stands before a package, in its colour.
+struct Marks {
+    added: String,
+    removed: String,
+    moved: String,
+}
+
+/// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.
+fn shown(context: &Context, change: &Change, marks: &Marks, faint: Style) -> String {
+    let name = context.name(&change.id);
+    let Marks { added, removed, moved } = marks;
     match change.before_and_after() {
-        (None, Some(to)) => format!("{good}+{good:#} {name} {to}"),
-        (Some(from), None) => format!("{bad}-{bad:#} {name} {faint}{from}{faint:#}"),
+        // Where nothing was locked, all lines are of this kind: formatting each takes much longer.
+        (None, Some(to)) => [&**added, &*name, " ", &to].concat(),
+        (Some(from), None) => format!("{removed}{name} {faint}{from}{faint:#}"),
         (Some(from), Some(to)) => {
             if let (Some((version, before)), Some((same, after))) =
                 (from.split_once(CONTENT), to.split_once(CONTENT))
                 && version == same
             {
                 return format!(
-                    "{notice}~{notice:#} {name} {version} with other files {faint}(h1:{} →{faint:#} h1:{after}",
+                    "{moved}{name} {version} with other files {faint}(h1:{} →{faint:#} h1:{after}",
                     before.trim_end_matches(')')
                 );
             }
             let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
-            format!("{notice}~{notice:#} {name} {faint}{from}{steps} →{faint:#} {to}")
+            format!("{moved}{name} {faint}{from}{steps} →{faint:#} {to}")
         }
         (None, None) => format!("  {name}"),
     }

@@ -462,6 +462,7 @@ fn show_supposed(
 /// A line for each chosen package, and below it its requirements, if `--explain` is given.
 fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
     let (strong, faint) = (context.shell.style(STRONG), context.shell.style(FAINT));
+    let [begin, end] = [strong.render().to_string(), strong.render_reset().to_string()];
     let mut lines = String::new();
     let explain = |lines: &mut String, requested: &[Requested]| {
         for Requested { spec, by, .. } in requested.iter().filter(|_| explains) {
@@ -471,12 +472,12 @@ fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
     };
     for package in &outcome.lock.packages {
         let (name, version) = (context.name(&package.id), version_of(package));
-        // Writing to a text cannot fail.
-        let _ = writeln!(lines, "{strong}{name}{strong:#} {version}");
+        lines.extend([&*begin, &*name, &*end, " ", &*version, "\n"]);
         explain(&mut lines, &package.requested);
     }
     for replaced in &outcome.lock.replaced {
         let (name, by) = (context.name(&replaced.id), context.name(&replaced.by));
+        // Writing to a text cannot fail.
         let _ = writeln!(lines, "{faint}{name} is replaced by {by}{faint:#}");
         explain(&mut lines, &replaced.requested);
     }
