@@ -457,3 +457,18 @@ fn the_cache_of_another_run_is_no_part_of_the_workspace() {
     assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55\n"), "{tag}");
     sandbox.mu(&["cache", "clean"]).ok();
 }
+
+#[cfg(unix)]
+#[test]
+fn no_archive_takes_the_place_of_a_device_or_a_pipe() {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    let pipe = sandbox.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs").success());
+    let run = sandbox.mu(&["pack", "--output", &pipe.display().to_string()]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+    run.says(&["is no file, and none may take its place", "`mu pack --dry-run`"]);
+    assert!(fs::symlink_metadata(&pipe).expect("is there").file_type().is_fifo());
+}

@@ -53,8 +53,15 @@ fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf 
     if is_folder { path.join(file_name) } else { path }
 }
 
-/// Refuses to overwrite a file that is not an archive: it may be somebody's only copy.
+/// Refuses to overwrite what is not an archive: it may be somebody's only copy, or a device.
 fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
+    let found = crate::fs::symlink_metadata(path).map(|found| found.file_type()).ok();
+    // Whoever opens a pipe waits for the other end.
+    if found.is_some_and(|found| !found.is_file() && !found.is_dir() && !found.is_symlink()) {
+        let message = format!("`{}` is no file, and none may take its place", path.display());
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("`mu pack --dry-run` shows what would be packed, and writes nothing"));
+    }
     if path.is_symlink() {
         let message =
             format!("`{}` is a symbolic link, and mu does not write through links", path.display());

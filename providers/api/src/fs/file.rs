@@ -48,11 +48,21 @@ pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError>
 ///
 /// # Errors
 ///
-/// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link is there. Then
+/// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link or a device is there. Then
 /// nothing has changed.
 pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
-    if path.is_symlink() {
-        let problem = "it is a symbolic link, and its target may belong to somebody else";
+    let found = fs::symlink_metadata(path).ok();
+    let problem = found.as_ref().map(Metadata::file_type).and_then(|found| {
+        if found.is_symlink() {
+            Some("it is a symbolic link, and its target may belong to somebody else")
+        } else if is_device(found) {
+            // The system would let a file take the place of `/dev/null`.
+            Some("it is a device, and no file may take its place")
+        } else {
+            None
+        }
+    });
+    if let Some(problem) = problem {
         let error = io::Error::new(io::ErrorKind::InvalidInput, problem);
         return Err(FileError::new("write", path, error));
     }
@@ -62,13 +72,24 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
     let copied = io::copy(content, &mut writer).and_then(|_| io::Write::flush(&mut writer));
     drop(writer);
     copied.at("write", path)?;
-    let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
-    match set_permissions(staged.as_file(), permissions.ok()) {
+    let permissions = found.map(|found| found.permissions());
+    match set_permissions(staged.as_file(), permissions) {
         // The file is mu's own: this file system has no permissions that can be set.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
         result => result.at("write", path)?,
     }
     put(staged, path)
+}
+
+#[cfg(unix)]
+fn is_device(found: fs::FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    found.is_char_device() || found.is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_device(_found: fs::FileType) -> bool {
+    false
 }
 
 /// Replaces a file as a whole, as [`write_atomic`] does; only its owner can read it.

@@ -112,6 +112,23 @@ fn what_is_not_a_regular_file_is_neither_read_nor_waited_for() {
 }
 
 #[test]
+#[cfg(unix)]
+fn no_file_takes_the_place_of_a_device() {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let device = folder.path().join("null");
+    let made = std::process::Command::new("mknod").arg(&device).args(["c", "1", "3"]).status();
+    // Only the superuser can make one, and only the superuser could lose one.
+    if !made.is_ok_and(|made| made.success()) {
+        return;
+    }
+    let error = write_atomic(&device, b"x").expect_err("is refused");
+    assert!(error.source.to_string().contains("it is a device"), "{}", error.source);
+    assert!(fs::symlink_metadata(&device).expect("is there").file_type().is_char_device());
+}
+
+#[test]
 fn a_huge_file_is_refused_before_it_is_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("sparse");
