@@ -2,7 +2,7 @@
 //! line for each requirement. Programs get an [`Answer`], as of every command that chooses versions.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use anstyle::Style;
@@ -36,10 +36,17 @@ pub(crate) fn print_outcome(context: &Context, outcome: &Outcome) -> CommandExit
     };
     let mut lines = String::new();
     let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace_folder());
-    let own: BTreeSet<&PackageId> = own.map(|package| &package.id).collect();
+    let own: BTreeMap<&PackageId, &str> =
+        own.map(|package| (&package.id, package.version.as_str())).collect();
     let gone_down = gone_down(&outcome.changes);
     for change in &outcome.changes {
-        let mark = if own.contains(&change.id) { " (workspace)" } else { "" };
+        let is_edited = || outcome.edits.iter().any(|edit| edit.id == change.id);
+        let mark = match own.get(&change.id) {
+            // What is edited here stays where it is, and others get this.
+            Some(used) if change.to.as_deref() != Some(*used) && is_edited() => " in Mu.lock",
+            Some(_) => " (workspace)",
+            None => "",
+        };
         let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
         let reason = lowered.map(reason).unwrap_or_default();
         let reason = if reason.is_empty() { brought(outcome, change, &gone_down) } else { reason };

@@ -923,3 +923,17 @@ fn submodules_of_submodules_are_cloned_and_lead_nowhere_near() {
         }
     }
 }
+
+#[test]
+fn what_moves_for_everyone_is_told_of_an_edited_package_too() {
+    let world = World::new();
+    world.sandbox.mu(&["edit", &world.id("")]).ok();
+    world.origin.commit(&[("main.tf", "two\n")]);
+    world.origin.git(&["tag", "v1.1.0"]);
+    // The clone stays where it is, and Mu.lock does not.
+    let moved = "~ acme/mono 1.0.0 → 1.1.0 in Mu.lock";
+    world.sandbox.mu(&["update", "--dry-run"]).ok().says(&[moved]);
+    world.sandbox.mu(&["update"]).ok().says(&[moved, "using the edit of"]);
+    assert!(git(&world.work(), &["diff", "--stat"]).contains("Mu.lock"));
+    world.sandbox.mu(&["get"]).ok().says(&["up to date"]).does_not_say(&[moved]);
+}

@@ -48,7 +48,7 @@ pub(super) fn install_edited(
         with_edits(&here, &resolved.lock, known.as_ref()).map_err(|error| blame(session, error))?;
     examine(&here, &needs, &used, dry_run)?;
     let team = lock_changes(&resolved.previous, &resolved.lock);
-    let outcome = if dry_run {
+    let mut outcome = if dry_run {
         would_be(&here, &needs, used, edits, unagreed)?
     } else {
         if session.options.no_dev {
@@ -70,7 +70,6 @@ pub(super) fn install_edited(
         here.save_index();
         answer(&here, &needs, used, made, edited)?
     };
-    let mut outcome = with_changes(outcome, team);
     // The edit's name already says that only its place differs.
     let is_same = |id: &PackageId| {
         let now = outcome.lock.find(id).last().map(|package| &package.version);
@@ -79,7 +78,8 @@ pub(super) fn install_edited(
     let edits = edits_in_use(&here);
     let same: Vec<&EditInUse> = edits.iter().filter(|edit| is_same(&edit.id)).collect();
     outcome.changes.retain(|change| !same.iter().any(|edit| edit.id == change.id));
-    Ok(Outcome { edits, ..outcome })
+    // Only now: what has changed for everyone is told of an edited package, too.
+    Ok(Outcome { edits, ..with_changes(outcome, team) })
 }
 
 /// Checks that what this machine uses is what the `vendored` packs are, which everybody gets: a pack's folder has room for one.
