@@ -228,15 +228,31 @@ impl Building<'_> {
             let left = built.iter().enumerate().filter(|(_, built)| built.is_none());
             left.map(|(number, _)| number).collect()
         };
+        let corrupt = Mutex::new(None);
         at_once(threads, &left, |&number| {
             let wanted = &self.plan.install[number];
-            let stored =
-                self.store.find(&wanted.digest)?.ok_or_else(|| TreeStoreError::Corrupt {
-                    path: self.store.folder().join(wanted.digest.to_string()),
-                })?;
-            (self.check)(wanted, &stored)?;
-            self.build(number, &stored)
-        })
+            let stored = self.store.find(&wanted.digest)?;
+            let built = match stored {
+                Some(stored) => {
+                    (self.check)(wanted, &stored)?;
+                    self.build(number, &stored)
+                }
+                None => {
+                    let path = self.store.tree_path(&wanted.digest);
+                    Err(TreeStoreError::Corrupt { path }.into())
+                }
+            };
+            match built {
+                // The store has dropped the tree. The others are looked at all the same, so that one more attempt
+                // fetches all that it lacks then.
+                Err(PacksError::Store(error @ TreeStoreError::Corrupt { .. })) => {
+                    lock(&corrupt).get_or_insert(error);
+                    Ok(())
+                }
+                built => built,
+            }
+        })?;
+        into_inner(corrupt).map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn build_from(&self, number: usize, stored: &Stored) -> Result<Vec<Entry>, PacksError> {

@@ -303,6 +303,25 @@ fn a_changed_file_in_the_store_is_never_installed() {
     sandbox.mu(&["verify", "--store"]).ok();
 }
 
+#[test]
+fn several_changed_trees_in_the_store_are_fetched_again_at_once() {
+    let sandbox = workspace();
+    sandbox.mu(&["get"]).ok();
+    let trees: Vec<_> = fs::read_dir(sandbox.path("cache/store/trees"))
+        .expect("is there")
+        .map(|tree| tree.expect("can be read").path())
+        .collect();
+    // As after a cache that was restored by half: files that are short, and lists that are empty.
+    for (number, tree) in trees.iter().enumerate() {
+        let file = if number % 2 == 0 { "files/files/3.txt" } else { "list" };
+        replace(&tree.join(file), "");
+    }
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("can be removed");
+    sandbox.mu(&["get"]).ok().says(&["in the store was changed; fetching it again"]);
+    every_pack_is_whole(&sandbox, "after the store was damaged");
+    sandbox.mu(&["verify", "--store"]).ok().says(&["12 trees verified"]);
+}
+
 /// Puts another file in a read-only one's place.
 fn replace(path: &Path, content: &str) {
     fs::remove_file(path).expect("can be removed");
