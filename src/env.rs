@@ -82,6 +82,16 @@ pub enum EnvironmentError {
     /// There is no home folder.
     #[error("cannot tell the home folder; set HOME, or MU_HOME and MU_CACHE_DIR")]
     Home,
+    /// A variable begins as only a shell understands it, which has not seen it.
+    #[error("{name} is `{}`, but `~` is the home folder in a shell only: write `{}`", value.display(), meant.display())]
+    Tilde {
+        /// The variable.
+        name: &'static str,
+        /// What it is.
+        value: PathBuf,
+        /// The path that is probably meant.
+        meant: PathBuf,
+    },
 }
 
 /// Where the runtime is if `$MUROOT` is not set.
@@ -98,16 +108,25 @@ impl Environment {
             crate::fs::end_at_change(number);
         }
         let current = std::env::current_dir().map_err(EnvironmentError::Current)?;
-        let folder = |name: &str| {
-            let value = variables.get(name).filter(|value| !value.is_empty())?;
-            Some(absolute(&current, Path::new(value)))
-        };
         // A relative home would be another folder in each folder.
         let bases = directories::BaseDirs::new().filter(|bases| bases.home_dir().is_absolute());
         let home = bases.as_ref().map(|bases| bases.home_dir().to_owned());
-        let mu_home = folder("MU_HOME").or_else(|| home.as_ref().map(|home| home.join(".mu")));
-        let cache = folder("MU_CACHE_DIR")
+        let folder = |name: &'static str| {
+            let value = variables.get(name).filter(|value| !value.is_empty());
+            let Some(value) = value.map(PathBuf::from) else { return Ok(None) };
+            match value.strip_prefix("~") {
+                // A file that a tool of CI has read keeps it, and a folder `~` in the checkout is what nobody wants.
+                Ok(rest) => {
+                    let home = home.clone().unwrap_or_else(|| PathBuf::from("/home/NAME"));
+                    Err(EnvironmentError::Tilde { name, meant: home.join(rest), value })
+                }
+                Err(_) => Ok(Some(absolute(&current, &value))),
+            }
+        };
+        let mu_home = folder("MU_HOME")?.or_else(|| home.as_ref().map(|home| home.join(".mu")));
+        let cache = folder("MU_CACHE_DIR")?
             .or_else(|| bases.as_ref().map(|bases| bases.cache_dir().join("mu")));
+        let mu_root = folder("MUROOT")?.unwrap_or_else(|| PathBuf::from(DEFAULT_MU_ROOT));
         let (Some(mu_home), Some(cache)) = (mu_home, cache) else {
             return Err(EnvironmentError::Home);
         };
@@ -115,7 +134,7 @@ impl Environment {
         Ok(Self {
             home: home.unwrap_or_else(|| mu_home.clone()),
             mu_home,
-            mu_root: folder("MUROOT").unwrap_or_else(|| PathBuf::from(DEFAULT_MU_ROOT)),
+            mu_root,
             cache,
             current,
             users: users(&variables),

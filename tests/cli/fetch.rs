@@ -177,6 +177,11 @@ fn a_file_in_the_place_of_the_cache_or_of_the_home_is_told() {
     }
     sandbox.set("MU_CACHE_DIR", "/proc/mu");
     sandbox.mu(&["get"]).fails().says(&["nothing can be made there: MU_CACHE_DIR names another"]);
+    // Only a shell knows it, and files of CI are read by none.
+    sandbox.set("MU_CACHE_DIR", "~/cache");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["MU_CACHE_DIR is `~/cache`, but `~` is the home folder in a shell only: write `"]);
+    assert!(!sandbox.has("work/~"), "a folder of that name was made");
     sandbox.set("MU_CACHE_DIR", &sandbox.path("cache").display().to_string());
     sandbox.set("MU_HOME", &file.join("mu").display().to_string());
     let global = sandbox.mu(&["get", "--global", "aws/vpc"]).fails();
