@@ -366,7 +366,7 @@ impl Index {
         Ok(self.shared.package(id)?.folders_with_tags())
     }
 
-    /// The names of the tags and branches of a repository, and that of its default branch.
+    /// The whole names of the tags and branches of a repository (`refs/tags/v1.0.0`), and that of its default branch without `refs/heads/`.
     pub fn names(&self, id: &PackageId) -> Result<(Vec<String>, Option<String>), Unavailable> {
         let package = self.shared.package(id)?;
         package.names().map_err(|error| Unavailable::new(id, error))

@@ -225,3 +225,17 @@ fn an_edit_ends_in_a_clone_of_any_format_once_nothing_would_be_lost() {
     git(&clone, &["push", "--quiet", "origin", "HEAD"]);
     sandbox.mu(&["edit", "--done", name]).ok().says(&["`mu add 'git+"]);
 }
+
+#[test]
+fn a_remote_with_sha256_leads_to_a_clone_as_a_folder() {
+    let sandbox = Sandbox::new();
+    let clone = sandbox.path("clone");
+    fs::create_dir(&clone).expect("can be made");
+    write(&clone, "Mu.yaml", "name: acme/new\nversion: 1.0.0\n");
+    git(&clone, &["init", "--quiet", "--object-format=sha256"]);
+    git(&clone, &["add", "--all"]);
+    git(&clone, &["commit", "--quiet", "--message", "begin"]);
+    let run = sandbox.mu(&["get", &format!("git+file://{}", clone.display())]).fails();
+    run.says(&["by `sha256`", "`mu add ../CLONE`"]).does_not_say(&["mu doctor"]);
+    sandbox.mu(&["get", "../clone"]).ok();
+}

@@ -63,3 +63,21 @@ fn who_is_not_let_in_is_told_what_to_do() {
     sandbox.mu(&["get", &reference]).fails().says(&["does not trust the host", "ssh-keygen -R"]);
     assert!(!sandbox.has("work/.mu/packs/git.example"));
 }
+
+#[test]
+fn what_ssh_could_not_ask_is_not_missing() {
+    let origin = origin();
+    let server = SshServer::start(origin.root());
+    let mut sandbox = sandbox(&server);
+    let reference = format!("ssh://{}@git.example/org/infra.git", server.user());
+    let missing = sandbox.mu(&["get", &reference.replace("infra", "other")]).fails();
+    missing.says(&["the key that ssh uses must have access"]).does_not_say(&["mu login"]);
+    for (program, said) in [
+        ("/nowhere/ssh", "the program for ssh cannot be run to reach"),
+        ("sh -c 'exit 3'", "it ended with the exit code 3, and said nothing"),
+    ] {
+        sandbox.set("GIT_SSH_COMMAND", program);
+        let run = sandbox.mu(&["get", &reference]).fails();
+        run.says(&[said]).does_not_say(&["not found: `ssh", "is not installed on the host"]);
+    }
+}

@@ -13,6 +13,7 @@ use std::process::Command;
 use serde_json::json;
 use walkdir::WalkDir;
 
+use crate::support::git::Origin;
 use crate::support::{Package, Run, Sandbox, write};
 
 /// One thing that a checkout brings, and how.
@@ -519,6 +520,24 @@ fn a_folder_of_another_user_is_refused_with_the_line_that_allows_it() {
     // A workspace does not trust itself.
     sandbox.write(".mu/workspace.yaml", "trust: {workspaces: [\"*\"]}\n");
     sandbox.mu(&["get"]).fails().says(&["cannot declare itself trusted"]);
+}
+
+#[test]
+fn a_repository_of_another_user_is_refused_with_the_line_that_trusts_it() {
+    let (mut sandbox, origin) = (Sandbox::new(), Origin::new("theirs"));
+    // Git would put a file in the place of `/dev/null`, which tests have there.
+    sandbox.set("GIT_CONFIG_GLOBAL", &sandbox.path("gitconfig").display().to_string());
+    origin.commit(&[("Mu.yaml", "name: acme/theirs\nversion: 1.0.0\n")]);
+    let own = origin.folder().join(".git");
+    let own = if own.is_dir() { own } else { origin.folder().to_owned() };
+    if std::os::unix::fs::chown(&own, Some(4711), None).is_err() {
+        return;
+    }
+    let reference = format!("git+file://{}", origin.folder().display());
+    let run = sandbox.mu(&["get", &reference]).fails();
+    run.says(&["belongs to another user", "if you trust its owner: `git config --global --add"]);
+    sandbox.write("../gitconfig", &format!("[safe]\n\tdirectory = {}\n", own.display()));
+    sandbox.mu(&["get", &reference]).ok();
 }
 
 #[test]

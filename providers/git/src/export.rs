@@ -139,8 +139,8 @@ impl<'call> RunningExport<'call> {
         source.around.push(inside.to_vec());
         for Entry { kind, name, oid } in entries {
             self.entries += 1;
-            self.tree.foresee(self.entries, at.len() + name.len())?;
             let path = join(at, &name);
+            self.tree.foresee(self.entries, &path)?;
             match kind {
                 Kind::File | Kind::Executable => source.files.push(File { path, kind, oid }),
                 Kind::Symlink => self.link(source, &join(inside, &name), path, oid)?,

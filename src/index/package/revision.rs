@@ -244,7 +244,7 @@ impl Package {
         Ok(found)
     }
 
-    /// The names of tags and branches, without `refs/tags/` and `refs/heads/`, and that of the default branch.
+    /// The whole names of tags and branches, and that of the default branch without `refs/heads/`.
     pub(in crate::index) fn names(&self) -> Result<(Vec<String>, Option<String>), PackageError> {
         let (mut names, mut default) = (Vec::new(), None);
         if self.lines.is_none() {
@@ -258,7 +258,7 @@ impl Package {
             if release.tip {
                 default = Some(short.to_owned());
             }
-            names.push(short.to_owned());
+            names.push(full.to_owned());
         }
         Ok((names, default))
     }

@@ -14,7 +14,7 @@ use mu_provider::PlaceKind;
 
 use crate::formats;
 use crate::index::{
-    Cause, GIT_HOSTS, LeftOut, Unavailable, Universe as _, cause, nearest_ids, unreadable_version,
+    Cause, LeftOut, Unavailable, Universe as _, cause, nearest_ids, unreadable_version,
 };
 use crate::manifest::source::printable;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
@@ -85,7 +85,8 @@ pub(crate) fn selection_error(
                 let id = &clash.id;
                 let own = session.workspace.member(id);
                 let own = own.map(|member| misplaced(session, member).to_string());
-                let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
+                let hints =
+                    unserved::browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
                 let hints = hints.chain(report_installed(session, id));
                 let hints = hints.chain(read_otherwise(session, requirements, id));
                 let hints = hints.chain(unserved::no_place(session, id)).chain(gone(session, id));
@@ -341,7 +342,7 @@ pub(crate) fn unavailable_error(session: &Session, error: Unavailable) -> Comman
     };
     // What the provider says comes first: it was there. Then what only the workspace knows: another package of that name, a pack of
     // this machine, a base that is not the right one. General advice comes only where there is nothing else.
-    hints.extend(browsed(&error.id));
+    hints.extend(unserved::browsed(&error.id));
     let own = hints.len();
     match code {
         Code::Network if !session.options.offline => {
@@ -446,7 +447,7 @@ pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
         );
     }
     if repository(session, id).is_some() {
-        return hidden(id);
+        return hidden(session, id);
     }
     if let Some(hint) = unserved::without_chart(session, id) {
         return hint;
@@ -500,10 +501,15 @@ fn without(error: &Unavailable) -> Option<String> {
 }
 
 /// Why a repository may not be found although it is there.
-fn hidden(id: &PackageId) -> String {
+fn hidden(session: &Session, id: &PackageId) -> String {
     let (base, name) = (id.base(), id.name());
     let host = base.host_port();
+    let route = session.index().route(id).ok();
     match name.namespace() {
+        // Tokens and helpers are for the web.
+        Some(_) if route.is_some_and(|route| route.location.root.scheme().ends_with("ssh")) => {
+            "hosts hide private repositories from strangers: if this is one, the key that ssh uses must have access to it".to_owned()
+        }
         None => format!("a repository on most hosts has an owner: `{host}/OWNER/{name}`"),
         Some(_) => format!(
             "hosts hide private repositories from strangers: if this is one, run `mu login {host}`, or set up a Git credential helper"
@@ -528,20 +534,4 @@ fn no_repository(session: &Session, id: &PackageId) -> Option<String> {
         let missing = folder.ancestors().take_while(|at| !at.exists()).last()?;
         format!("there is no `{}`", missing.display())
     })
-}
-
-/// How to write the URL of a page that shows a folder of a repository: `…/org/repo/tree/main/folder`.
-fn browsed(id: &PackageId) -> Option<String> {
-    let name = id.name();
-    let segments: Vec<&str> = name.segments().filter(|segment| *segment != "-").collect();
-    let [organization, repository, "tree" | "blob", revision, folder @ ..] = &segments[..] else {
-        return None;
-    };
-    let folder: String = folder.iter().map(|segment| format!("/{segment}")).collect();
-    // There it is known where a repository ends.
-    let mark = if GIT_HOSTS.contains(&id.base().host_port()) { "" } else { ".git" };
-    Some(format!(
-        "for a folder at a branch or tag, write `https://{}{organization}/{repository}{mark}{folder}#{revision}`",
-        id.base()
-    ))
 }

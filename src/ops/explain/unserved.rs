@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use mu_provider::PlaceKind;
 
 use crate::fs;
-use crate::index::RouteError;
+use crate::index::{GIT_HOSTS, RouteError};
 use crate::lock::{FILE_NAME, LockedPackage};
 use crate::manifest::error_at_dependency;
 use crate::manifest::source::{nearest, printable};
@@ -118,6 +118,31 @@ pub(crate) fn no_place(session: &Session, id: &PackageId) -> Option<String> {
     ))
 }
 
+/// How to write the URL of a page that shows a folder of a repository, or a version of it: `…/org/repo/tree/main/folder`,
+/// `…/org/repo/releases/tag/v1.0.0`.
+pub(super) fn browsed(id: &PackageId) -> Option<String> {
+    let name = id.name();
+    let segments: Vec<&str> = name.segments().filter(|segment| *segment != "-").collect();
+    let [organization, repository, page @ ..] = &segments[..] else { return None };
+    let (revision, folder) = match page {
+        // Gitea and Forgejo, before Bitbucket's shorter form.
+        ["src", "branch" | "tag" | "commit", revision, folder @ ..]
+        | ["tree" | "blob", revision, folder @ ..] => (revision, folder),
+        ["src", revision, folder @ ..] if id.base().host_port() == "bitbucket.org" => {
+            (revision, folder)
+        }
+        ["releases", "tag", revision] | ["commit" | "commits", revision] => (revision, &[][..]),
+        _ => return None,
+    };
+    let folder: String = folder.iter().map(|segment| format!("/{segment}")).collect();
+    // There it is known where a repository ends.
+    let mark = if GIT_HOSTS.contains(&id.base().host_port()) { "" } else { ".git" };
+    Some(format!(
+        "for a folder at a branch or tag, write `https://{}{organization}/{repository}{mark}{folder}#{revision}`",
+        id.base()
+    ))
+}
+
 /// The forms in which Git writes names of tags and branches elsewhere.
 const BEGINNINGS: [&str; 8] = [
     "refs/heads/",
@@ -144,20 +169,8 @@ pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec
         notes.push("its repository has no version tags".to_owned());
     }
     for asked in clash.asked.iter().flatten() {
-        let short = BEGINNINGS.iter().find_map(|start| asked.strip_prefix(start)).unwrap_or(asked);
-        let is_name = short.starts_with(|first: char| first.is_ascii_alphanumeric());
-        let near = match names.iter().find(|name| *name == short && short != asked) {
-            Some(name) => Some(name.as_str()),
-            None => nearest(short, names.iter().map(String::as_str)).filter(|_| is_name),
-        };
-        // A branch that is called like a version is one only with its whole name.
-        let start = near.and_then(|near| match VersionSpec::parse(near) {
-            Ok(VersionSpec::Tag(_)) => Some(""),
-            Ok(_) => Some("refs/heads/"),
-            Err(_) => None,
-        });
-        if let (Some(near), Some(start)) = (near, start) {
-            notes.push(format!("near to that: `#{start}{}`", printable(near)));
+        if let Some(near) = near_name(asked, &names) {
+            notes.push(format!("near to that: `#{}`", printable(&near)));
         }
     }
     match default {
@@ -168,12 +181,45 @@ pub(super) fn notes(session: &Session, clash: &Clash, has_versions: bool) -> Vec
             let there: Vec<String> = names
                 .iter()
                 .take(MOST_NAMES)
-                .map(|name| format!("`#{}`", printable(name)))
+                .map(|name| format!("`#{}`", printable(short_name(name))))
                 .collect();
             notes.push(format!("its default branch is not there; it has {}", there.join(", ")));
         }
     }
     notes
+}
+
+/// A tag or branch as it is usually written, without the form that Git has before it.
+fn short_name(name: &str) -> &str {
+    BEGINNINGS.iter().find_map(|start| name.strip_prefix(start)).unwrap_or(name)
+}
+
+/// What to write behind the `#` for the tag or branch that is meant by one that is not there. `names` are the whole ones that are there.
+fn near_name(asked: &str, names: &[String]) -> Option<String> {
+    let short = short_name(asked);
+    // Git's own word for what a server has checked out, which no reference can name.
+    if short == "HEAD" {
+        return Some("tip".to_owned());
+    }
+    let known = || names.iter().map(|name| short_name(name));
+    let is_name = short.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let near = known()
+        .find(|name| *name == short && short != asked)
+        .or_else(|| nearest(short, known()).filter(|_| is_name))?;
+    match VersionSpec::parse(near) {
+        Ok(VersionSpec::Tag(_)) => Some(near.to_owned()),
+        Err(_) => None,
+        // A branch that is called like a version is one only with its whole name. Of tags that are versions, the list of
+        // versions names those near to the version that was asked for.
+        Ok(_) => {
+            let branch = format!("refs/heads/{near}");
+            let is_version = !matches!(VersionSpec::parse(asked), Ok(VersionSpec::Tag(_)));
+            match names.contains(&branch) {
+                true => Some(branch),
+                false => Some(near.to_owned()).filter(|_| !is_version),
+            }
+        }
+    }
 }
 
 /// How many of those that require a package are named.

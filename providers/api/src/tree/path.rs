@@ -20,9 +20,7 @@ use crate::TreeError;
 /// problem only on Windows.
 pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path str, TreeError> {
     let refuse = |reason| TreeError::Path { path: escape(&String::from_utf8_lossy(path)), reason };
-    if path.len() > limits.path {
-        return Err(too_much("length", limits.path, path));
-    }
+    check_length(path, limits)?;
     let path = std::str::from_utf8(path).map_err(|_| refuse("it is not UTF-8"))?;
     let path = path.strip_suffix('/').unwrap_or(path);
     if path.starts_with('/') {
@@ -71,11 +69,8 @@ fn too_much(what: &'static str, limit: usize, path: &[u8]) -> TreeError {
 }
 
 /// Checks how long a path is, in bytes.
-pub(super) fn check_length(length: usize, limits: &Limits) -> Result<(), TreeError> {
-    if length > limits.path {
-        return Err(TreeError::Limit { what: "the length of a path", limit: limits.path as u64 });
-    }
-    Ok(())
+pub(super) fn check_length(path: &[u8], limits: &Limits) -> Result<(), TreeError> {
+    if path.len() > limits.path { Err(too_much("length", limits.path, path)) } else { Ok(()) }
 }
 
 /// ASCII characters that no path may have: those that control a terminal, and those with a meaning on

@@ -131,12 +131,12 @@ impl TreeWriter {
         self.archive_bytes = Some(bytes);
     }
 
-    /// Checks, before anything is written, how many entries there are so far and how long a path is.
+    /// Checks, before anything is written, how many entries there are so far and how long the path of one is.
     ///
     /// # Errors
     ///
     /// When one of them is over its limit.
-    pub fn foresee(&self, entries: usize, path: usize) -> Result<(), TreeError> {
+    pub fn foresee(&self, entries: usize, path: &[u8]) -> Result<(), TreeError> {
         path::check_length(path, &self.limits)?;
         self.check_count(entries)
     }

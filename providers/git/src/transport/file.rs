@@ -72,9 +72,9 @@ fn is_repository(folder: &Path) -> bool {
 
 fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     let Ending { words, error, .. } = ending;
-    let place = remote.folder().and_then(|folder| Place::of(&folder));
+    let place = || remote.folder().and_then(|folder| Place::of(&folder));
     let lacks = error.to_string().contains("repository corruption");
-    if let Some(url) = place.filter(|_| lacks).and_then(|place| place.promisor()) {
+    if let Some(url) = place().filter(|_| lacks).and_then(|place| place.promisor()) {
         let url = mu_provider::place_without_secrets(&url);
         let text = format!("the Git repository `{remote}` is a partial clone, which lacks files");
         return ProviderError::new(ErrorKind::Io, text).because(error).hint(format!(
@@ -87,9 +87,13 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     }
     if words.contains("dubious ownership") {
         let text = format!("the Git repository `{remote}` belongs to another user");
-        return ProviderError::new(ErrorKind::Refused, text)
-            .because(words)
-            .hint("to trust it, `git config --global --add safe.directory` its folder");
+        let failure = ProviderError::new(ErrorKind::Refused, text).because(words);
+        // What Git wants named is not the checkout, but the repository in it.
+        let Some(place) = place() else { return failure };
+        let own = printable(place.own.display().to_string().as_bytes());
+        return failure.hint(format!(
+            "if you trust its owner: `git config --global --add safe.directory '{own}'`"
+        ));
     }
     let reason = if words.is_empty() { error.to_string() } else { words };
     ProviderError::new(ErrorKind::Io, format!("cannot read the Git repository `{remote}`"))

@@ -77,7 +77,13 @@ pub(super) fn describe(remote: &RemoteUrl, error: WireError) -> ProviderError {
             ErrorKind::Protocol
         }
     };
-    ProviderError::new(kind, format!("cannot read the Git repository `{remote}`")).because(error)
+    let is_unreadable = matches!(error, WireError::ObjectFormat(_));
+    let text = format!("cannot read the Git repository `{remote}`");
+    let failure = ProviderError::new(kind, text).because(error);
+    match is_unreadable {
+        true => failure.hint("the files of a clone can be used as a folder: `mu add ../CLONE`"),
+        false => failure,
+    }
 }
 
 /// The error for a place without a repository.

@@ -139,7 +139,8 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     }
     /// ssh's own exit code for failures; all others are the command's.
     const SSH_FAILED: i32 = 255;
-    let reason = if words.is_empty() { error.to_string() } else { words };
+    let is_silent = words.trim().is_empty();
+    let reason = if is_silent { error.to_string() } else { words };
     let failed = |kind, what: &str| ProviderError::new(kind, format!("{what} `{remote}`"));
     match code {
         Some(SSH_FAILED) if reason.contains("Host key verification failed") => {
@@ -161,7 +162,17 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
             "mu never asks for a passphrase: add the key to ssh-agent, and to the host's account",
         ),
         None | Some(0 | SSH_FAILED) => failed(ErrorKind::Network, "ssh could not reach"),
-        Some(127) => failed(ErrorKind::Protocol, "git is not installed on the host of"),
+        // A shell says what it has not found: that at the other end Git, and that on this machine the user's own program.
+        Some(126 | 127) if !reason.contains("git-upload-pack") => {
+            failed(ErrorKind::Network, "the program for ssh cannot be run to reach")
+                .hint("GIT_SSH_COMMAND, GIT_SSH or Git's `core.sshCommand` names it")
+        }
+        Some(126 | 127) => failed(ErrorKind::Protocol, "git is not installed on the host of"),
+        // Git, and every host that has its own service for it, says what is missing. What ends without a word has not asked.
+        Some(code) if is_silent => {
+            let failure = failed(ErrorKind::Network, "ssh could not reach");
+            return failure.because(format!("it ended with the exit code {code}, and said nothing"));
+        }
         Some(_) => failed(ErrorKind::NotFound, "there is no Git repository at"),
     }
     .because(reason)
