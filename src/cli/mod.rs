@@ -319,12 +319,15 @@ fn for_programs(text: &str) -> CommandError {
 /// Commands of other tools, and the commands of mu that do the same.
 const WORDS: &[(&[&str], &str)] = &[
     (&["new", "create"], "`mu init` starts a package"),
-    (&["sync", "download", "restore"], "`mu get` installs what Mu.yaml and Mu.lock require"),
+    (
+        &["sync", "download", "restore", "tidy", "mod"],
+        "`mu get` installs what Mu.yaml and Mu.lock require",
+    ),
     (&["ci"], "`mu get --locked` installs exactly what Mu.lock names"),
     (&["lock"], "`mu get` writes Mu.lock, and `mu update` moves it to newer versions"),
     (&["show", "view"], "`mu info REF` shows a package"),
     (&["uninstall", "un", "delete"], "`mu remove REF` removes a dependency"),
-    (&["repo", "remote"], "`mu registry add PREFIX URL` says where packages come from"),
+    (&["repo", "remote", "tap"], "`mu registry add PREFIX URL` says where packages come from"),
     (&["pull"], "`mu get REF` installs a package, and `mu fetch` downloads what Mu.lock names"),
     (&["push", "upload"], "`mu publish` publishes a package, also in OCI registries"),
     (&["template", "render"], "`mu vendor --for helm` writes what `helm template` reads"),
@@ -333,6 +336,19 @@ const WORDS: &[(&[&str], &str)] = &[
         "`mu update` moves dependencies, `mu get` installs them, and `mu vendor` keeps them as files to commit",
     ),
     (&["clean", "clear"], "`mu cache clean` removes what was downloaded"),
+    (
+        &["prune", "cleanup", "purge", "gc", "autoremove"],
+        "`mu get` removes packs that nothing requires any more, and `mu cache prune` what no workspace uses",
+    ),
+    (&["freeze"], "`mu list` shows the versions in use, and `mu pin` writes them into Mu.yaml"),
+    (
+        &["check", "lint", "validate"],
+        "`mu status` reads the manifests and Mu.lock, and `mu verify` compares the packs with it",
+    ),
+    (
+        &["workspace", "workspaces", "ws"],
+        "`mu init --workspace` starts a workspace, and `mu status` shows it",
+    ),
     (&["depends", "rdeps"], "`mu why PKG` says who requires a package, and `mu tree` shows all"),
     (
         &["migrate"],
@@ -340,7 +356,7 @@ const WORDS: &[(&[&str], &str)] = &[
     ),
     (&["license", "licences"], "`mu licenses` lists the licences of packages, and checks them"),
     (&["bom", "cyclonedx", "spdx"], "`mu sbom` writes a bill of materials"),
-    (&["self"], "mu is updated in the way in which it was installed"),
+    (&["self", "self-update"], "mu is updated in the way in which it was installed"),
     (&["bump"], "`mu version patch` raises the version in Mu.yaml"),
     (
         &["run", "exec", "dlx", "x"],
@@ -355,6 +371,41 @@ const WORDS: &[(&[&str], &str)] = &[
     (
         &["edit", "link", "patch"],
         "this mu has no such command; a folder in the workspace with the package's name takes its place: `git clone URL NAME`",
+    ),
+];
+
+/// Options of other tools, the commands of mu that are given them (all, if none is named), and what does the same.
+const OPTIONS: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["--all", "-a"],
+        &["get", "fetch", "update", "upgrade", "outdated", "pin", "unpin"],
+        "without the name of a package, all are meant",
+    ),
+    (
+        &["--save-dev", "-D"],
+        &["get", "add"],
+        "`mu add REF --dev` writes into the `devDependencies` of Mu.yaml",
+    ),
+    (
+        &["--production", "--prod", "--omit"],
+        &["get"],
+        "`--no-dev` leaves out what only devDependencies need",
+    ),
+    (&["--frozen-lockfile", "--immutable"], &[], "`--locked` fails if Mu.lock would change"),
+    (
+        &["--git", "--path", "--url"],
+        &["get", "add"],
+        "where a package is stands in its reference: `https://HOST/OWNER/REPOSITORY.git`, `../FOLDER`",
+    ),
+    (
+        &["--tag", "--branch", "--rev", "--ref"],
+        &["get", "add", "update", "info"],
+        "a tag, branch or commit is written after the package: `PACKAGE#NAME`",
+    ),
+    (
+        &["--global", "-g"],
+        &["add", "upgrade", "downgrade", "tree", "why", "status", "info"],
+        "`mu get --global REF` installs for all workspaces, `mu update --global` updates, and `mu list --global` shows that",
     ),
 ];
 
@@ -383,11 +434,15 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     }
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
-        && option.starts_with("--")
+        && option.starts_with('-')
     {
-        let near = near_option(option, arguments);
+        let tip = elsewhere(option, arguments);
+        let near = if tip.is_none() { near_option(option, arguments) } else { None };
         // Nothing that begins with a dash is a value in mu.
         error.remove(ContextKind::Suggested);
+        if let Some(tip) = tip {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
         suggest_option(error, near, arguments);
         return;
     }
@@ -450,6 +505,15 @@ fn suggest_option(error: &mut clap::Error, option: Option<String>, arguments: &[
     if let Some(option) = option {
         error.insert(ContextKind::SuggestedArg, option);
     }
+}
+
+/// What the command in a command line has for an option of other tools.
+fn elsewhere(option: &str, arguments: &[OsString]) -> Option<&'static str> {
+    let mut program = built_program();
+    let command = command_in(&mut program, arguments).get_name().to_owned();
+    let mut all = OPTIONS.iter().filter(|(options, ..)| options.contains(&option));
+    let of_command = |commands: &[&str]| commands.is_empty() || commands.contains(&&*command);
+    all.find(|(_, commands, _)| of_command(commands)).map(|(.., tip)| *tip)
 }
 
 /// The option of the command in a command line that begins as this one does, or that is spelt like it, with its dashes.
@@ -594,13 +658,45 @@ mod tests {
         check_refusal(
             &["mu", "get", "--save-dev"],
             "unexpected argument '--save-dev' found",
-            &["a similar argument exists: '--save'", "see `mu get --help`"],
+            &[
+                "`mu add REF --dev` writes into the `devDependencies` of Mu.yaml",
+                "see `mu get --help`",
+            ],
+        );
+        // The nearest option by its letters would be `--allow-insecure`.
+        check_refusal(
+            &["mu", "update", "--all"],
+            "unexpected argument '--all' found",
+            &["without the name of a package, all are meant", "see `mu update --help`"],
+        );
+        // Clap would have it passed as a value.
+        check_refusal(
+            &["mu", "get", "-r", "x"],
+            "unexpected argument '-r' found",
+            &["see `mu get --help`"],
         );
         // Clap would say `--resolution`.
         check_refusal(
-            &["mu", "get", "--production"],
-            "unexpected argument '--production' found",
+            &["mu", "get", "--productive"],
+            "unexpected argument '--productive' found",
             &["see `mu get --help`"],
         );
+    }
+
+    #[test]
+    fn options_of_other_tools_are_none_of_the_command() {
+        let mut program = built_program();
+        for (options, commands, _) in OPTIONS {
+            for command in *commands {
+                let command = program.find_subcommand_mut(command).expect("is a command");
+                for option in *options {
+                    let has = command.get_arguments().any(|one| {
+                        option.strip_prefix("--").is_some_and(|name| one.get_long() == Some(name))
+                            || one.get_short().is_some_and(|short| **option == format!("-{short}"))
+                    });
+                    assert!(!has, "`{}` has `{option}`", command.get_name());
+                }
+            }
+        }
     }
 }

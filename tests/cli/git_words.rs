@@ -32,10 +32,15 @@ fn a_tag_or_branch_that_is_not_there_is_answered_with_those_near_to_it() {
         ("v1.5.0", "near to that: `#refs/heads/v1.5.0`"),
         (&*format!("origin/{}", branch.trim()), &*format!("near to that: `#{}`", branch.trim())),
         ("v1.2.4", "1.2.3"),
+        ("refs/heads/v1.2.3", "near to that: `#v1.2.3`"),
+        ("HEAD", "near to that: `#tip`"),
     ] {
         let run = sandbox.mu(&["get", &reference(&origin, asked)]).fails();
         run.says(&[said]).does_not_say(&["has no commits"]);
     }
+    // A tag is no branch.
+    let run = sandbox.mu(&["get", &reference(&origin, "v1.2.4")]).fails();
+    run.does_not_say(&["near to that"]);
     // As after a server's default branch was renamed.
     origin.git(&["checkout", "--quiet", "release-1.2"]);
     origin.git(&["tag", "--delete", "v1.2.3"]);
@@ -116,21 +121,32 @@ fn what_other_tools_write_is_answered_with_the_line_to_write() {
         ("redis:17.3.1", "redis#17.3.1"),
         ("root@host:/abs/path.git", "ssh://root@host/abs/path.git"),
         ("host.xz:path/x.git", "ssh://host.xz/~/path/x.git"),
+        ("ssh://git@github.com:acme/x.git", "git@github.com:acme/x.git"),
+        ("git@github.com/acme/x.git", "git@github.com:acme/x.git"),
+        ("https://acme@dev.azure.com/acme/web/_git/x", "https://dev.azure.com/acme/web/_git/x"),
+        ("git::https://ada:hunter2@h.co/x.git?ref=v1", "https://h.co/x.git#v1"),
+        ("redis@latest", "redis#latest"),
     ] {
         for command in ["add", "get", "resolve"] {
-            sandbox.mu(&[command, pasted]).fails().says(&[&format!("write `{written}`")]);
+            let run = sandbox.mu(&[command, pasted]).fails();
+            let run = run.says(&[&format!("write `{written}`")]);
+            assert!(!run.stderr.contains("hunter2"), "{}", run.shown());
         }
         sandbox.mu(&["--offline", "resolve", written]).fails().does_not_say(&["not a valid"]);
     }
     // Which repository that is, Helm alone knows.
     let run = sandbox.mu(&["add", "@stable/web#^1"]).fails();
     run.says(&["write `helm+URL/web#^1`, with the URL of `stable` that `helm repo list` shows"]);
-    let run = sandbox.mu(&["--offline", "resolve", "https://github.com/acme/x/tree/main/m/vpc"]);
-    run.fails().says(&["write `https://github.com/acme/x/m/vpc#main`"]);
-    // A password is not shown, and so nothing can be written with it.
-    let run = sandbox.mu(&["add", "git::https://ada:hunter2@h.co/x.git?ref=v1", "--json"]);
-    let error = run.error().to_string();
-    assert!(!error.contains("hunter2") && !error.contains("write `"), "{error}");
+    for (page, written) in [
+        ("github.com/acme/x/tree/main/m/vpc", "github.com/acme/x/m/vpc#main"),
+        ("github.com/acme/x/releases/tag/v1.2.0", "github.com/acme/x#v1.2.0"),
+        ("github.com/acme/x/commit/1895753", "github.com/acme/x#1895753"),
+        ("bitbucket.org/acme/x/src/main/m/vpc", "bitbucket.org/acme/x/m/vpc#main"),
+        ("codeberg.org/acme/x/src/tag/v1.2.0/m", "codeberg.org/acme/x/m#v1.2.0"),
+    ] {
+        let run = sandbox.mu(&["--offline", "resolve", &format!("https://{page}")]).fails();
+        run.says(&[&format!("write `https://{written}`")]);
+    }
 }
 
 #[test]

@@ -403,6 +403,16 @@ fn command_lines_that_are_wrong_are_explained() {
                 |sandbox| fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours"),
                 &["init", "bad name!"],
             ),
+            (
+                "a name with another tool's version",
+                |sandbox| fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours"),
+                &["init", "acme/web@1.0"],
+            ),
+            (
+                "a name with a protocol",
+                |sandbox| fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours"),
+                &["init", "https://hub.acme.example/web"],
+            ),
             ("a port that cannot be one", none, &["hub", "serve", ".", "--listen", "80800"]),
             ("an unknown command", none, &["gte"]),
             ("an unknown flag", none, &["get", "--lock"]),

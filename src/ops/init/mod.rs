@@ -19,7 +19,8 @@ fn package_name(text: &str) -> Result<Reference, CommandError> {
     let base = text.split_once('/').filter(|(base, _)| base.contains(['.', ':']));
     match Name::parse(base.map_or(text, |(_, name)| name)) {
         Ok(_) => Ok(Reference::parse(text)?),
-        Err(_) if text.contains(['#', '@']) || text.contains("://") => Ok(Reference::parse(text)?),
+        // A reference that says too much, and what may have a password in it.
+        Err(_) if text.contains(':') || Reference::parse(text).is_ok() => Ok(Reference::parse(text)?),
         Err(error) => Err(CommandError::from(error)
             .hint("a name has letters, digits, `_`, `-` and `.`, and parts between `/`, such as `acme/web`")),
     }
@@ -123,7 +124,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
                     "`{name}` is not a valid package name: a name has no protocol and no version"
                 ),
             )
-            .hint("names are like `acme/web`, or `hub.mu.com/acme/web`"));
+            .hint("names are like `acme/web`, or `hub.acme.example/web`"));
         }
         begun.is_package = true;
         begun.warning = misplaced(environment, &name);

@@ -96,9 +96,11 @@ impl ReferenceError {
         }
     }
 
-    /// Whether the text was to be a reference, and is known as a whole: no password was hidden in it.
+    /// Whether the text was to be a reference, and all of it is known but who connects: no password was hidden anywhere else in it.
     pub(super) fn is_of_whole_reference(&self) -> bool {
-        self.0.subject == "reference" && !self.0.text.contains("****")
+        let text = &self.0.text;
+        let hidden = usize::from(text.contains(HIDDEN_BEFORE_HOST));
+        self.0.subject == "reference" && text.matches("****").count() == hidden
     }
 
     /// What to write instead, if that is known: for a catalog of operators in an image can only be a registry, because its tag has no

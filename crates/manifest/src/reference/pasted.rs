@@ -3,14 +3,21 @@
 //! go-getter and Terraform (`git::https://h/x.git//sub?ref=v1`), Go and npm (`h/x@v1`), pip (`git+https://h/x@v1#subdirectory=pkg`), Docker
 //! (`redis:7`), Helm (`@acme/web`), hosts' short names (`github:a/b`), addresses of pages, and forms of scp that a reference does not have.
 
-use super::{Reference, ReferenceError};
+use super::{Protocol, Reference, ReferenceError};
 
 /// Short names of hosts.
-const HOSTS: [(&str, &str); 3] =
-    [("github:", "github.com/"), ("gitlab:", "gitlab.com/"), ("bitbucket:", "bitbucket.org/")];
+const HOSTS: [(&str, &str); 6] = [
+    ("github:", "github.com/"),
+    ("gitlab:", "gitlab.com/"),
+    ("bitbucket:", "bitbucket.org/"),
+    ("gh:", "github.com/"),
+    ("gl:", "gitlab.com/"),
+    ("bb:", "bitbucket.org/"),
+];
 
 /// Where the pages of hosts show a folder at a branch or tag.
-const PAGES: [&str; 4] = ["/-/tree/", "/-/blob/", "/tree/", "/blob/"];
+const PAGES: [&str; 7] =
+    ["/-/tree/", "/-/blob/", "/-/tags/", "/-/releases/", "/-/commit/", "/tree/", "/blob/"];
 
 /// The reference that was probably meant by a text that is not one.
 pub fn help(error: &ReferenceError) -> Option<String> {
@@ -49,6 +56,7 @@ pub fn meant(text: &str) -> Option<String> {
     let mut parts = Parts { place: place.to_owned(), folder: None, version: None };
     parts.take_fragment(fragment.unwrap_or_default());
     parts.take_query();
+    parts.take_user();
     parts.name_host();
     parts.take_folder();
     parts.take_page();
@@ -106,7 +114,22 @@ impl Parts {
         self.place = place.to_owned();
     }
 
-    /// `github:a/b`, `host:path`, `user@host:/path` and `[user@host:port]:path`.
+    /// The user in front of a host over http, as hosts put into the URL to clone (`https://acme@dev.azure.com/…`); with a password,
+    /// if there is one.
+    fn take_user(&mut self) {
+        for scheme in ["https://", "http://", "git+https://", "git+http://"] {
+            if let Some(rest) = self.place.strip_prefix(scheme)
+                && let Some((_, host)) =
+                    rest[..rest.find('/').unwrap_or(rest.len())].rsplit_once('@')
+            {
+                let start = rest.find('/').unwrap_or(rest.len());
+                self.place = format!("{scheme}{host}{}", &rest[start..]);
+                return;
+            }
+        }
+    }
+
+    /// `github:a/b`, `host:path`, `user@host:/path`, `user@host/path`, `ssh://user@host:path` and `[user@host:port]:path`.
     fn name_host(&mut self) {
         for (short, host) in HOSTS {
             if let Some(rest) = self.place.strip_prefix(short).filter(|rest| !rest.starts_with('/'))
@@ -115,7 +138,28 @@ impl Parts {
                 return;
             }
         }
+        // Two forms mixed: that of scp has no scheme.
+        let rest =
+            ["ssh://", "git+ssh://"].iter().find_map(|scheme| self.place.strip_prefix(scheme));
+        if let Some((host, path)) = rest.and_then(|rest| rest.split_once(':'))
+            && host.contains('@')
+            && !host.contains(['/', '['])
+            && !path.starts_with(|first: char| first.is_ascii_digit())
+        {
+            self.place = format!("{host}:{path}");
+        }
         if self.place.contains("://") {
+            return;
+        }
+        // A slash in the place of the colon.
+        if let Some((host, path)) = self.place.split_once('/')
+            && let Some((user, name)) = host.split_once('@')
+            && !user.is_empty()
+            && !host.contains(':')
+            && name.contains('.')
+            && name.ends_with(|last: char| last.is_ascii_alphabetic())
+        {
+            self.place = format!("{host}:{path}");
             return;
         }
         if let Some((inner, path)) =
@@ -132,10 +176,18 @@ impl Parts {
         if host.contains('/') || path.is_empty() {
             return;
         }
-        if path.starts_with('/') && !path.starts_with("//") && host.contains('@') {
+        if Protocol::built_in_schemes().any(|scheme| scheme == host) {
+            // Half of what is between a scheme and a host.
+            if path.starts_with('/') {
+                self.place = format!("{host}:/{path}");
+            }
+            return;
+        }
+        if path.starts_with('/') && !path.starts_with("//") {
             self.place = format!("ssh://{host}{path}");
         } else if !host.contains('@')
-            && host.contains('.')
+            // A host that is known to ssh alone has no dot.
+            && (host.contains('.') || path.ends_with(".git"))
             && path.contains('/')
             && !path.starts_with(|first: char| first.is_ascii_digit() || first == '/')
         {
@@ -179,8 +231,9 @@ impl Parts {
         let Some(at) = self.place[last..].find(['@', ':']).map(|at| last + at) else { return };
         let version = &self.place[at + 1..];
         // Other texts behind it may be a port or a user.
-        let begins_like_one =
-            version.starts_with(|first: char| first.is_ascii_digit() || first == 'v');
+        let begins_like_one = version == "latest"
+            || version
+                .starts_with(|first: char| first.is_ascii_digit() || "v^~=<>".contains(first));
         let is_number = version.bytes().all(|byte| byte.is_ascii_digit());
         let is_certain = is_url || begins_like_one && !is_number;
         if at > last && !version.is_empty() && is_certain {
@@ -250,6 +303,19 @@ mod tests {
             ("h.xz:path/to/x.git", "ssh://h.xz/~/path/to/x.git"),
             ("[git@h.xz:2222]:path/x.git", "ssh://git@h.xz:2222/~/path/x.git"),
             ("root@host:/abs/x.git", "ssh://root@host/abs/x.git"),
+            ("corp:/srv/x.git", "ssh://corp/srv/x.git"),
+            ("corp:team/x.git", "ssh://corp/~/team/x.git"),
+            ("git@github.com/a/x.git", "git@github.com:a/x.git"),
+            ("ssh://git@github.com:a/x.git", "git@github.com:a/x.git"),
+            ("git+ssh://git@github.com:a/x.git#v1", "git@github.com:a/x.git#v1"),
+            ("https://acme@dev.azure.com/acme/p/_git/x", "https://dev.azure.com/acme/p/_git/x"),
+            ("https://ada:token@h.co/a/x.git#v1", "https://h.co/a/x.git#v1"),
+            ("https://ada:p@ss@h.co/a/x.git", "https://h.co/a/x.git"),
+            ("gh:a/x", "github.com/a/x"),
+            ("https:/h.co/a/x", "https://h.co/a/x"),
+            ("https://gitlab.com/a/x/-/tags/v1.2", "https://gitlab.com/a/x#v1.2"),
+            ("x@latest", "x#latest"),
+            ("x@^1.2", "x#^1.2"),
             ("redis:17.3.1", "redis#17.3.1"),
             ("ghcr.io/a/web:1.2", "ghcr.io/a/web#1.2"),
             ("left-pad@1.3.0", "left-pad#1.3.0"),
@@ -265,9 +331,17 @@ mod tests {
         ] {
             assert_eq!(meant(text).as_deref(), Some(expected), "{text}");
         }
-        for text in
-            ["", "a/b", "h.co:8080", "aws/ec2,vpc", "https://h.co/x#v1", "a b", "git::", "h:80/x y"]
-        {
+        for text in [
+            "",
+            "a/b",
+            "h.co:8080",
+            "aws/ec2,vpc",
+            "https://h.co/x#v1",
+            "a b",
+            "git::",
+            "h:80/x y",
+            "ada@corp",
+        ] {
             assert_eq!(meant(text), None, "{text}");
         }
     }
