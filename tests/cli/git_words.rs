@@ -286,3 +286,22 @@ fn a_package_on_this_machine_is_overridden_by_its_url() {
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.1");
 }
+
+#[test]
+fn a_missing_repository_is_named_with_the_place_that_git_leads_to() {
+    let mut sandbox = Sandbox::new();
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let leads = server.root().replace("http://", "http://ada:hunter2@");
+    let settings = format!("[url \"{leads}\"]\n\tinsteadOf = https://git.acme.example/\n");
+    fs::write(sandbox.path("gitconfig"), settings).expect("can be written");
+    let settings = sandbox.path("gitconfig").display().to_string();
+    sandbox.set("GIT_CONFIG_GLOBAL", &settings);
+    let run = sandbox.mu(&["get", "https://git.acme.example/ops/none.git"]).fails();
+    let url = format!("{}ops/none.git", server.root());
+    run.says(&[
+        "looked at https://git.acme.example/ops/none.git",
+        &format!("which Git's `insteadOf` leads to {url}"),
+    ])
+    .does_not_say(&["hunter2"]);
+}

@@ -190,12 +190,18 @@ impl Repositories {
         })
     }
 
-    /// The URLs that were tried, or would be, to settle a location.
+    /// The URLs that were tried, or would be, to settle a location, and where the user's settings of Git lead them.
     pub(crate) fn tried(&self, location: &Location) -> Vec<String> {
+        let shown = |candidate: &Candidate| {
+            let remote = &candidate.remote;
+            let other = self.transports.led_to(remote);
+            other.map_or_else(
+                || remote.to_string(),
+                |other| format!("{remote}, which Git's `insteadOf` leads to {other}"),
+            )
+        };
         match candidates(location) {
-            Ok(candidates) => {
-                candidates.iter().map(|candidate| candidate.remote.to_string()).collect()
-            }
+            Ok(candidates) => candidates.iter().map(shown).collect(),
             Err(_) => vec![location.describe()],
         }
     }

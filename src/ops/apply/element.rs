@@ -73,7 +73,11 @@ pub(crate) fn find_element_package(
     // From `acme/net/vpc/subnet`, this looks for `acme/net/vpc`, `acme/net` and `acme`. At least one segment stays, so
     // it ends.
     for _ in 1..reference.name().segments().count() {
-        let Some((shorter, _)) = place.rsplit_once('/') else { break };
+        let Some((shorter, last)) = place.rsplit_once('/') else { break };
+        // What is before a repository is its place, too.
+        if last.ends_with(".git") {
+            break;
+        }
         place = shorter;
         let Ok(package) = Reference::parse(&format!("{place}{version}")) else { break };
         let Some(element) = reference.name().strip_prefix(package.name()) else { break };

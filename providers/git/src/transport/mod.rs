@@ -28,7 +28,7 @@ pub(crate) use self::session::{ReceiveError, Session};
 
 use self::credentials::{Access, GitCredentials};
 use crate::programs::GitPrograms;
-use crate::remote_url::{RemoteUrl, Scheme, Substitute};
+use crate::remote_url::{RemoteUrl, Scheme, Substitute, without_login};
 use crate::settings::{Settings, Stated};
 use crate::transport::session::{Connected, Link, describe, not_a_repository};
 use crate::wire::{Handshake, PacketWriter, WireError};
@@ -75,6 +75,15 @@ impl Transports {
     pub(crate) fn token(&self, remote: &RemoteUrl) -> Result<Option<StoredToken>, ProviderError> {
         let other = self.settings()?.instead_of(remote)?;
         Ok(self.credentials.token(other.as_ref().map_or(remote, |other| &other.remote)))
+    }
+
+    /// Where the user's settings of Git lead a remote, without who connects; `None` if it is reached as it is.
+    pub(crate) fn led_to(&self, remote: &RemoteUrl) -> Option<String> {
+        // A repository of this machine is opened without a look at them.
+        let is_here = remote.scheme == Scheme::File;
+        let settings = self.settings().ok().filter(|_| !is_here)?;
+        let other = settings.instead_of(remote).ok()??;
+        Some(without_login(&other.remote.to_string()))
     }
 
     fn settings(&self) -> Result<&Settings, ProviderError> {
