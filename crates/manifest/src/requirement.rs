@@ -196,11 +196,19 @@ impl<'d> Written<'d> {
         self.value.table(LongDependency::KEYS).map_err(|error| {
             // `- utils: ^1` in a list is a map with the key `utils`.
             let single = self.key.is_none() && self.value.entries().is_ok_and(|e| e.count() == 1);
-            if single && error.help_text().is_none_or(|help| !help.starts_with("did you mean")) {
-                return error
-                    .help("in a list, write the name and the version together: `name#version`");
+            let is_guessed = error.help_text().is_some_and(|help| help.starts_with("did you mean"));
+            // As Helm and Terraform name what they need.
+            let is_theirs = |key: Text<'_>| ["name", "package", "source"].contains(&key.as_str());
+            let mut keys = self.value.entries().into_iter().flatten();
+            if is_guessed {
+                error
+            } else if keys.any(|(key, _)| is_theirs(key)) {
+                error.help("write the package as `ref`: `ref: aws/ec2`, and `version` beside it")
+            } else if single {
+                error.help("in a list, write the name and the version together: `name#version`")
+            } else {
+                error
             }
-            error
         })
     }
 

@@ -337,6 +337,18 @@ error: unknown key `utils`
 ",
     );
     check_error(
+        "dependencies:\n  - name: utils\n    version: ^1",
+        r"
+error: unknown key `name`
+ --> Mu.yaml:3:5
+  |
+3 |   - name: utils
+  |     ^^^^
+  |
+  = help: write the package as `ref`: `ref: aws/ec2`, and `version` beside it
+",
+    );
+    check_error(
         "dependencies:\n  utils#^1: ^1",
         r"
 error: the version goes after the colon, not into the key
