@@ -1,8 +1,9 @@
 //! Reads YAML and JSON that others wrote, value by value.
 //!
 //! This reader is more forgiving than the one for mu's own files: keys that nobody reads may hold anything. It follows aliases
-//! (`*…`) and merge keys (`<<`) as Go's readers do, which Helm, Crossplane and OLM read with; see `repeat`. Of JSON, it does not
-//! tell numbers and truth values from texts: nobody here needs to.
+//! (`*…`) and merge keys (`<<`) as Go's readers do, which Helm, Crossplane and OLM read with; see `repeat`. As for them, the next
+//! lines of a quoted text may begin anywhere, which YAML forbids; see [`Indented`]. Of JSON, it does not tell numbers and truth
+//! values from texts: nobody here needs to.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,15 +11,11 @@ use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
-use serde_yaml::granit_parser as yaml;
-use serde_yaml::granit_parser::{Event, Parser, ScalarStyle, Span, StrInput};
+use serde_yaml::granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, Span, StrInput};
 
 use crate::node::{self, Entry, Fault, Kind, MapEntries, Node};
-use crate::repeat::{Found, Repeats};
+use crate::repeat::{Found, Indented, MAX_DEPTH, Repeats, options};
 use crate::shape::{Shape, Under, Unknown, Values};
-
-/// How deep lists and maps may be nested.
-const MAX_DEPTH: usize = 64;
 
 /// What Git writes before, between and after the sides of a merge that is not finished.
 const MERGE_MARKS: [&str; 3] = ["<<<<<<< ", "=======", ">>>>>>> "];
@@ -90,6 +87,10 @@ pub(crate) struct Key<'t> {
 pub(crate) struct Reader<'t> {
     text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
+    /// What is read in its place, if the text has quoted texts that YAML forbids.
+    indented: Option<Box<Indented>>,
+    /// How many events the parser has given, and where the last one ends.
+    given: (usize, usize),
     repeats: Repeats<'t>,
     /// How many lists and maps the value is in that is being read.
     depth: usize,
@@ -100,13 +101,10 @@ pub(crate) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        let options = yaml::options! {
-            flow_nesting_limit: MAX_DEPTH,
-            block_nesting_limit: MAX_DEPTH,
-        };
-        let parser = Parser::new_from_str_with_options(text, options);
+        let parser = Parser::new_from_str_with_options(text, options());
         let (repeats, values) = (Repeats::default(), Values::default());
-        Self { text, parser, repeats, depth: 0, values, unknown: Unknown::default() }
+        let (indented, given, unknown) = (None, (0, 0), Unknown::default());
+        Self { text, parser, indented, given, repeats, depth: 0, values, unknown }
     }
 
     /// The first event of the first document.
@@ -140,22 +138,30 @@ impl<'t> Reader<'t> {
             return Ok(found);
         }
         loop {
-            let Some(event) = self.parser.next_event() else {
+            let event = match &mut self.indented {
+                None => self.parser.next_event(),
+                Some(indented) => indented.next_event(),
+            };
+            let Some(event) = event else {
                 let end = self.text.len();
                 return Err(Fault::new(end..end, "the file ends too early"));
             };
             match event {
-                Ok((Event::Comment(..), _)) => {}
                 Ok((event, span)) => {
-                    let span = bytes(&span);
+                    let span = self.bytes(&span);
+                    self.given = (self.given.0 + 1, span.end);
                     match event {
+                        Event::Comment(..) => continue,
                         Event::DocumentStart(..) => self.repeats.begin_next_document(),
                         _ => self.repeats.note(&event, &span)?,
                     }
                     return Ok((event, span));
                 }
                 Err(error) => {
-                    let at = error.marker().byte_offset().unwrap_or(self.text.len());
+                    let at = self.place(error.marker()).unwrap_or(self.text.len());
+                    if *error.kind() == ErrorKind::InvalidQuotedScalarIndent && self.indent(at) {
+                        continue;
+                    }
                     let line = self.text.get(..at).and_then(|before| before.rfind('\n'));
                     let line = self.text.get(line.map_or(0, |end| end + 1)..).unwrap_or_default();
                     let reason = match MERGE_MARKS.iter().any(|mark| line.starts_with(mark)) {
@@ -166,6 +172,28 @@ impl<'t> Reader<'t> {
                 }
             }
         }
+    }
+
+    /// Reads on as if the lines of the quoted text at `at` were indented as YAML wants it; `false` if they cannot be.
+    fn indent(&mut self, at: usize) -> bool {
+        let last = self.indented.take();
+        self.indented = Indented::read(self.text, last, self.given, at).map(Box::new);
+        self.indented.is_some()
+    }
+
+    /// Where a place of the parser is in the text.
+    fn place(&self, marker: &Marker) -> Option<usize> {
+        match &self.indented {
+            // The parser always knows it for text in memory.
+            None => marker.byte_offset(),
+            Some(indented) => indented.place(marker.index()),
+        }
+    }
+
+    /// The bytes of a parser's span.
+    fn bytes(&self, span: &Span) -> Range<usize> {
+        let start = self.place(&span.start).unwrap_or_default();
+        start..self.place(&span.end).unwrap_or(start)
     }
 
     /// The event that the next value begins with, or an end. What an alias names follows as if it were written there.
@@ -339,12 +367,6 @@ fn number(text: Cow<'_, str>) -> Cow<'_, str> {
         Ok(number) if is_number => Cow::Owned(number.to_string()),
         _ => text,
     }
-}
-
-/// The bytes of a parser's span. The parser always knows them for text in memory.
-fn bytes(span: &Span) -> Range<usize> {
-    let start = span.start.byte_offset().unwrap_or_default();
-    start..span.end.byte_offset().unwrap_or(start)
 }
 
 /// A value of JSON.

@@ -1,12 +1,14 @@
-//! What YAML can repeat: values with names (`&…`), which aliases (`*…`) and merge keys (`<<`) name.
+//! What Go's readers take, and the parser alone does not: what YAML can repeat, values with names (`&…`), which aliases (`*…`) and
+//! merge keys (`<<`) name; and quoted texts whose lines begin anywhere ([`Indented`]).
 //!
 //! The events of such values are kept, and played again where they are named. How much is kept and how much is repeated
 //! is limited, because a few lines of nested aliases mean millions of values.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use serde_yaml::granit_parser::Event;
+use serde_yaml::granit_parser as yaml;
+use serde_yaml::granit_parser::{BufferedInput, Event, ParseResult, Parser};
 
 use crate::node::Fault;
 use crate::shape::grouped;
@@ -213,6 +215,111 @@ impl<'t> Repeats<'t> {
         }
         None
     }
+}
+
+/// How deep lists and maps may be nested.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// How texts are parsed.
+pub(crate) fn options() -> yaml::Options {
+    yaml::options! {
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    }
+}
+
+/// How many bytes are read again, because each quoted text that YAML forbids is found only by reading up to it.
+const MOST_READ_AGAIN: usize = 64 << 20;
+
+/// The longest indentation that lines get.
+const MOST_SPACES: usize = 200;
+
+/// A text as Go's readers take it: they let the next lines of a quoted text begin anywhere, and YAML only further in than its key.
+/// It is read with more spaces there, which mean nothing.
+pub(crate) struct Indented {
+    parser: Parser<'static, BufferedInput<std::vec::IntoIter<char>>>,
+    /// Where each character is in the text, and where that ends.
+    places: Vec<usize>,
+    /// The lines that are indented, by where they begin, and by how many spaces.
+    lines: BTreeMap<usize, usize>,
+    /// How many bytes can still be read again.
+    left: usize,
+}
+
+impl Indented {
+    /// Reads `text` again with the lines of the quoted text at `at` indented, too, from behind what was `given` of it already: so many
+    /// events, of which the last one ends there. `None` if they cannot be.
+    pub(crate) fn read(
+        text: &str,
+        last: Option<Box<Self>>,
+        (given, end): (usize, usize),
+        at: usize,
+    ) -> Option<Self> {
+        let (quoted, spaces) = quoted_lines(text, end, at)?;
+        let (mut lines, left) =
+            last.map_or_else(|| (BTreeMap::new(), MOST_READ_AGAIN), |last| (last.lines, last.left));
+        let left = left.checked_sub(text.len())?;
+        lines.extend(quoted.into_iter().map(|line| (line, spaces)));
+        let (mut characters, mut places) = (Vec::new(), Vec::new());
+        for (at, character) in text.char_indices() {
+            let spaces = lines.get(&at).copied().unwrap_or_default();
+            characters.extend(std::iter::repeat_n(' ', spaces).chain([character]));
+            places.extend(std::iter::repeat_n(at, spaces + 1));
+        }
+        places.push(text.len());
+        let mut parser = Parser::new_from_iter_with_options(characters.into_iter(), options());
+        (0..given).for_each(|_| drop(parser.next_event()));
+        Some(Self { parser, places, lines, left })
+    }
+
+    pub(crate) fn next_event(&mut self) -> Option<ParseResult<'static>> {
+        self.parser.next_event()
+    }
+
+    /// Where the parser's character `index` is in the text.
+    pub(crate) fn place(&self, index: usize) -> Option<usize> {
+        self.places.get(index).copied()
+    }
+}
+
+/// Where the lines behind the first one begin of the quoted text that goes on at `at`, and how far they have to be indented. What was
+/// read last ends at `end`. `None` if it is not clear where the quoted text begins and ends.
+fn quoted_lines(text: &str, end: usize, at: usize) -> Option<(Vec<usize>, usize)> {
+    let mut between = text.get(end..at)?;
+    // What may stand between a key, or the last value, and a quoted text: indicators, names, tags and comments.
+    let quote = loop {
+        between = between.trim_start();
+        let passed = match between.chars().next()? {
+            quote @ ('"' | '\'') => break quote,
+            '#' => between.find('\n')?,
+            '&' | '!' => between.find(char::is_whitespace)?,
+            ':' | '-' | '?' => 1,
+            _ => return None,
+        };
+        between = between.get(passed..)?;
+    };
+    let begin = at - between.len();
+    let inside = text.get(begin + 1..)?;
+    let (mut length, mut rest) = (0, inside);
+    loop {
+        let next = rest.find([quote, '\\'])?;
+        let passed = match rest.get(next..)?.as_bytes() {
+            [b'\\', ..] if quote == '"' => 1 + rest.get(next + 1..)?.chars().next()?.len_utf8(),
+            [b'\'', b'\'', ..] if quote == '\'' => 2,
+            [b'\\', ..] => 1,
+            _ => break length += next,
+        };
+        length += next + passed;
+        rest = rest.get(next + passed..)?;
+    }
+    let inside = inside.get(..length)?;
+    let lines: Vec<usize> = inside.match_indices('\n').map(|(line, _)| begin + line + 2).collect();
+    let ends_all = |line: &&usize| {
+        text.get(**line..).is_some_and(|line| line.starts_with("---") || line.starts_with("..."))
+    };
+    let line = text.get(..begin)?.rsplit('\n').next()?;
+    let spaces = line.chars().count() + 1;
+    (spaces <= MOST_SPACES && !lines.iter().any(|line| ends_all(&line))).then_some((lines, spaces))
 }
 
 #[cfg(test)]

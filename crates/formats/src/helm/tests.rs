@@ -403,6 +403,35 @@ fn what_aliases_and_merge_keys_name_is_read_in_an_index() {
     assert!(error.is_excess && error.reason.contains("repeat too much"), "{error}");
 }
 
+/// Checked against `helm show chart` and `helm dependency list` of Helm 3 and 4.
+#[test]
+fn the_lines_of_a_quoted_text_begin_anywhere_as_for_helm() {
+    let chart = "name: shop\nversion: 1.0.0\ndescription: 'it''s # a \"shop\"\nfor: - all\n and more'\nmaintainers:\n- name: \"Ann \\\"x\\\" \\\nB\nC\" # who\ndependencies:\n- # first\n  name: base\n  version: &v !!str '>=1\n  <2'\n  repository: https://a.example/\n- name: last\n  version: *v\n  repository: https://a.example/\n";
+    let package = self::chart(chart).expect("is a chart");
+    let expected = ["helm+https://a.example/base#>=1 <2", "helm+https://a.example/last#>=1 <2"];
+    assert_eq!(references(&package.release), expected);
+    let description = package.release.description.as_deref();
+    assert_eq!(description, Some("it's # a \"shop\" for: - all and more"));
+    let lines: Vec<usize> = package.places.iter().map(|place| place.line).collect();
+    assert_eq!(lines, [12, 16]);
+    let windows = format!("\u{feff}{}", chart.replace('\n', "\r\n"));
+    assert_eq!(self::chart(&windows).expect("is a chart").release, package.release);
+    // What comes later is pointed at where it is, and what Helm refuses is refused.
+    let shop = "name: shop\nversion: 1.0.0\ndescription: 'a\nü'\n";
+    for (text, expected) in [
+        (format!("{shop}dependencies:\n- nam: x\n"), "6:3: unknown key `nam`"),
+        (format!("{shop}home: [\n"), "5:7: this is not YAML"),
+        (shop.replace('ü', "---"), "4:1: this is not YAML"),
+        (shop.replace("ü'", "ü"), "4:1: this is not YAML"),
+    ] {
+        let error = self::chart(&text).expect_err("makes no sense");
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+    // One after the other is found only by reading up to it, so their number is limited.
+    let many = format!("{shop}x-many:\n{}", "- 'a\n'\n- 'a\nb'\n".repeat(20_000));
+    assert!(self::chart(&many).is_err_and(|error| error.contains("invalid indentation")));
+}
+
 /// Checked against `helm dependency list` of Helm 3 and 4.
 #[test]
 fn what_aliases_and_merge_keys_name_is_read_in_a_chart_as_helm_reads_it() {
