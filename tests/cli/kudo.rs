@@ -281,6 +281,29 @@ fn a_folder_with_an_operator_yaml_is_a_workspace() {
 }
 
 #[test]
+fn an_operator_that_does_not_say_its_api_is_one_as_for_kudo() {
+    let mut cluster = Cluster::new();
+    let silent = |operator: &KudoOperator| {
+        operator.manifest().replacen("apiVersion: kudo.dev/v1beta1\n", "", 1)
+    };
+    let demo = KudoOperator::new("demo", "0.1.6").installs("package: kafka");
+    let text = silent(&demo);
+    assert!(!text.contains("kudo.dev"));
+    let archive = mu_testing::tar_gz([("operator.yaml".to_owned(), ('f', text.into_bytes()))]);
+    cluster.repository.add_with(&demo, &archive);
+    let sandbox = &cluster.sandbox;
+    sandbox.mu(&["get", "operators.example/demo"]).ok().says(&["demo 0.1.6", "kafka 2.5.0-1.3.1"]);
+    let versions = ["versions", "operators.example/demo", "--api-version", "kudo.dev/v1beta1"];
+    sandbox.mu(&versions).ok().says(&["0.1.6"]);
+    let pipeline = KudoOperator::new("pipeline", "0.4.0").app("1.2");
+    sandbox.write("operator.yaml", &silent(&pipeline.installs("package: kafka")));
+    sandbox.mu(&["tree"]).ok().says(&["pipeline 1.2-0.4.0"]);
+    // Nothing else of that name is one.
+    sandbox.write("operator.yaml", "operatorVersion: 1.2.0\nimage: kafka\n");
+    sandbox.mu(&["tree"]).does_not_say(&["1.2.0"]);
+}
+
+#[test]
 fn an_operator_in_a_folder_beside_another_one_is_used_as_it_is() {
     let sandbox = Sandbox::new();
     let pipeline = KudoOperator::new("pipeline", "0.4.0").app("1.2");

@@ -55,15 +55,28 @@ pub const OPERATOR: &str = "operator.yaml";
 /// The group of the kinds that KUDO's manifests are of.
 const GROUP: &str = "kudo.dev/";
 
+/// The key that only manifests of operators have.
+const OPERATOR_VERSION: &str = "operatorVersion";
+
 /// Whether `text` is the manifest of an operator: many tools have files called `operator.yaml`. What cannot be read is one only if
 /// it speaks of KUDO.
 pub fn is_operator(text: &str) -> bool {
+    let is_named = text.contains(GROUP);
     // Reading a long file of another kind is not worth it.
-    text.contains(GROUP) && reader::read(text, &SHAPE).map_or(true, |root| is_of_kudo(&root))
+    (is_named || text.contains(OPERATOR_VERSION))
+        && reader::read(text, &SHAPE).map_or(is_named, |root| is_of_kudo(&root))
 }
 
+/// The version of its manifests that KUDO takes one for that does not say its own.
+const UNSAID: &str = "kudo.dev/v1beta1";
+
 fn is_of_kudo(root: &Node<'_>) -> bool {
-    root.text("apiVersion").is_ok_and(|found| found.is_some_and(|(text, _)| is_api_version(text)))
+    let says = |key: &str| matches!(root.text(key), Ok(Some(_)));
+    match root.text("apiVersion") {
+        Ok(Some((text, _))) => is_api_version(text),
+        Ok(None) => says("name") && says(OPERATOR_VERSION),
+        Err(_) => false,
+    }
 }
 
 /// Whether an `apiVersion` is one of KUDO's, whose manifests [`read`] reads.
@@ -130,7 +143,10 @@ pub fn completed(listed: &Release, text: &str) -> Release {
 
 fn release(root: &Node<'_>) -> Result<Release, Fault> {
     match is_of_kudo(root) {
-        true => name_and_version(root, None),
+        true => name_and_version(root, None).map(|release| Release {
+            api_version: release.api_version.or_else(|| Some(UNSAID.to_owned())),
+            ..release
+        }),
         false => Err(root
             .fault(format!("this is not an operator of KUDO: its `apiVersion` is not `{GROUP}…`"))),
     }
