@@ -130,6 +130,35 @@ fn a_release_comes_before_a_prerelease_that_a_range_accepts_too() {
     }
 }
 
+#[test]
+fn a_default_channel_of_prereleases_is_chosen_from_although_another_has_releases() {
+    let sandbox = Sandbox::new();
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("sync", "1.19");
+    operators.channel("sync", "1.17", &[json!("sync.v0.0.1")]);
+    operators.channel("sync", "1.16", &[json!("sync.v1.16.4-cee.1")]);
+    let next = json!({"name": "sync.v1.19.5-cee.1", "replaces": "sync.v1.19.4-cee.1"});
+    operators.channel("sync", "1.19", &[json!("sync.v1.19.4-cee.1"), next]);
+    for version in ["0.0.1", "1.16.4-cee.1", "1.19.4-cee.1", "1.19.5-cee.1"] {
+        operators.bundle(&Bundle::new("sync", version));
+    }
+    let place = format!("olm+file://{}", sandbox.path("catalog").display());
+    sandbox.write(".mu/workspace.yaml", &format!("registries:\n  operators.example/: {place}\n"));
+    let expected = |asked: &[&str], chosen: &str| {
+        let expected = format!("operators.example/sync {chosen}");
+        sandbox.mu(&[&["resolve"], asked].concat()).ok().says(&[&expected]);
+    };
+    expected(&["operators.example/sync"], "1.19.5-cee.1 (1.19)");
+    expected(&["operators.example/sync", "--channel", "1.17"], "0.0.1 (1.17)");
+    expected(&["operators.example/sync", "--channel", "1.16"], "1.16.4-cee.1 (1.16)");
+    expected(&["operators.example/sync#<1"], "0.0.1 (1.17)");
+    for command in [&["info", "operators.example/sync"][..], &["search", "sync"]] {
+        sandbox.mu(command).ok().says(&["operators.example/sync", "1.19.5-cee.1"]).does_not_say(&["sync 0.0.1", "0.0.1\n"]);
+    }
+    sandbox.asks_for(&["operators.example/sync"]);
+    sandbox.mu(&["get", "--dry-run"]).ok().says(&["operators.example/sync 1.19.5-cee.1"]);
+}
+
 /// A sandbox, a catalog that `operators.example/` is, and the registry that its bundles are in.
 struct Cluster {
     sandbox: Sandbox,

@@ -37,7 +37,8 @@ pub struct Releases {
     pub is_ageless: bool,
     /// Whether they are what is in a folder now, which has one version.
     pub is_folder: bool,
-    /// Whether prereleases are chosen as releases are, because no version of a package of another ecosystem is a release.
+    /// Whether prereleases are chosen as releases are, because no version of a package of another ecosystem is a release, or none in
+    /// its default channel.
     pub counts_prereleases: bool,
     /// Whether releases come before prereleases, although requirements accept both.
     pub puts_releases_first: bool,
@@ -306,6 +307,17 @@ impl Releases {
         !self.is_plain && self.versions().all(|version| version.is_prerelease())
     }
 
+    /// Whether there are versions, and all that come first are prereleases: those in the default channel, or all without one.
+    pub fn offers_only_prereleases(&self) -> bool {
+        let Some(first) = self.default_channel() else { return self.has_only_prereleases() };
+        let is_in = |details: &Details| details.channels.iter().any(|channel| channel == first);
+        let mut offered = self.all_details().filter(|(_, details)| is_in(details)).peekable();
+        match offered.peek() {
+            Some(_) => offered.all(|(position, _)| self.version(position).is_prerelease()),
+            None => self.has_only_prereleases(),
+        }
+    }
+
     /// Sorts the entries; of two with one version the first stays.
     fn sorted(id: PackageId, source: Source, mut entries: Vec<Entry>) -> Self {
         if !entries.is_sorted_by(|one, two| one.version < two.version) {
@@ -417,17 +429,21 @@ impl Releases {
         })
     }
 
-    /// How much selection prefers the version at `position` where nothing is required but the package: more, if it is in the
-    /// channel that comes first, and least, if it is deprecated.
-    pub fn preference(&self, position: Position, first: Option<&str>) -> u8 {
+    /// Whether the version at `position` is chosen where nobody asks for prereleases.
+    pub fn is_offered(&self, position: Position) -> bool {
+        self.counts_prereleases || !self.version(position).is_prerelease()
+    }
+
+    /// How much selection prefers the version at `position` where nothing is required but the package, the most important first: that
+    /// it is chosen without asking for prereleases, that it is in the channel that comes first, not deprecated, and a release.
+    pub fn preference(&self, position: Position, first: Option<&str>) -> [bool; 4] {
         let details = self.details(position);
-        if details.is_some_and(|details| details.deprecated.is_some()) {
-            return 0;
-        }
         let is_in = |channel: &str| {
             details.is_some_and(|details| details.channels.iter().any(|one| one == channel))
         };
-        if first.is_some_and(is_in) { 2 } else { 1 }
+        let is_deprecated = details.is_some_and(|details| details.deprecated.is_some());
+        let is_release = !self.version(position).is_prerelease();
+        [self.is_offered(position), first.is_some_and(is_in), !is_deprecated, is_release]
     }
 
     /// The details that only some versions have.

@@ -255,10 +255,9 @@ fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
         Releases::registry
     };
     let mut releases = of(id.clone(), wire::entries(id, listing, dated));
-    let are_all = releases.has_only_prereleases();
     if releases.versions().any(|version| version.is_prerelease()) {
         let format = wire::format_of_listing(listing);
-        releases.counts_prereleases = are_all && format.is_some();
+        releases.counts_prereleases = format.is_some() && releases.offers_only_prereleases();
         // All requirements of bundles accept prereleases.
         releases.puts_releases_first = format.as_deref() == Some(mu_formats::olm::NAME);
     }

@@ -47,9 +47,10 @@ pub(super) fn choose(
         let details = releases.details(position);
         details.is_none_or(|details| details.yanked.is_none())
     };
-    let is_release = |position: Position| !releases.version(position).is_prerelease();
-    let best =
-        accepted.max_by_key(|&position| (standing(position), is_release(position), position));
+    let first = releases.default_channel();
+    let best = accepted.max_by_key(|&position| {
+        (standing(position), releases.preference(position, first), position)
+    });
     if let Some(position) = best {
         return Ok(Revision::Release(position));
     }

@@ -122,10 +122,7 @@ impl Sieve<'_> {
         });
         // The same order as selection has, so that `mu search` shows what `mu add` would take.
         let first = releases.default_channel().filter(|_| self.filter.channel.is_none());
-        passing.max_by_key(|&position| {
-            let preferred = releases.preference(position, first);
-            (!releases.version(position).is_prerelease(), preferred, position)
-        })
+        passing.max_by_key(|&position| (releases.preference(position, first), position))
     }
 }
 

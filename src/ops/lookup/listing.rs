@@ -316,7 +316,7 @@ impl Here {
         excluded.into_iter().chain(incompatible).chain(self.ages.passed_over_reason(age)).collect()
     }
 
-    /// The newest version that can be used here: no prerelease, not yanked, and not the one at `except`.
+    /// The newest version that can be used here: one that is chosen without asking for prereleases, not yanked, and not the one at `except`.
     pub(super) fn newest(
         &self,
         listing: &Listing<'_>,
@@ -326,7 +326,7 @@ impl Here {
         // From the newest on, because each look may read a manifest.
         for position in (0..releases.len()).rev() {
             let version = releases.version(position);
-            if version.is_prerelease() || except == Some(position) {
+            if !releases.is_offered(position) || except == Some(position) {
                 continue;
             }
             let details = listing.details(position, true)?;

@@ -197,8 +197,8 @@ fn with_newest(
         })
     };
     let positions = (0..releases.len()).filter(provides);
-    // A release before any prerelease, then the newest: positions ascend.
-    let newest = positions.max_by_key(|&at| (!releases.version(at).is_prerelease(), at));
+    let first = releases.default_channel();
+    let newest = positions.max_by_key(|&at| (releases.preference(at, first), at));
     let Some(newest) = newest else { return Ok(None) };
     let candidate = Candidate::Release(newest);
     let (_, release) = session.index().release(&package.id, candidate).map_err(failed)?;
