@@ -155,6 +155,35 @@ fn a_tag_beside_a_version_is_that_version() {
 }
 
 #[test]
+fn where_no_tag_is_a_version_the_tags_are_named() {
+    let server = DockerRegistry::start();
+    let host = server.host();
+    let chart = Artifact::chart(&Chart::new("web", "1.0.0-main.3"));
+    for tag in ["latest", "0ddba11", "main"] {
+        chart.push(&host, "charts/web", tag);
+    }
+    chart.push(&host, "charts/last", "latest");
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&host, "[HOST]");
+    let tags = "none of its tags is a version: `0ddba11`, `latest`, `main`; a reference can name one, as in `#main`";
+    let place = format!("oci://{host}/charts/web");
+    sandbox.mu(&["get", &place]).fails().says(&["left out: ", tags]);
+    sandbox.mu(&["versions", &place]).ok().says(&[tags]);
+    let last = format!("oci://{host}/charts/last");
+    let digest = "a version: `latest`; a reference can name the digest of one, `#sha256:…`";
+    sandbox.mu(&["get", &last]).fails().says(&[digest]);
+    // What is said works, and says nothing of the others.
+    for (reference, got) in [
+        (format!("{place}#main"), "+ [HOST]/charts/web 1.0.0-main.3"),
+        (format!("{last}#{}", self::digest(&chart)), "+ [HOST]/charts/last 1.0.0-main.3"),
+    ] {
+        let run = sandbox.mu(&["get", &reference]).ok();
+        run.says(&[got]).does_not_say(&["what is not a version"]);
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
 fn packages_of_mu_have_such_tags_too() {
     let server = DockerRegistry::start();
     let host = server.host();

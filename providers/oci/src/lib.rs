@@ -259,6 +259,10 @@ impl Provider for OciProvider {
                 release.name.clone_from(&location.path);
             }
         }
+        if releases.is_empty() {
+            let line = |reason| Release { unusable: Some(reason), ..Release::default() };
+            releases.extend(listing::without_versions(&tags).map(line));
+        }
         let validator = serde_json::to_string(&now).expect("a few texts can be printed");
         Ok(Listing::Found(Found::new(location, json_lines(releases), Some(validator), None)))
     }

@@ -134,6 +134,32 @@ impl Entries {
     }
 }
 
+/// How many tags are named where none is a version.
+const MOST_NAMED: usize = 5;
+
+/// Why there is no version, where there are tags: what they are, and how a reference can name one. `None` if nobody has tagged anything.
+pub fn without_versions(tags: &[String]) -> Option<String> {
+    let is_own = |tag: &str| tag.starts_with("sha256-") || tag.starts_with(EVENT_TAG);
+    let all: Vec<&str> = tags.iter().map(String::as_str).filter(|tag| !is_own(tag)).collect();
+    let named: Vec<String> = all.iter().take(MOST_NAMED).map(|tag| format!("`{tag}`")).collect();
+    let more = match all.len().checked_sub(MOST_NAMED) {
+        Some(more) if more > 0 => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    // Other texts mean something else in a reference: numbers a range, and these two words the newest version.
+    let is_name = |tag: &&&str| {
+        tag.starts_with(|first: char| first.is_ascii_alphabetic())
+            && tag.bytes().any(|byte| !byte.is_ascii_hexdigit() && byte != b'v')
+            && !matches!(**tag, "latest" | "tip")
+    };
+    let how = match all.iter().find(is_name) {
+        Some(tag) => format!("a reference can name one, as in `#{tag}`"),
+        None => "a reference can name the digest of one, `#sha256:…`".to_owned(),
+    };
+    let named = named.join(", ");
+    (!all.is_empty()).then(|| format!("none of its tags is a version: {named}{more}; {how}"))
+}
+
 /// The release in the annotations of a version's manifest, as a line of a listing. The place of its archive
 /// is elsewhere.
 pub fn release(entry: &Descriptor) -> Option<Release> {

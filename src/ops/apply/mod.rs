@@ -116,13 +116,15 @@ fn examine(
     copies::check(session, &resolved.previous, resolved, dry_run)
 }
 
-/// What the registry of a package lists besides its versions, and nobody can use: told once, when the package comes anew.
+/// What the registry of a package lists besides its versions, and nobody can use: told once, when the package comes anew, unless it
+/// is required as one thing.
 fn passed_over(
     session: &Session,
     requirements: &Requirements,
     previous: &Lockfile,
 ) -> Vec<Warning> {
-    let asked = requirements.asked.iter().map(|asked| &asked.requirement.id);
+    let asked = requirements.asked.iter().map(|asked| &asked.requirement);
+    let asked = asked.filter(|asked| !asked.spec.is_pinned()).map(|asked| &asked.id);
     let new: BTreeSet<&PackageId> = asked.filter(|id| previous.find(id).next().is_none()).collect();
     let told = new.into_iter().filter_map(|id| {
         let left_out = session.index().left_out_if_known(id);

@@ -1,7 +1,7 @@
 //! What other tools write where mu has a reference: the line to write instead.
 //!
 //! go-getter and Terraform (`git::https://h/x.git//sub?ref=v1`), Go and npm (`h/x@v1`), pip (`git+https://h/x@v1#subdirectory=pkg`), Docker
-//! (`redis:7`), Helm (`@acme/web`), hosts' short names (`github:a/b`), addresses of pages, and forms of scp that a reference does not have.
+//! (`redis:7`, `docker://h/x:1@sha256:…`), Helm (`@acme/web`), hosts' short names (`github:a/b`), addresses of pages, and forms of scp that a reference does not have.
 
 use super::{Protocol, Reference, ReferenceError};
 
@@ -53,7 +53,11 @@ pub fn meant(text: &str) -> Option<String> {
         None => (text, None),
     };
     let place = place.strip_prefix("git::").unwrap_or(place);
-    let mut parts = Parts { place: place.to_owned(), folder: None, version: None };
+    let place = match place.strip_prefix("docker://") {
+        Some(image) => format!("oci://{image}"),
+        None => place.to_owned(),
+    };
+    let mut parts = Parts { place, folder: None, version: None };
     parts.take_fragment(fragment.unwrap_or_default());
     parts.take_query();
     parts.take_user();
@@ -236,6 +240,9 @@ impl Parts {
                 .starts_with(|first: char| first.is_ascii_digit() || "v^~=<>".contains(first));
         let is_number = version.bytes().all(|byte| byte.is_ascii_digit());
         let is_certain = is_url || begins_like_one && !is_number;
+        // Of a tag with a digest, only the digest counts.
+        let digest = version.split_once('@').filter(|(_, digest)| digest.starts_with("sha256:"));
+        let version = digest.map_or(version, |(_, digest)| digest);
         if at > last && !version.is_empty() && is_certain {
             self.version = Some(version.to_owned());
             self.place.truncate(at);
@@ -281,6 +288,11 @@ mod tests {
     #[test]
     fn what_other_tools_write_is_known() {
         for (text, expected) in [
+            ("docker://h.co/charts/x:1.2.0", "oci://h.co/charts/x#1.2.0"),
+            (
+                "oci://h.co/x:1.2.0@sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+                "oci://h.co/x#sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+            ),
             ("git::https://h.co/x.git//a/b?ref=v1.2.0", "https://h.co/x.git/a/b#v1.2.0"),
             ("git::https://h.co/x.git//a?ref=a/v1.2.0", "https://h.co/x.git/a#v1.2.0"),
             ("git::ssh://git@h.co/x.git//a?depth=1&ref=v1", "ssh://git@h.co/x.git/a#v1"),
