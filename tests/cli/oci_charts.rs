@@ -158,6 +158,34 @@ fn questions_about_them_are_answered() {
 }
 
 #[test]
+fn a_registry_in_the_settings_may_name_its_provider_beside_its_url() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    for place in [
+        format!("\"helm+oci://{host}/charts\""),
+        format!("{{provider: helm, url: \"oci://{host}/charts\"}}"),
+        format!("{{provider: oci, url: \"oci://{host}/charts\"}}"),
+    ] {
+        let text = format!("registries:\n  charts.example/: {place}\n");
+        sandbox.write(".mu/workspace.yaml", &text);
+        sandbox.mu(&["resolve", "charts.example/common", "--refresh"]).ok().says(&["common 3.0.0"]);
+    }
+}
+
+#[test]
+fn a_newer_version_that_cannot_be_used_is_told_with_the_reason() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    push(&host, "common", "3.1.0", &Chart::new("common", "3.0.0"));
+    sandbox.asks_for(&[&registry.chart("common")]);
+    sandbox.mu(&["get"]).ok().says(&["common 3.0.0"]);
+    let reason = "cannot be used: its tag is `3.1.0`, and it says that it is 3.0.0";
+    let outdated = sandbox.mu(&["outdated"]);
+    outdated.says(&[&format!("3.1.0 {reason}")]).does_not_say(&["with the rest"]);
+    sandbox.mu(&["why", &registry.chart("common")]).ok().says(&[reason]);
+}
+
+#[test]
 fn an_index_may_name_charts_in_a_registry() {
     let registry = Registry::new();
     let (sandbox, host) = (&registry.sandbox, registry.host());

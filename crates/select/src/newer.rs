@@ -109,7 +109,7 @@ impl<'a> Ceiling<'a> {
         let releases = &package.releases;
         let above = (0..releases.len()).filter(|&at| {
             let version = releases.version(at);
-            version > *current && (current.is_prerelease() || !version.is_prerelease())
+            version > *current && (current.is_prerelease() || releases.is_offered(at))
         });
         // Each version above gets the first obstacle that stands in its way, the cheap ones first: a requirement that does not accept
         // it, a rule of the settings, a channel that passes it over. Versions with the same obstacle are one row of the answer.
@@ -164,6 +164,11 @@ impl<'a> Ceiling<'a> {
             Verdict::Refuted(proof) => proof,
             Verdict::GivenUp => return Ok(Obstacle::Unknown),
         };
+        // Of some, only the search has read that they cannot be used at all.
+        let package = self.trial.world.package(place);
+        if let Some(rule) = package.rejection(&self.request.settings, position) {
+            return Ok(Obstacle::Rule(rule));
+        }
         let mut conflict = diagnose::conflict(&mut self.trial.world, &proof)?;
         // No manifest requires this choice.
         conflict.facts.retain(|fact| match fact {
