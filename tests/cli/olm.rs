@@ -57,6 +57,10 @@ fn a_catalog_in_an_image_is_a_registry_and_the_error_has_its_line() {
     sandbox.write(".mu/workspace.yaml", &line);
     sandbox.mu(&["get", &format!("{base}/web#^1")]).ok();
     assert_eq!(sandbox.locked(), [format!("{base}/web 1.0.0")]);
+    // A provider and a URL mean the same.
+    let parts = format!("registries: {{{base}/: {{provider: olm, url: \"oci://{base}:v1\"}}}}");
+    sandbox.write(".mu/workspace.yaml", &parts);
+    sandbox.mu(&["resolve", &format!("{base}/web#^1"), "--refresh"]).ok().says(&["web 1.0.0"]);
     for (reference, shown) in [
         (
             "olm+oci://a.example/c/web",
@@ -69,6 +73,21 @@ fn a_catalog_in_an_image_is_a_registry_and_the_error_has_its_line() {
     ] {
         sandbox.mu(&["versions", reference]).fails().says(&[shown]);
     }
+}
+
+#[test]
+fn an_image_of_a_bundle_without_its_files_is_no_package() {
+    let Cluster { mut sandbox, registry, mut operators } = Cluster::new();
+    sandbox.replace(&registry.host(), "[HOST]");
+    let csv = ("bundle/manifests/lost.yaml".to_owned(), ('f', b"kind: ConfigMap\n".to_vec()));
+    let labels = json!({"operators.operatorframework.io.bundle.manifests.v1": "bundle/manifests/"});
+    let image = push_image(&registry, "acme/lost-bundle", &[tar_gz([csv])], labels);
+    operators.package("lost", "stable");
+    operators.channel("lost", "stable", &[json!("lost.v1.0.0")]);
+    operators.bundle(&Bundle::new("lost", "1.0.0").image(&image));
+    let run = sandbox.mu(&["get", "operators.example/lost"]).fails();
+    run.says(&["there are no files of", "acme/lost-bundle", "has nothing in `/manifests`"]);
+    assert!(!sandbox.has(".mu/packs/operators.example/lost") && !sandbox.has("Mu.lock"));
 }
 
 #[test]

@@ -56,10 +56,10 @@ impl OlmProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
-        let Some(name) = release.urls.first().and_then(|url| url.strip_prefix("oci://")) else {
+        let Some(named) = release.urls.first().and_then(|url| url.strip_prefix("oci://")) else {
             return Ok(false);
         };
-        let name = ImageName::parse(name, location)?;
+        let name = ImageName::parse(named, location)?;
         if release.archive.is_some() && name.digest() != release.archive.as_deref() {
             let text = format!(
                 "the bundle of `{}` {} is an image that is not named by its digest",
@@ -69,6 +69,14 @@ impl OlmProvider {
             return Err(ProviderError::new(ErrorKind::Integrity, text));
         }
         self.oci.image(&name, progress)?.unpack(FOLDERS.map(str::to_owned), tree)?;
+        let [manifests, _] = FOLDERS;
+        if !tree.has_in(manifests) {
+            let (operator, version) = (location.describe(), release.full_version());
+            let text = format!("there are no files of `{operator}` {version}");
+            return Err(ProviderError::new(ErrorKind::NotFound, text).because(format!(
+                "its image `{named}` has nothing in `/{manifests}`, where OLM looks for them"
+            )));
+        }
         Ok(true)
     }
 

@@ -428,8 +428,16 @@ impl Routes {
         if protocol.transport() == "oci"
             && let Some((_, rest)) = text.split_once("://")
         {
-            let root = parse(&format!("https://{rest}"))?;
-            return Ok((registry.provider.as_deref().unwrap_or("oci"), root));
+            let said = registry.provider.as_deref().unwrap_or("oci");
+            let of_tool = format!("{said}+oci");
+            // A format and `oci://` mean what `FORMAT+oci://` does: artifacts tell their format, and a catalog is an image.
+            return match Protocol::from_scheme(&of_tool).provider() {
+                Some("oci") => Ok(("oci", parse(&format!("https://{rest}"))?)),
+                _ if Protocol::provider_of_tool(said).is_some() => {
+                    Ok((said, parse(&format!("oci://{rest}"))?))
+                }
+                _ => Ok((said, parse(&format!("https://{rest}"))?)),
+            };
         }
         let (tool, inner) = text.split_once('+').unwrap_or_default();
         let (said, root) = match Protocol::provider_of_tool(tool) {

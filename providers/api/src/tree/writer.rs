@@ -126,6 +126,14 @@ impl TreeWriter {
         self.kept.as_mut()?.1.take()
     }
 
+    /// Whether anything was written below a folder.
+    pub fn has_in(&self, folder: &str) -> bool {
+        let below = |entry: &Entry| {
+            entry.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.entries.iter().any(below)
+    }
+
     /// Sets the size of the archive, so that a bomb is recognized by its ratio.
     pub fn set_archive_size(&mut self, bytes: u64) {
         self.archive_bytes = Some(bytes);
