@@ -173,6 +173,19 @@ fn a_registry_in_the_settings_may_name_its_provider_beside_its_url() {
 }
 
 #[test]
+fn helm_finds_a_chart_in_its_lock_by_the_tag_that_the_dependency_names() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    push(&host, "common", "v3.2.0", &Chart::new("common", "3.2.0"));
+    let chart = Chart::new("shop", "0.1.0");
+    let chart = chart.needs("common", "v3.2.0", &format!("oci://{host}/charts"));
+    sandbox.write("Chart.yaml", &chart.manifest());
+    sandbox.mu(&["vendor", "--for", "helm"]).ok().says(&["+ charts/common-v3.2.0.tgz"]);
+    assert!(sandbox.read("Chart.lock").contains("version: v3.2.0\n"));
+    sandbox.mu(&["vendor", "--for", "helm", "--check"]).ok();
+}
+
+#[test]
 fn a_newer_version_that_cannot_be_used_is_told_with_the_reason() {
     let registry = Registry::new();
     let (sandbox, host) = (&registry.sandbox, registry.host());
