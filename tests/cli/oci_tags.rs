@@ -155,6 +155,24 @@ fn a_tag_beside_a_version_is_that_version() {
 }
 
 #[test]
+fn a_tag_with_fewer_numbers_hides_no_version() {
+    let server = DockerRegistry::start();
+    let host = server.host();
+    for (version, tag) in [("1.4.0", "1.4.0"), ("1.4.7", "1.4.7"), ("1.4.7", "1.4")] {
+        Artifact::chart(&Chart::new("web", version)).push(&host, "charts/web", tag);
+    }
+    Artifact::chart(&Chart::new("web", "1.5")).push(&host, "charts/web", "1.5");
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&host, "[HOST]");
+    let place = format!("{{url: \"oci://{host}/charts\", versions: lenient}}");
+    sandbox.write(".mu/workspace.yaml", &format!("registries: {{{host}/charts/: {place}}}\n"));
+    for (asked, chosen) in [("1.4.0", "1.4.0"), ("~1.4", "1.4.7"), ("^1", "1.5")] {
+        let reference = format!("oci://{host}/charts/web#{asked}");
+        sandbox.mu(&["resolve", &reference]).ok().says(&[&format!("[HOST]/charts/web {chosen}\n")]);
+    }
+}
+
+#[test]
 fn where_no_tag_is_a_version_the_tags_are_named() {
     let server = DockerRegistry::start();
     let host = server.host();

@@ -107,6 +107,13 @@ impl Entries {
             }
         }
         let moved = self.events.get(&("movedTo", String::new())).filter(|event| !event.undo);
+        // Of `1.4` and `1.4.0`, which may be one version, the first counts: a tag with fewer numbers often moves on to the newest.
+        let is_whole = |version: &str| {
+            let numbers = version.split(['-', '+']).next().unwrap_or(version);
+            numbers.matches('.').count() > 1
+        };
+        let mut versions: Vec<(String, &str)> = versions.into_iter().collect();
+        versions.sort_by_key(|(version, _)| !is_whole(version));
         let lines = versions.into_iter().map(|(version, tag)| {
             let known = self.release(&version).cloned();
             let mut line = known.unwrap_or_else(|| Release {
