@@ -14,7 +14,7 @@ use serde_json::Number;
 use serde_yaml::granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, Span, StrInput};
 
 use crate::node::{self, Entry, Fault, Kind, MapEntries, Node};
-use crate::repeat::{Found, Indented, MAX_DEPTH, Repeats, options};
+use crate::repeat::{Found, Indented, MAX_DEPTH, Repeats, parser_options};
 use crate::shape::{Shape, Under, Unknown, Values};
 
 /// What Git writes before, between and after the sides of a merge that is not finished.
@@ -101,7 +101,7 @@ pub(crate) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        let parser = Parser::new_from_str_with_options(text, options());
+        let parser = Parser::new_from_str_with_options(text, parser_options());
         let (repeats, values) = (Repeats::default(), Values::default());
         let (indented, given, unknown) = (None, (0, 0), Unknown::default());
         Self { text, parser, indented, given, repeats, depth: 0, values, unknown }
@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
     /// Reads on as if the lines of the quoted text at `at` were indented as YAML wants it; `false` if they cannot be.
     fn indent(&mut self, at: usize) -> bool {
         let last = self.indented.take();
-        self.indented = Indented::read(self.text, last, self.given, at).map(Box::new);
+        self.indented = Indented::read_again(self.text, last, self.given, at).map(Box::new);
         self.indented.is_some()
     }
 
@@ -186,7 +186,7 @@ impl<'t> Reader<'t> {
         match &self.indented {
             // The parser always knows it for text in memory.
             None => marker.byte_offset(),
-            Some(indented) => indented.place(marker.index()),
+            Some(indented) => indented.place_of_character(marker.index()),
         }
     }
 

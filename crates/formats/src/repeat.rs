@@ -221,7 +221,7 @@ impl<'t> Repeats<'t> {
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// How texts are parsed.
-pub(crate) fn options() -> yaml::Options {
+pub(crate) fn parser_options() -> yaml::Options {
     yaml::options! {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
@@ -249,7 +249,7 @@ pub(crate) struct Indented {
 impl Indented {
     /// Reads `text` again with the lines of the quoted text at `at` indented, too, from behind what was `given` of it already: so many
     /// events, of which the last one ends there. `None` if they cannot be.
-    pub(crate) fn read(
+    pub(crate) fn read_again(
         text: &str,
         last: Option<Box<Self>>,
         (given, end): (usize, usize),
@@ -267,7 +267,8 @@ impl Indented {
             places.extend(std::iter::repeat_n(at, spaces + 1));
         }
         places.push(text.len());
-        let mut parser = Parser::new_from_iter_with_options(characters.into_iter(), options());
+        let mut parser =
+            Parser::new_from_iter_with_options(characters.into_iter(), parser_options());
         (0..given).for_each(|_| drop(parser.next_event()));
         Some(Self { parser, places, lines, left })
     }
@@ -277,7 +278,7 @@ impl Indented {
     }
 
     /// Where the parser's character `index` is in the text.
-    pub(crate) fn place(&self, index: usize) -> Option<usize> {
+    pub(crate) fn place_of_character(&self, index: usize) -> Option<usize> {
         self.places.get(index).copied()
     }
 }

@@ -260,12 +260,13 @@ impl<'run> Vendoring<'run> {
         let from = package.id.to_string();
         let published = package.archive.filter(|_| as_published);
         let Some(folder) = self.content(index) else {
-            let version = need.as_locked(package.version.clone());
+            let version = need.version_for_helm(package.version.clone());
             let target = in_charts(&archive_name(need, &version))?;
             let content = if is_there(&target)? { Content::Kept } else { Content::Planned };
             return Ok(Found { version, archive: Some(content), from, digest: published });
         };
-        let version = need.as_locked(self.version_in(&folder, need, &member.manifest_path)?);
+        let version =
+            need.version_for_helm(self.version_in(&folder, need, &member.manifest_path)?);
         // Helm takes the charts inside of an archive, whatever versions Mu.lock has of them. With `--unify` the archive
         // is made again, with those of Mu.lock; otherwise this is told.
         let carried = carried_in(&self.outcome.lock, package, &folder);

@@ -74,7 +74,7 @@ pub struct Need {
 
 impl Need {
     /// A version of the chart as Helm has it in its lock: of the exact one in an OCI registry that the dependency asks for, the tag.
-    pub fn as_locked(&self, version: String) -> String {
+    pub fn version_for_helm(&self, version: String) -> String {
         let is_in_registry = self.repository.starts_with("oci://");
         match is_in_registry && self.version.strip_prefix('v') == Some(version.as_str()) {
             true => self.version.clone(),
