@@ -172,7 +172,11 @@ fn a_default_channel_of_prereleases_is_chosen_from_although_another_has_releases
     expected(&["operators.example/sync", "--channel", "1.16"], "1.16.4-cee.1 (1.16)");
     expected(&["operators.example/sync#<1"], "0.0.1 (1.17)");
     for command in [&["info", "operators.example/sync"][..], &["search", "sync"]] {
-        sandbox.mu(command).ok().says(&["operators.example/sync", "1.19.5-cee.1"]).does_not_say(&["sync 0.0.1", "0.0.1\n"]);
+        sandbox
+            .mu(command)
+            .ok()
+            .says(&["operators.example/sync", "1.19.5-cee.1"])
+            .does_not_say(&["sync 0.0.1", "0.0.1\n"]);
     }
     sandbox.asks_for(&["operators.example/sync"]);
     sandbox.mu(&["get", "--dry-run"]).ok().says(&["operators.example/sync 1.19.5-cee.1"]);

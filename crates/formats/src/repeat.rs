@@ -228,8 +228,12 @@ pub(crate) fn parser_options() -> yaml::Options {
     }
 }
 
-/// How many bytes are read again, because each quoted text that YAML forbids is found only by reading up to it.
+/// How many characters are read again, because each quoted text that YAML forbids is found only by reading up to it.
 const MOST_READ_AGAIN: usize = 64 << 20;
+
+/// How long a text may be that is read again, in bytes with the spaces that it gets: each takes twelve bytes of memory, and short
+/// lines get many spaces.
+const MOST_INDENTED: usize = 2 << 20;
 
 /// The longest indentation that lines get.
 const MOST_SPACES: usize = 200;
@@ -242,7 +246,7 @@ pub(crate) struct Indented {
     places: Vec<usize>,
     /// The lines that are indented, by where they begin, and by how many spaces.
     lines: BTreeMap<usize, usize>,
-    /// How many bytes can still be read again.
+    /// How many characters can still be read again.
     left: usize,
 }
 
@@ -258,9 +262,11 @@ impl Indented {
         let (quoted, spaces) = quoted_lines(text, end, at)?;
         let (mut lines, left) =
             last.map_or_else(|| (BTreeMap::new(), MOST_READ_AGAIN), |last| (last.lines, last.left));
-        let left = left.checked_sub(text.len())?;
         lines.extend(quoted.into_iter().map(|line| (line, spaces)));
-        let (mut characters, mut places) = (Vec::new(), Vec::new());
+        let length = text.len() + lines.values().sum::<usize>();
+        let left = left.checked_sub(length).filter(|_| length <= MOST_INDENTED)?;
+        let (mut characters, mut places) =
+            (Vec::with_capacity(length), Vec::with_capacity(length + 1));
         for (at, character) in text.char_indices() {
             let spaces = lines.get(&at).copied().unwrap_or_default();
             characters.extend(std::iter::repeat_n(' ', spaces).chain([character]));

@@ -285,9 +285,8 @@ pub(crate) fn newest(releases: &Releases, current: Option<&Version>) -> Option<V
         |position| releases.details(position).is_some_and(|details| details.yanked.is_some());
     let counts_all = releases.has_only_prereleases() || current.is_some_and(Version::is_prerelease);
     let mut positions = (0..releases.len()).rev();
-    let newest = positions.find(|&position| {
-        !is_yanked(position) && (counts_all || releases.is_offered(position))
-    });
+    let newest = positions
+        .find(|&position| !is_yanked(position) && (counts_all || releases.is_offered(position)));
     let newest = newest.map(|position| releases.version(position));
     newest.filter(|newest| current.is_none_or(|current| newest >= current))
 }

@@ -430,6 +430,9 @@ fn the_lines_of_a_quoted_text_begin_anywhere_as_for_helm() {
     // One after the other is found only by reading up to it, so their number is limited.
     let many = format!("{shop}x-many:\n{}", "- 'a\n'\n- 'a\nb'\n".repeat(20_000));
     assert!(self::chart(&many).is_err_and(|error| error.contains("invalid indentation")));
+    // Short lines get many spaces, so these are limited, too.
+    let deep = format!("{shop}x-deep:\n{}'a{}'\n", " ".repeat(150), "\nb".repeat(20_000));
+    assert!(self::chart(&deep).is_err_and(|error| error.contains("invalid indentation")));
 }
 
 /// Checked against `helm dependency list` of Helm 3 and 4.
