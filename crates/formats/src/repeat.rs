@@ -229,7 +229,7 @@ pub(crate) fn parser_options() -> yaml::Options {
 }
 
 /// How many characters are read again, because each quoted text that YAML forbids is found only by reading up to it.
-const MOST_READ_AGAIN: usize = 64 << 20;
+const MOST_READ_AGAIN: usize = 16 << 20;
 
 /// How long a text may be that is read again, in bytes with the spaces that it gets: each takes twelve bytes of memory, and short
 /// lines get many spaces.
