@@ -95,18 +95,23 @@ pub fn all_at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync
             lock(&answers).push((number, answer));
         }
     };
-    with_others(count, &take);
+    on_threads(count, &take);
     let mut answers = into_inner(answers);
     answers.sort_by_key(|(number, _)| *number);
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// Calls `work` on this thread, and on others, until there are `threads`, or as many as the system starts.
-pub fn with_others(threads: usize, work: &(impl Fn() + Sync)) {
+/// Calls `work` on as many threads as `threads`, while this one waits. Only if the system does not start them all, this one works, too:
+/// Linux often lets a new thread wait for the processor of the one that started it, while another has nothing to do.
+pub fn on_threads(threads: usize, work: &(impl Fn() + Sync)) {
+    if threads <= 1 {
+        return work();
+    }
     std::thread::scope(|scope| {
-        let others = (1..threads).map_while(|_| start_in(scope, work).ok());
-        others.for_each(drop);
-        work();
+        let started = (0..threads).map_while(|_| start_in(scope, work).ok()).count();
+        if started < threads {
+            work();
+        }
     });
 }
 
@@ -133,7 +138,7 @@ pub fn at_once<T: Sync, E: Send>(
             }
         }
     };
-    with_others(threads.min(items.len()), &take);
+    on_threads(threads.min(items.len()), &take);
     into_inner(failure).map_or(Ok(()), Err)
 }
 

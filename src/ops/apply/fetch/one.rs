@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use mu_provider::threads::{start_in, with_others};
+use mu_provider::threads::{on_threads, start_in};
 use mu_provider::{Digest, Entry, Release, Silent, Tree, TreeWriter};
 
 use crate::index::Route;
@@ -113,7 +113,7 @@ fn unpacking<'a>(route: &'a Route, release: &'a Release) -> Option<Unpacking<'a>
 /// that time, they are not waiting for the network; more threads would only make each one slower.
 const COUNTED: Duration = Duration::from_millis(10);
 
-/// Runs `work` on `few` threads, of which this is one, and on up to `most` if it takes long.
+/// Runs `work` on `few` threads, and on up to `most` if it takes long.
 ///
 /// `done` counts what was done. If packages arrive quickly, more threads than processors would only get in
 /// each other's way.
@@ -140,8 +140,7 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
                 }
             });
         }
-        // A thread that works by itself is where a processor is idle; two that start beside one that waits often share one.
-        with_others(few, &|| {
+        on_threads(few, &|| {
             work();
             // The receiver has gone if there are enough threads.
             let _ = end.send(());

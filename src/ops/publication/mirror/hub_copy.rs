@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mu_hub::{PlacedVersion, Publication, Vouching, names};
-use mu_provider::threads::{into_inner, lock, with_others};
+use mu_provider::threads::{into_inner, lock, on_threads};
 use mu_provider::{
     Changes, Copier, ErrorKind, FileDigest, Listing, Location, LogPosition, Progress as _,
     ProviderError, Release, read_json_lines, with_causes,
@@ -136,7 +136,7 @@ impl HubCopy<'_> {
         // Packages are begun in their order, so that those which are done are few behind those which are not.
         let next = AtomicUsize::new(0);
         let jobs = self.session.network_jobs().min(plan.names.len().max(1));
-        with_others(jobs, &|| {
+        on_threads(jobs, &|| {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(name) = plan.names.get(number) else { return };
