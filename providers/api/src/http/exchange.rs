@@ -220,7 +220,8 @@ impl Pending {
     }
 }
 
-/// Sends `request`, and hands over the answer. Ends early if nobody needs it any more.
+/// Sends `request`, and hands over the answer. Ends early if nobody needs it any more. The end of the request is reported before anybody can
+/// act on the end of its answer, or on its failure, and end the program.
 async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse, ExchangeError>>) {
     let Outgoing { client, request, patience, mut watched, .. } = outgoing;
     if let Some(watched) = &mut watched {
@@ -233,6 +234,7 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse
                 Ok(Err(error)) => ExchangeError::Transport(error),
                 _ => ExchangeError::Silence(patience.head),
             };
+            drop(watched);
             let _ = answer.send(Err(error));
             return;
         }
@@ -251,7 +253,6 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse
         match soon(&mut response, length, patience, &mut pace, watched.as_ref()).await {
             Ok((piece, false)) => begun = Some(piece),
             whole => {
-                // Its end is reported before anybody can act on the answer, and end the program.
                 drop(watched);
                 let _ = answer.send(head(Body::Whole(Some(whole.map(|(bytes, _)| bytes)))));
                 return;
@@ -266,6 +267,9 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse
     while is_wanted {
         let piece = next(&mut response, patience, &mut pace, watched.as_ref()).await;
         let is_last = !matches!(piece, Ok(Some(_)));
+        if is_last {
+            watched = None;
+        }
         is_wanted = pieces.send(piece).await.is_ok() && !is_last;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -386,6 +386,30 @@ fn a_port_that_speaks_tls_is_not_asked_again_in_plain_http() {
     assert_eq!(error.to_string(), format!("`{address}` does not speak plain http"));
     assert_eq!(error.hints(), [format!("if it expects TLS, write `https://{address}/...`")]);
     assert!(notes.pauses().is_empty());
+}
+
+#[test]
+fn a_request_ends_before_its_failure_or_the_end_of_its_answer_is_known() {
+    let (closing, large) = (Listener::start(drop), "x".repeat(1 << 20));
+    let server = TestServer::start(move |_, _| Reply::body(large.clone()));
+    for (address, is_fine) in [(closing.address().to_string(), false), (server.host(), true)] {
+        let url = SafeUrl::parse(&format!("http://{address}/a")).expect("is a URL");
+        // Whoever reports the end looks whether somebody goes on meanwhile.
+        let ((go_on, gone_on), (report, reported)) = (mpsc::channel(), mpsc::channel());
+        let gone_on = Mutex::new(gone_on);
+        let watch = move |event: &RequestEvent<'_>| {
+            if let RequestEvent::Ended { .. } = event {
+                let early = gone_on.lock().expect("no test panicked");
+                let _ = report.send(early.recv_timeout(Duration::from_millis(100)).is_ok());
+            }
+        };
+        let options = HttpOptions { watch: Some(Arc::new(watch)), ..Notes::default().options() };
+        let http = Http::new(options);
+        let answer = http.get(&url).attempt().map(|answer| answer.bytes(2 << 20, &Silent));
+        let _ = go_on.send(());
+        assert_eq!(answer.is_ok(), is_fine);
+        assert_eq!(reported.recv(), Ok(false), "{address}");
+    }
 }
 
 #[test]
