@@ -122,14 +122,12 @@ impl Parts {
     /// if there is one.
     fn take_user(&mut self) {
         for scheme in ["https://", "http://", "git+https://", "git+http://"] {
-            if let Some(rest) = self.place.strip_prefix(scheme)
-                && let Some((_, host)) =
-                    rest[..rest.find('/').unwrap_or(rest.len())].rsplit_once('@')
-            {
-                let start = rest.find('/').unwrap_or(rest.len());
-                self.place = format!("{scheme}{host}{}", &rest[start..]);
-                return;
+            let Some(rest) = self.place.strip_prefix(scheme) else { continue };
+            let (server, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            if let Some((_, host)) = server.rsplit_once('@') {
+                self.place = format!("{scheme}{host}{path}");
             }
+            return;
         }
     }
 
