@@ -469,6 +469,6 @@ fn no_archive_takes_the_place_of_a_device_or_a_pipe() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs").success());
     let run = sandbox.mu(&["pack", "--output", &pipe.display().to_string()]);
     assert_eq!(run.status, 2, "{}", run.shown());
-    run.says(&["is no file, and none may take its place", "`mu pack --dry-run`"]);
+    run.says(&["is not a regular file, so `mu pack` does not replace it", "`mu pack --dry-run`"]);
     assert!(fs::symlink_metadata(&pipe).expect("is there").file_type().is_fifo());
 }

@@ -144,7 +144,8 @@ impl Entries {
 /// How many tags are named where none is a version.
 const MOST_NAMED: usize = 5;
 
-/// Why there is no version, where there are tags: what they are, and how a reference can name one. `None` if nobody has tagged anything.
+/// The reason that a repository has no version although it has tags: it names the tags, and how a reference can name one. `None` if there are
+/// no tags.
 pub fn without_versions(tags: &[String]) -> Option<String> {
     let is_own = |tag: &str| tag.starts_with("sha256-") || tag.starts_with(EVENT_TAG);
     let all: Vec<&str> = tags.iter().map(String::as_str).filter(|tag| !is_own(tag)).collect();

@@ -58,7 +58,8 @@ fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
     let found = crate::fs::symlink_metadata(path).map(|found| found.file_type()).ok();
     // Whoever opens a pipe waits for the other end.
     if found.is_some_and(|found| !found.is_file() && !found.is_dir() && !found.is_symlink()) {
-        let message = format!("`{}` is no file, and none may take its place", path.display());
+        let message =
+            format!("`{}` is not a regular file, so `mu pack` does not replace it", path.display());
         return Err(CommandError::new(Code::Usage, message)
             .hint("`mu pack --dry-run` shows what would be packed, and writes nothing"));
     }
