@@ -120,7 +120,7 @@ pub(crate) fn choose_contents(
         Kind::Own { .. } | Kind::Other { .. } => {
             let file = kind.manifest().unwrap_or_default();
             let rules = Rules::for_content(OF_PACKAGES, folder, owned.top(), file, warnings)?;
-            (Some(rules.over_left_behind(folder)), None)
+            (Some(rules.over_left_behind()), None)
         }
         Kind::Chart => {
             let rules = Rules::read_helmignore(folder, warnings)?;
@@ -168,7 +168,7 @@ pub(crate) fn would_choose(
     let warnings = &mut Vec::new();
     let file = kind.manifest().unwrap_or_default();
     let rules = Rules::for_content(OF_PACKAGES, folder, owned.top(), file, warnings)?;
-    let mut rules = rules.over_left_behind(folder);
+    let mut rules = rules.over_left_behind();
     let walk = Walk::new(folder, kind, owned, others);
     if path == LOCK_FILE || walk.is_needed(path) {
         return Ok(path != LOCK_FILE);

@@ -34,19 +34,16 @@ const HELM_FILE: &str = ".helmignore";
 /// The files that `mu pack` reads, in ascending precedence.
 pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
 
-/// What editors and systems leave beside files: copies, locks and swap files, and what they note about folders.
-const LEFT_BEHIND: [&str; 10] = [
-    "*~",
-    ".#*",
-    "\\#*#",
-    "._*",
-    ".*.sw[a-p]",
-    "*.orig",
-    "*.bak",
-    ".DS_Store",
-    "Thumbs.db",
-    "desktop.ini",
-];
+/// Whether editors and systems leave what is called so beside files: copies, locks and swap files, and what they note about folders.
+fn is_left_behind(name: &[u8]) -> bool {
+    match name {
+        [.., b'~'] | [b'.', b'#' | b'_', ..] | [b'#', .., b'#'] => true,
+        // The swap files of Vim.
+        [b'.', .., b'.', b's', b'w', b'a'..=b'p'] => true,
+        b".DS_Store" | b"Thumbs.db" | b"desktop.ini" => true,
+        _ => name.ends_with(b".orig") || name.ends_with(b".bak"),
+    }
+}
 
 /// The rules that apply in one folder, outermost first.
 #[derive(Debug, Clone)]
@@ -55,6 +52,8 @@ pub(crate) struct Rules {
     folders: Vec<Gitignore>,
     /// Those of the chart in this folder, as Helm reads them.
     of_chart: Option<(PathBuf, helm::IgnoreRules)>,
+    /// Whether what no rule names is left out if editors and systems leave it behind.
+    over_left_behind: bool,
 }
 
 impl Rules {
@@ -71,7 +70,8 @@ impl Rules {
         let around = folder.ancestors().skip(1);
         let mut around: Vec<&Path> = around.take_while(|around| around.starts_with(top)).collect();
         around.reverse();
-        let mut rules = Self { names, folders: Vec::new(), of_chart: None };
+        let mut rules =
+            Self { names, folders: Vec::new(), of_chart: None, over_left_behind: false };
         let mut foreign = Vec::new();
         for outer in around {
             if outer != top && rules.leave_out(outer, true) {
@@ -88,14 +88,9 @@ impl Rules {
         rules.with_folder_inside(folder, warnings)
     }
 
-    /// These rules, which take precedence over one that leaves out what editors and systems leave beside files in `folder`.
-    pub(crate) fn over_left_behind(mut self, folder: &Path) -> Self {
-        let mut builder = GitignoreBuilder::new(folder);
-        for pattern in LEFT_BEHIND {
-            let added = builder.add_line(None, pattern);
-            added.expect("the patterns are valid");
-        }
-        self.folders.insert(0, builder.build().expect("the patterns are valid"));
+    /// These rules, which take precedence over one that leaves out what editors and systems leave beside files.
+    pub(crate) fn over_left_behind(mut self) -> Self {
+        self.over_left_behind = true;
         self
     }
 
@@ -105,7 +100,8 @@ impl Rules {
         folder: &Path,
         warnings: &mut Vec<FileWarning>,
     ) -> Result<Self, FileError> {
-        Self { names, folders: Vec::new(), of_chart: None }.with_folder_inside(folder, warnings)
+        Self { names, folders: Vec::new(), of_chart: None, over_left_behind: false }
+            .with_folder_inside(folder, warnings)
     }
 
     /// The rules of Helm for the chart in `folder`. A line because of which Helm refuses the chart is told, and read as Git would:
@@ -133,7 +129,12 @@ impl Rules {
             warnings.push(FileWarning::new(&path, None, message));
         }
         let of_chart = Some((folder.to_owned(), rules));
-        Ok(Self { names: &[], folders: builder.build().into_iter().collect(), of_chart })
+        Ok(Self {
+            names: &[],
+            folders: builder.build().into_iter().collect(),
+            of_chart,
+            over_left_behind: false,
+        })
     }
 
     /// These rules and those of a folder inside.
@@ -170,7 +171,8 @@ impl Rules {
 
     /// The rules for what is in the repository at `top`, with those of this clone alone: Git's own, without a user's.
     pub(crate) fn of_git(top: &Path) -> Result<Self, FileError> {
-        let mut rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
+        let mut rules =
+            Self { names: OF_GIT, folders: Vec::new(), of_chart: None, over_left_behind: false };
         let exclude = top.join(".git/info/exclude");
         let is_file = fs::metadata(&exclude).is_ok_and(|found| found.is_file());
         let text = if is_file { read_rules(&exclude)? } else { None };
@@ -186,7 +188,8 @@ impl Rules {
     /// The rules for what is in the repository at `top` that everybody has.
     #[cfg(feature = "git")]
     pub(crate) fn of_everybody(top: &Path) -> Result<Self, FileError> {
-        let rules = Self { names: OF_GIT, folders: Vec::new(), of_chart: None };
+        let rules =
+            Self { names: OF_GIT, folders: Vec::new(), of_chart: None, over_left_behind: false };
         rules.with_folder_inside(top, &mut Vec::new())
     }
 
@@ -225,7 +228,8 @@ impl Rules {
                 Match::None => {}
             }
         }
-        false
+        let name = path.file_name().unwrap_or_default();
+        self.over_left_behind && is_left_behind(name.as_encoded_bytes())
     }
 }
 
