@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mu_provider::Provider;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
+use mu_provider::{Programs, Provider};
 use mu_provider_exec::{ExecProvider, INTRODUCTION, Places, SILENCE, Starting};
 
 use crate::env::Environment;
@@ -47,8 +47,6 @@ const RECORDS: &str = "MU_PLUGIN_DEBUG";
 pub(crate) struct OfThisMachine {
     places: Places,
     offline: bool,
-    /// The environment that each sees.
-    variables: BTreeMap<String, String>,
     /// The folder that they write into.
     folder: PathBuf,
     /// The folder for records of what they say, if there should be some.
@@ -67,7 +65,6 @@ impl OfThisMachine {
         Self {
             places: places(environment, workspace),
             offline,
-            variables: variables(environment),
             folder: environment.cache.join("plugins"),
             records: records(environment),
             http,
@@ -90,7 +87,7 @@ impl OfThisMachine {
         let starting = Starting {
             name: name.to_owned(),
             program: self.places.find(name)?,
-            environment: self.variables.clone(),
+            environment: variables(&self.places.programs),
             folder: self.folder.clone(),
             records: self.records.clone(),
             offline: self.offline,
@@ -123,9 +120,8 @@ fn records(environment: &Environment) -> Option<PathBuf> {
 }
 
 /// The environment of a plugin.
-fn variables(environment: &Environment) -> BTreeMap<String, String> {
+fn variables(programs: &Programs) -> BTreeMap<String, String> {
     let is_for_it = |name: &str| VARIABLES.contains(&name) || name.starts_with(FOR_PLUGINS);
-    let programs = programs(environment);
     let all = programs.variables().iter().filter(|(name, _)| is_for_it(name));
     all.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
