@@ -21,6 +21,10 @@ pub const REDIRECTING: [u16; 5] = [301, 302, 303, 307, 308];
 /// How many bytes arrive between two progress reports.
 const REPORTED: usize = 8 << 10;
 
+/// How much memory is set aside at once for a body whose length is promised, in bytes. What does not arrive is never touched, so it
+/// costs nothing; without it, a large body is copied each time that it has doubled.
+const MOST_RESERVED: u64 = 64 << 20;
+
 /// An answer whose body may still be arriving.
 pub struct Response {
     url: SafeUrl,
@@ -102,8 +106,7 @@ impl Response {
         if total.is_some_and(|length| length > limit) {
             return Err(self.too_long(limit).into());
         }
-        // A promised length does not justify much memory yet.
-        let expected = usize::try_from(total.unwrap_or(0).min(8 << 20)).expect("8 MiB fit");
+        let expected = usize::try_from(total.unwrap_or(0).min(MOST_RESERVED)).expect("is small");
         let mut body = Vec::from(std::mem::take(&mut self.rest));
         let mut reported = 0;
         let broken_off = |error: io::Error| Failure::broken_off(&error, &self.url);
@@ -114,7 +117,8 @@ impl Response {
             if body.is_empty() {
                 // A small answer is one piece, which is not copied; a large one does not grow any more.
                 body = Vec::from(piece);
-                body.reserve(expected.saturating_sub(body.len()));
+                // Where memory is short, it grows as it arrives.
+                let _ = body.try_reserve(expected.saturating_sub(body.len()));
             } else {
                 body.extend_from_slice(&piece);
             }
