@@ -236,8 +236,9 @@ impl Parts {
         let begins_like_one = version == "latest"
             || version
                 .starts_with(|first: char| first.is_ascii_digit() || "v^~=<>".contains(first));
-        let is_number = version.bytes().all(|byte| byte.is_ascii_digit());
-        let is_certain = is_url || begins_like_one && !is_number;
+        let is_port =
+            self.place[at..].starts_with(':') && version.bytes().all(|byte| byte.is_ascii_digit());
+        let is_certain = is_url || begins_like_one && !is_port;
         // Of a tag with a digest, only the digest counts.
         let digest = version.split_once('@').filter(|(_, digest)| digest.starts_with("sha256:"));
         let version = digest.map_or(version, |(_, digest)| digest);
@@ -298,6 +299,7 @@ mod tests {
             ("https://h.co/x.git?ref=v1.2.0", "https://h.co/x.git#v1.2.0"),
             ("github.com/a/b/c@master", "github.com/a/b/c#master"),
             ("github.com/a/b@v1.2.3", "github.com/a/b#v1.2.3"),
+            ("x@2", "x#2"),
             ("https://h.co/a/b@v1.2.3", "https://h.co/a/b#v1.2.3"),
             ("git+https://h.co/x.git@v1.0#subdirectory=pkg", "git+https://h.co/x.git/pkg#v1.0"),
             ("git+https://h.co/x.git@v1#egg=x&subdirectory=pkg", "git+https://h.co/x.git/pkg#v1"),
