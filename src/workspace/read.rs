@@ -81,13 +81,15 @@ pub(super) fn layer(
     if root.is_null() {
         return Ok(SettingsLayer::default());
     }
-    let table = root.table(match kind {
+    let keys = match kind {
         Kind::Workspace => File::KEYS,
         Kind::Config => {
             refuse_workspace_keys(root)?;
             KEYS.1
         }
-    })?;
+    };
+    let others = "what a package is and needs, such as `dependencies`, is in its Mu.yaml";
+    let table = root.file(keys, others)?;
     let base = table.text(File::base)?.map(|text| text.parse(base)).transpose()?;
     let defaults = Defaults { base: base.clone().unwrap_or_default(), ..Defaults::default() };
     let licenses = table.get(File::licenses);

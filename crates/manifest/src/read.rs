@@ -40,7 +40,7 @@ fn manifest(
         return Err(root.error("the manifest is empty").help("it needs at least `name`"));
     }
     let api_version = api_version(root)?;
-    let table = root.table(File::KEYS)?;
+    let table = root.file(File::KEYS, OTHERS)?;
     let name = name(table)?.ok_or_else(|| {
         let start = root.span().start;
         document
@@ -97,7 +97,7 @@ fn manifest(
 fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     let root = document.root_value();
     api_version(root)?;
-    let table = root.table(File::KEYS)?;
+    let table = root.file(File::KEYS, OTHERS)?;
     Ok(Head {
         name: name(table)?,
         version: numbers(table, false)?.version,
@@ -105,6 +105,9 @@ fn head(document: &Document<'_>) -> Result<Head, SourceError> {
         generated: table.flag(GENERATED_KEY)?,
     })
 }
+
+/// Where the keys are that are no keys of a manifest.
+const OTHERS: &str = "settings of the workspace, such as `overrides`, are in `.mu/workspace.yaml`";
 
 /// The format is checked first: mu cannot judge anything else in a newer one.
 fn api_version(root: Value<'_>) -> Result<Option<String>, SourceError> {

@@ -88,12 +88,12 @@ pub(super) fn read(
     } else if value.is_list() {
         value.list()?.map(|value| (None, value)).collect()
     } else {
-        let one = value
-            .word()
-            .map_or_else(|_| "aws/ec2#^1.0.6".to_owned(), |text| text.as_str().to_owned());
-        return Err(value
-            .error("dependencies must be a list or a map")
-            .help(format!("write `- {one}` on a line of its own")));
+        let help = match value.as_list() {
+            Some(list) if list.contains(", ") => format!("write `{list}`"),
+            Some(_) => format!("write `- {}` on a line of its own", value.word()?.as_str()),
+            None => "write `- aws/ec2#^1.0.6` on a line of its own".to_owned(),
+        };
+        return Err(value.error("dependencies must be a list or a map").help(help));
     };
     let mut requirements = Vec::with_capacity(entries.len());
     let mut seen = HashMap::new();

@@ -225,7 +225,7 @@ error: unknown key `scripts`
 2 | scripts: {}
   | ^^^^^^^
   |
-  = help: a key of your own starts with `x-`
+  = help: a key of your own starts with `x-`; settings of the workspace, such as `overrides`, are in `.mu/workspace.yaml`
 ",
     );
     check_error(
@@ -311,6 +311,18 @@ error: `acme/utils#^1 ||| 2` is not a valid reference: expected a version or a c
 3 |   - "acme/utils#^1 ||| 2"
   |                      ^
 "#,
+    );
+    check_error(
+        "dependencies: utils#^1, aws/ec2",
+        r"
+error: dependencies must be a list or a map
+ --> Mu.yaml:2:15
+  |
+2 | dependencies: utils#^1, aws/ec2
+  |               ^^^^^^^^^^^^^^^^^
+  |
+  = help: write `[utils#^1, aws/ec2]`
+",
     );
     check_error(
         "dependencies: utils",
@@ -460,6 +472,18 @@ error: this `{` is not closed
 2 | files: ['{a']
   |          ^
 ",
+    );
+    check_error(
+        "files: '*.yaml, a'",
+        r#"
+error: expected a list, found text
+ --> Mu.yaml:2:8
+  |
+2 | files: '*.yaml, a'
+  |        ^^^^^^^^^^^
+  |
+  = help: write `["*.yaml", a]`
+"#,
     );
     check_error(
         "keywords: logs",

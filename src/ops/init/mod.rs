@@ -239,10 +239,10 @@ fn folder_name(environment: &Environment) -> Result<String, CommandError> {
 
 /// A package's name by its folder.
 fn name_of(folder: &Path) -> Result<String, CommandError> {
-    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.unwrap_or_default().to_lowercase().replace(' ', "-");
+    let called = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+    let name = called.to_lowercase().replace(' ', "-");
     Name::parse(&name).map_err(|error| {
-        let message = format!("the folder `{name}` has no name that a package can have: {error}");
+        let message = format!("the folder `{called}` has no name that a package can have: {error}");
         CommandError::new(Code::Usage, message).hint("give one: `mu init acme/web`")
     })?;
     Ok(name)

@@ -171,13 +171,30 @@ impl<'d> Value<'d> {
             }
             Kind::Scalar { .. } => {
                 let error = self.expected("a list");
-                Err(match self.word() {
-                    Ok(text) => error.help(format!("write `[{}]`", text.as_str())),
-                    Err(_) => error,
+                Err(match self.as_list() {
+                    Some(list) => error.help(format!("write `{list}`")),
+                    None => error,
                 })
             }
             _ => Err(self.expected("a list")),
         }
+    }
+
+    /// How a list is written of the texts that this holds, between commas.
+    pub(crate) fn as_list(self) -> Option<String> {
+        let is_harmless = |one: char| one.is_alphanumeric() || "._-/#^~".contains(one);
+        let needs_no_quotes = |item: &str| {
+            self.document.format == FileSyntax::Yaml
+                && item.starts_with(char::is_alphanumeric)
+                && item.chars().all(is_harmless)
+        };
+        let text = self.word().ok()?;
+        let items =
+            text.as_str().split(',').map(str::trim).map(|item| match needs_no_quotes(item) {
+                true => item.to_owned(),
+                false => serde_json::to_string(item).expect("text is always JSON"),
+            });
+        Some(format!("[{}]", items.collect::<Vec<_>>().join(", ")))
     }
 
     /// The keys and values of a map that can have any keys.
@@ -199,6 +216,22 @@ impl<'d> Value<'d> {
                 FileSyntax::Json => "a map is `{\"key\": \"value\"}`",
             })),
         }
+    }
+
+    /// The whole of a file, like [`Value::table`]; `others` says where the keys are that people look for here.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Value::table`].
+    pub fn file(
+        self,
+        keys: &'static [&'static str],
+        others: &str,
+    ) -> Result<Table<'d>, SourceError> {
+        self.table(keys).map_err(|error| match error.help_text() {
+            Some(OWN_KEY) => error.help(format!("{OWN_KEY}; {others}")),
+            _ => error,
+        })
     }
 
     /// A map that has only these keys, and any that start with `x-`.
@@ -224,12 +257,15 @@ fn key_style(document: &Document<'_>, entry: &Entry<'_>) -> ScalarNotation {
     }
 }
 
+/// What helps where no known key is like the one that is written.
+const OWN_KEY: &str = "a key of your own starts with `x-`";
+
 fn unknown_key(key: &Text<'_>, keys: &[&str]) -> SourceError {
     let error = key.error(format!("unknown key `{}`", key.as_str()));
     match nearest(key.as_str(), keys.iter().copied()) {
         Some(known) => error.help(format!("did you mean `{known}`?")),
         None if keys.len() <= 8 => error.help(format!("known here: `{}`", keys.join("`, `"))),
-        None => error.help("a key of your own starts with `x-`"),
+        None => error.help(OWN_KEY),
     }
 }
 
