@@ -197,12 +197,17 @@ impl<'d> Written<'d> {
             // `- utils: ^1` in a list is a map with the key `utils`.
             let single = self.key.is_none() && self.value.entries().is_ok_and(|e| e.count() == 1);
             let is_guessed = error.help_text().is_some_and(|help| help.starts_with("did you mean"));
-            // As Helm and Terraform name what they need.
-            let is_theirs = |key: Text<'_>| ["name", "package", "source"].contains(&key.as_str());
-            let mut keys = self.value.entries().into_iter().flatten();
+            let has = |theirs: &[&str]| {
+                let mut keys = self.value.entries().into_iter().flatten();
+                keys.any(|(key, _)| theirs.contains(&key.as_str()))
+            };
             if is_guessed {
                 error
-            } else if keys.any(|(key, _)| is_theirs(key)) {
+            } else if has(&["git"]) {
+                // As Cargo and Bundler name what they need.
+                error.help("write the repository, and the tag or range, as `ref`: `ref: git+https://HOST/x.git#v1.0.0`")
+            } else if has(&["name", "package", "source"]) {
+                // As Helm and Terraform name it.
                 error.help("write the package as `ref`: `ref: aws/ec2`, and `version` beside it")
             } else if single {
                 error.help("in a list, write the name and the version together: `name#version`")

@@ -349,6 +349,18 @@ error: unknown key `utils`
 ",
     );
     check_error(
+        "dependencies:\n  utils: {git: 'https://h.co/u.git', tag: v1}",
+        r"
+error: unknown key `git`
+ --> Mu.yaml:3:11
+  |
+3 |   utils: {git: 'https://h.co/u.git', tag: v1}
+  |           ^^^
+  |
+  = help: write the repository, and the tag or range, as `ref`: `ref: git+https://HOST/x.git#v1.0.0`
+",
+    );
+    check_error(
         "dependencies:\n  - name: utils\n    version: ^1",
         r"
 error: unknown key `name`
