@@ -40,7 +40,7 @@ use std::sync::{Arc, LazyLock};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
-use mu_provider::threads;
+use mu_provider::{threads, without_secrets};
 use serde_json::{Value, json};
 
 use crate::cli::commands::Command;
@@ -269,8 +269,14 @@ fn refused(mut error: clap::Error, arguments: &[OsString], color: ColorChoice) -
         shell.error(&for_programs(&error.to_string()));
         return Code::Usage.exit_status();
     }
-    // If the stream is closed, nobody reads an error either.
-    let _ = error.print();
+    // What was typed at the wrong place may be a URL with a password, which the shell hides.
+    let plain = error.render().to_string();
+    if without_secrets(&plain) == plain {
+        // If the stream is closed, nobody reads an error either.
+        let _ = error.print();
+    } else {
+        Shell::new(ShellOptions { color, ..Default::default() }).status_in_full(plain.trim_end());
+    }
     Code::Usage.exit_status()
 }
 

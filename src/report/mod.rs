@@ -21,7 +21,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use mu_provider::http::RequestEvent;
 use mu_provider::threads::lock;
-use mu_provider::{brief, causes};
+use mu_provider::{brief, causes, without_secrets};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -268,6 +268,9 @@ impl Shell {
     fn to_stderr(&self, text: &str) {
         self.progress.clear();
         let choice = if self.coloured_errors { ColorChoice::Always } else { ColorChoice::Never };
+        // What a person typed is in many messages, and logs of CI keep them. Most never hold a secret, and this is the one place that
+        // all of them pass.
+        let text = without_secrets(text);
         // There is no way to report that stderr is closed.
         let _ = AutoStream::new(io::stderr(), choice).write_all(text.as_bytes());
     }

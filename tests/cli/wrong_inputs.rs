@@ -614,3 +614,40 @@ fn what_leaves_a_frozen_lock_is_not_needed_by_who_let_it_go() {
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["remove", "--frozen", "aws/vpc"]).ok().does_not_say(&["stays, because"]);
 }
+
+#[test]
+fn what_is_typed_at_the_wrong_place_is_shown_without_its_secrets() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    for url in [
+        "https://ada:hunter2@h.example/x",
+        "https://h.example/x?token=hunter2",
+        "https://h.example/x.tgz?X-Amz-Signature=hunter2",
+        "oci://ada:hunter2@h.example/x",
+    ] {
+        for command in [
+            &["get"][..],
+            &["add"],
+            &["info"],
+            &["outdated"],
+            &["import"],
+            &["config", "set", "base"],
+            &["trust", "add", "x"],
+            &["pack"],
+            &["sbom"],
+            &["env"],
+            &["schema"],
+            &["nothing"],
+            &["--only"],
+            &["get", "-C"],
+            &["publish", "--to"],
+            &["hub", "check"],
+        ] {
+            for begin in [&[][..], &["-v"], &["--json"]] {
+                let run = sandbox.mu(&[begin, command, &[url]].concat());
+                let shown = format!("{}{}", run.stdout, run.stderr);
+                assert!(!shown.contains("hunter2"), "{command:?} {url}: {shown}");
+            }
+        }
+    }
+}

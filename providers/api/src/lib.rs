@@ -60,5 +60,5 @@ pub use crate::tree::{
     shown_path,
 };
 pub use crate::url::{
-    SafeUrl, is_bucket_scheme, place_without_secrets, secrets_in, without_secrets,
+    SafeUrl, is_bucket_scheme, is_plain_key, place_without_secrets, secrets_in, without_secrets,
 };

@@ -18,6 +18,15 @@ const HIDDEN: &str = "****";
 /// A user that is not a secret over http: people write it before the host because ssh needs it.
 const PLAIN_USER: &str = "git";
 
+/// What a query says for other tools that is no secret: a version, or a folder.
+const PLAIN_KEYS: [&str; 10] =
+    ["ref", "tag", "branch", "rev", "version", "depth", "subdirectory", "egg", "path", "archive"];
+
+/// Whether the value of a query with this key is shown.
+pub fn is_plain_key(key: &str) -> bool {
+    PLAIN_KEYS.contains(&key)
+}
+
 /// The schemes of buckets: Amazon S3, Google Cloud Storage, Azure Blob Storage.
 const BUCKETS: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 
@@ -227,12 +236,19 @@ pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
 fn in_word(text: &str, word: Range<usize>, secrets: &mut Vec<Range<usize>>) {
     let shown = &text[word.clone()];
     let Some(colon) = shown.find("://") else {
-        let secret = shown.find(':').map(|colon| colon + 1).zip(shown.rfind('@'));
-        let is_secret =
-            |&(start, end): &(usize, usize)| start < end && !shown[start..end].contains('/');
-        secrets.extend(
-            secret.filter(is_secret).map(|(start, end)| word.start + start..word.start + end),
-        );
+        let query = shown.find('?').filter(|at| has_secret_value(&shown[at + 1..]));
+        let place = &shown[..query.unwrap_or(shown.len())];
+        // The digest of an image follows an `@`, too.
+        let at = place.rfind('@').filter(|at| !place[at + 1..].starts_with("sha256:"));
+        let secret = at.and_then(|at| {
+            let segment = place[..at].rfind('/').map_or(0, |slash| slash + 1);
+            let colon = place[segment..at].find(':')?;
+            Some(segment + colon + 1..at)
+        });
+        let secret = secret.filter(|secret| !secret.is_empty());
+        let query = query.map(|at| at + 1..shown.len());
+        let all = secret.into_iter().chain(query);
+        secrets.extend(all.map(|secret| word.start + secret.start..word.start + secret.end));
         return;
     };
     let before = shown[..colon].trim_end_matches(|character: char| {
@@ -256,8 +272,25 @@ fn in_word(text: &str, word: Range<usize>, secrets: &mut Vec<Range<usize>>) {
     let query = path.find('?').filter(|_| is_http && user.is_none_or(|user| user < end));
     if let Some(query) = query {
         let query_end = path[query..].find('#').map_or(path.len(), |hash| query + hash);
-        secrets.push(start + end + query + 1..start + end + query_end);
+        if !is_plain_query(&path[query + 1..query_end]) {
+            secrets.push(start + end + query + 1..start + end + query_end);
+        }
     }
+}
+
+/// Whether a query says nothing but a version or a folder, as other tools write it.
+fn is_plain_query(query: &str) -> bool {
+    query.split('&').all(|pair| pair.split_once('=').is_some_and(|(key, _)| is_plain_key(key)))
+}
+
+/// Whether what follows a `?` is a query with a value that may be a secret: elsewhere than in a URL, it may be anything.
+fn has_secret_value(query: &str) -> bool {
+    let is_word = |key: &str| {
+        key.starts_with(|first: char| first.is_ascii_alphabetic())
+            && key.chars().all(|one| one.is_ascii_alphanumeric() || "-_.".contains(one))
+    };
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.any(|(key, value)| is_word(key) && !value.is_empty() && !is_plain_key(key))
 }
 
 /// Implements `Debug` for a type by some of its fields; of the others it is only said that they are there.
@@ -313,6 +346,10 @@ mod tests {
             ("- git+https://a:b/c@h/x\n- y", "- git+https://****@h/x\n- y"),
             ("ssh://git:pw@h/x git:pw@h:x", "ssh://git:****@h/x git:****@h:x"),
             ("https://git@h/x git@h:o/r ssh://ada@h/x", "https://git@h/x git@h:o/r ssh://ada@h/x"),
+            ("/w/https:/a:b@h/x", "/w/https:/a:****@h/x"),
+            ("quay.io/a/b:v1@sha256:12 x:7@sha256:12", "quay.io/a/b:v1@sha256:12 x:7@sha256:12"),
+            ("https://h/x?ref=v1 https://h/x?ref=v1&t=1", "https://h/x?ref=v1 https://h/x?****"),
+            ("/w/https:/h/x?token=1 h/x?ref=v1 a?b", "/w/https:/h/x?**** h/x?ref=v1 a?b"),
             ("https://h:80/a@1 https://[::1]/a@b", "https://h:80/a@1 https://[::1]/a@b"),
             ("Ada <ada@acme.co>: aws/ec2#>=1 what?", "Ada <ada@acme.co>: aws/ec2#>=1 what?"),
         ] {

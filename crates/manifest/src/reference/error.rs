@@ -6,10 +6,13 @@
 use std::fmt;
 use std::ops::Range as Span;
 
+use mu_provider::is_plain_key;
 use unicode_width::UnicodeWidthChar;
 
 /// How many columns of a long text are shown before and after the offending character.
 const CONTEXT: usize = 60;
+/// What is shown in the place of a secret.
+const HIDDEN: &str = "****";
 /// What is shown in the place of a password, up to the host.
 const HIDDEN_BEFORE_HOST: &str = "****@";
 
@@ -61,7 +64,7 @@ impl Fault {
 
 impl ReferenceError {
     pub(super) fn new(subject: &'static str, text: &str, fault: Fault) -> Self {
-        let (text, at) = without_password(text, fault.at);
+        let (text, at) = without_secrets(text, fault.at);
         let offending = text[at..].chars().next().map_or(0, char::len_utf8);
         let span = at..at + offending;
         Self(Box::new(Details { subject, text, span, expected: fault.expected }))
@@ -86,7 +89,7 @@ impl ReferenceError {
     pub fn message(&self) -> String {
         match self.0.text[self.0.span.clone()].chars().next() {
             // What is hidden is not shown as something else.
-            Some(_) if self.0.text[self.0.span.start..].starts_with(HIDDEN_BEFORE_HOST) => {
+            Some(_) if self.0.text[self.0.span.start..].starts_with(HIDDEN) => {
                 format!("expected {}", self.0.expected)
             }
             Some(character) => {
@@ -100,7 +103,9 @@ impl ReferenceError {
     pub(super) fn is_of_whole_reference(&self) -> bool {
         let text = &self.0.text;
         let hidden = usize::from(text.contains(HIDDEN_BEFORE_HOST));
-        self.0.subject == "reference" && text.matches("****").count() == hidden
+        // What another tool's query says besides a version has no place in a reference.
+        let in_query = text.matches("=****").count() + text.matches("?****").count();
+        self.0.subject == "reference" && text.matches(HIDDEN).count() == hidden + in_query
     }
 
     /// What to write instead, if that is known: for a catalog of operators in an image can only be a registry, because its tag has no
@@ -217,8 +222,35 @@ pub(crate) fn is_harmful(character: char) -> bool {
 /// The text with stars in place of whatever could be a password or a token, and the new position of `at`.
 ///
 /// It hides too much rather than too little: a secret may itself hold `/`, `#` or `@`.
-fn without_password(text: &str, at: usize) -> (String, usize) {
+fn without_secrets(text: &str, at: usize) -> (String, usize) {
     let at = at.min(text.len());
+    let mut secrets: Vec<Span<usize>> =
+        secret_user(text).into_iter().chain(secret_values(text)).collect();
+    secrets.sort_by_key(|secret| secret.start);
+    let (mut shown, mut end, mut moved) = (String::with_capacity(text.len()), 0, at);
+    for secret in secrets {
+        if secret.start < end {
+            // It begins in what is hidden already, so all of both is.
+            end = end.max(secret.end);
+            continue;
+        }
+        shown.push_str(&text[end..secret.start]);
+        if at >= secret.start {
+            moved = shown.len();
+        }
+        shown.push_str(HIDDEN);
+        end = secret.end;
+        if at >= end {
+            moved = shown.len() + at - end;
+        }
+    }
+    shown.push_str(&text[end..]);
+    let moved = moved.min(shown.len());
+    (shown, moved)
+}
+
+/// The password in front of a host, or the user who may be a token.
+fn secret_user(text: &str) -> Option<Span<usize>> {
     let authority = text.find("://").map_or(0, |colon| colon + "://".len());
     let password = text[authority..].find(':').map(|colon| authority + colon + 1);
     let end = text.rfind('@');
@@ -236,15 +268,41 @@ fn without_password(text: &str, at: usize) -> (String, usize) {
     let is_token = ["http://", "https://"].iter().any(|end| scheme.ends_with(end))
         && user.is_some_and(|(user, _)| user != "git");
     let secret = if is_token { Some(authority) } else { password };
-    let (Some(secret), Some(end)) = (secret, end) else { return (text.to_owned(), at) };
-    if secret > end {
-        return (text.to_owned(), at);
+    let (secret, end) = (secret?, end?);
+    (secret <= end).then_some(secret..end)
+}
+
+/// The values behind a `?` or a `#`, `?token=…&sig=…`, except those that tools write which say a version or a folder.
+fn secret_values(text: &str) -> Vec<Span<usize>> {
+    let mut secrets = Vec::new();
+    let Some(mut start) = text.find(['?', '#']) else { return secrets };
+    loop {
+        let is_query = text[start..].starts_with('?');
+        let part = start + 1;
+        let end = text[part..].find(['?', '#', '&']).map_or(text.len(), |next| part + next);
+        let said = &text[part..end];
+        let is_word = |key: &str| {
+            key.starts_with(|first: char| first.is_ascii_alphabetic())
+                && key.chars().all(|one| one.is_ascii_alphanumeric() || "-_.[]%".contains(one))
+        };
+        let value = match said.split_once('=') {
+            Some((key, _)) if is_word(key) => (!is_plain_key(key)).then_some(part + key.len() + 1),
+            // A query without names may be a token as a whole.
+            _ => (is_query && text.contains("://")).then_some(part),
+        };
+        let next = if let Some(value) = value {
+            // A token may hold what begins a fragment, but not what begins another value.
+            let end = text[part..].find('&').map_or(text.len(), |next| part + next);
+            if value < end {
+                secrets.push(value..end);
+            }
+            end
+        } else {
+            end
+        };
+        if next == text.len() {
+            return secrets;
+        }
+        start = next;
     }
-    let hidden = format!("{}****{}", &text[..secret], &text[end..]);
-    let at = match at {
-        at if at <= secret => at,
-        at if at < end => secret,
-        at => at - end + secret + "****".len(),
-    };
-    (hidden, at)
 }

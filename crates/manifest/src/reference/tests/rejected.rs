@@ -44,7 +44,7 @@ fn points_at_the_offending_character_of_a_name() {
     );
     check(
         "aws/ec2?x=1",
-        "\naws/ec2?x=1\n       ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `?`",
+        "\naws/ec2?x=****\n       ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `?`",
     );
     check(
         "localhost:8080",
@@ -202,6 +202,36 @@ fn never_shows_a_password() {
         let shown = format!("{error} {error:?} {} {}", error.render(), error.text());
         assert!(!shown.contains("ter2") && !shown.contains("hun"), "{text}: {shown}");
     }
+}
+
+#[test]
+fn never_shows_what_a_query_or_fragment_holds() {
+    for (text, expected) in [
+        ("https://h.co/a?token=hunter2", "https://h.co/a?token=****"),
+        ("https://h.co/a?hunter2", "https://h.co/a?****"),
+        ("https://h.co/a?ref=v1&sig=hunter2#^1", "https://h.co/a?ref=v1&sig=****"),
+        ("https://h.co/a?sig=hun#ter2&ref=v1", "https://h.co/a?sig=****&ref=v1"),
+        (
+            "https://h.co/a.tgz?X-Amz-Signature=hunter2&X-Amz-Date=ter2",
+            "https://h.co/a.tgz?X-Amz-Signature=****&X-Amz-Date=****",
+        ),
+        ("https://h.co/a#^1?token=hunter2", "https://h.co/a#^1?token=****"),
+        ("https://h.co/a#^1&sig=hunter2", "https://h.co/a#^1&sig=****"),
+        ("a b?token=hunter2", "a b?token=****"),
+        ("https://h.co:80/a?t=hunter2@ter2", "https://h.co:****"),
+        ("https://ada:hunter2@h.co/a?t=ter2", "https://****@h.co/a?t=****"),
+        ("git::https://h.co/x.git//a?ref=v1.2.0", "git::https://h.co/x.git//a?ref=v1.2.0"),
+        ("h.co/a b#>=1.0 <2", "h.co/a b#>=1.0 <2"),
+        ("a?b", "a?b"),
+    ] {
+        let error = refused(text);
+        assert_eq!(error.text(), expected, "{text}");
+        let shown = format!("{error} {error:?} {}", error.render());
+        assert!(!shown.contains("ter2") && !shown.contains("hun"), "{text}: {shown}");
+    }
+    let error = refused("https://h.co/a?token=hunter2");
+    assert_eq!(error.text().as_bytes()[error.span()], *b"?");
+    assert_eq!(crate::reference::pasted::help(&error).as_deref(), Some("write `https://h.co/a`"));
 }
 
 #[test]
