@@ -43,7 +43,6 @@ use crate::workspace::ConfiguredRegistry;
 pub use self::error::{Cause, cause, unreadable_version};
 #[cfg(feature = "publish")]
 pub(crate) use self::package::requirements::sibling;
-pub(crate) use self::routes::GIT_HOSTS;
 #[cfg(test)]
 pub(crate) use self::routes::objection;
 pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};

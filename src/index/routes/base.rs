@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Route, RouteError, Routes, inside, parse};
 use crate::index::cache::Caches;
-use crate::reference::{Base, PackageId, Protocol, Reference};
+use crate::reference::{Base, GIT_HOSTS, PackageId, Protocol, Reference};
 use crate::workspace::ConfiguredRegistry;
 
 /// What a run knows about a base that no setting mentions.
@@ -171,10 +171,6 @@ fn is_there(route: &Route, progress: &dyn Progress) -> Result<bool, RouteError> 
     }
     Ok(route.provider.probe(location)?)
 }
-
-/// Hosts that serve Git repositories and no hub.
-pub(crate) const GIT_HOSTS: [&str; 4] =
-    ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
 
 /// What references say about packages.
 #[derive(Debug, Default)]

@@ -24,13 +24,11 @@ use mu_provider::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use self::base::Searchable;
 use self::base::{Hint, Hints, ServingRegistry};
 use crate::index::cache::Caches;
 use crate::index::run::IndexOptions;
-use crate::reference::{PackageId, Protocol, Reference};
-
-pub(crate) use self::base::GIT_HOSTS;
-pub use self::base::Searchable;
+use crate::reference::{GIT_HOSTS, PackageId, Protocol, Reference};
 
 /// The providers of this program, by name, and those of plugins.
 #[derive(Debug, Clone, Default)]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use mu_provider::PlaceKind;
 
 use crate::fs;
-use crate::index::{GIT_HOSTS, RouteError};
+use crate::index::RouteError;
 use crate::lock::{FILE_NAME, LockedPackage};
 use crate::manifest::error_at_dependency;
 use crate::manifest::source::{nearest, printable};
@@ -21,7 +21,7 @@ use crate::ops::requirements::names::{id_in, meant};
 use crate::ops::requirements::parse_extra;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::{Code, CommandError, OperationScope, Session};
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{GIT_HOSTS, PackageId, Reference, VersionSpec};
 use crate::select::Clash;
 use crate::workspace::{
     CONFIG_FILE, ConfiguredRegistry, MU_FOLDER, Member, WORKSPACE_FILE, error_at_registry,

@@ -26,7 +26,7 @@ use self::error::Fault;
 pub use self::error::ReferenceError;
 pub(crate) use self::error::is_harmful;
 pub use self::id::{Alias, Aliases, Name, PackageId, needs_base};
-pub use self::protocol::{Base, Protocol};
+pub use self::protocol::{Base, GIT_HOSTS, Protocol};
 pub use self::range::Range;
 pub use self::spec::{ArtifactDigest, CommitDigits, Pin, Tag, VersionSpec};
 pub use self::version::{AppVersioning, Version};
@@ -167,6 +167,25 @@ impl Reference {
         let namespace = self.namespace_in(defaults).map(|name| format!("{name}/"));
         let namespace = namespace.unwrap_or_default();
         format!("{}://{user}{base}{namespace}{}#{version}", protocol.as_str(), self.path())
+    }
+
+    /// Whether this reference, which somebody has given for the package that `known` names, says that it is reached in another way:
+    /// as a folder instead of a repository, over ssh instead of https, by a tool where `known` says none, or at another base that counts as
+    /// the same. A bare name, and `https://` where a tool is reached so, say nothing else.
+    pub fn leads_elsewhere_than(&self, known: &Self) -> bool {
+        if self.is_local || known.is_local {
+            let is_said = self.is_local || self.protocol.is_some();
+            return is_said && self.is_local != known.is_local;
+        }
+        let Some(protocol) = &self.protocol else { return false };
+        let other = known.protocol.as_ref().unwrap_or(&Protocol::Https);
+        let tool = protocol.provider();
+        let is_other_base =
+            known.base.as_ref().is_some_and(|base| Some(base) != self.base.as_ref());
+        is_other_base
+            || protocol.transport() != other.transport()
+            || (tool.is_some() && tool != other.provider())
+            || (self.user().is_some() && self.user() != known.user())
     }
 
     /// Whether the reference is a name of one segment, without a base: the namespace is left out.

@@ -162,6 +162,9 @@ impl fmt::Display for Protocol {
     }
 }
 
+/// Hosts that serve Git repositories and no hub.
+pub const GIT_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
+
 const HOST: &str = "a host name";
 const HOST_REST: &str = "a letter, a digit, `-`, `.`, or the `/` after the host";
 const PORT: &str = "a port from 1 to 65535";
@@ -219,8 +222,17 @@ pub(super) fn normal_host<'t>(text: &'t str, protocol: &Protocol) -> Result<Cow<
     let port = port(text, end)?.filter(|port| Some(*port) != protocol.default_port());
     Ok(match port {
         Some(port) => format!("{host}:{port}").into(),
-        None => host,
+        None => without_www(host),
     })
+}
+
+/// The host of Git without the `www.` that people copy from a browser: it serves the same.
+fn without_www(host: Cow<'_, str>) -> Cow<'_, str> {
+    let bare = host.strip_prefix("www.").filter(|bare| GIT_HOSTS.contains(bare));
+    match bare.map(str::to_owned) {
+        Some(bare) => bare.into(),
+        None => host,
+    }
 }
 
 fn address(after_bracket: &str) -> Result<(Cow<'_, str>, usize), Fault> {

@@ -224,3 +224,37 @@ fn takes_ids_apart() {
     assert_eq!(id.name().as_str(), "aws/ec2");
     assert_eq!(PackageId::new(&id.base(), &id.name()), id);
 }
+
+#[test]
+fn tells_another_way_to_a_package_from_another_word_for_it() {
+    for (known, given, expected) in [
+        ("https://github.com/a/b", "ssh://git@github.com/a/b#^1", true),
+        ("ssh://git@github.com/a/b", "https://github.com/a/b", true),
+        ("https://github.com/a/b", "git@github.com:a/b", true),
+        ("git@github.com:a/b", "ssh://git@github.com/a/b", false),
+        ("git+https://github.com/a/b", "https://github.com/a/b", false),
+        ("https://github.com/a/b", "git+https://github.com/a/b", true),
+        ("github.com/a/b", "https://github.com/a/b", false),
+        ("ssh://git@github.com/a/b", "github.com/a/b", false),
+        ("ssh://git@h.co/a", "ssh://ada@h.co/a", true),
+        ("h.co/a/b", "oci://h.co/a/b", true),
+        ("aws/ec2", "https://hub.mu.com/aws/ec2", false),
+        ("https://quay.io/a/b", "https://ghcr.io/a/b", true),
+        ("git+file:///srv/a", "/srv/a", true),
+        ("/srv/a", "git+file:///srv/a", true),
+        ("/srv/a", "../a", false),
+        ("../a", "acme/a", false),
+    ] {
+        let [known, given] = [known, given].map(|text| Reference::parse(text).expect("is one"));
+        assert_eq!(given.leads_elsewhere_than(&known), expected, "{known} {given}");
+    }
+}
+
+#[test]
+fn knows_hosts_of_git_by_what_a_browser_shows() {
+    check("https://www.github.com/a/b#^1", "github.com/a/b | a/b | https://github.com/a/b#^1");
+    check("WWW.GitLab.com/a/b.git", "gitlab.com/a/b | a/b.git | https://gitlab.com/a/b.git#latest");
+    check("www.acme.co/a/b", "www.acme.co/a/b | a/b | https://www.acme.co/a/b#latest");
+    let id = PackageId::parse("www.github.com/a/b").expect("is an id");
+    assert_eq!(id.as_str(), "github.com/a/b");
+}
