@@ -232,6 +232,7 @@ fn written_lines(context: &Context, outcome: &Outcome) -> Vec<String> {
 }
 
 /// `added web/tls ^1.1.0 to acme/api (Mu.yaml)`, `aws/ec2 ~1.0.6 → ~2.0.0 in Mu.yaml`,
+/// `https://github.com/web/tls ^1 → ssh://git@github.com/web/tls ^1 in Mu.yaml`,
 /// `removed web/tls from acme/api (Mu.yaml)`, `web/tls stays at ^1.1.0 in Mu.yaml; 2.0.0 exists`.
 fn line(context: &Context, dry_run: bool, written: &Written) -> String {
     let Written { package, name, from, to, .. } = written;
@@ -243,6 +244,11 @@ fn line(context: &Context, dry_run: bool, written: &Written) -> String {
         (None, Some(to)) => {
             let added = if dry_run { "would add" } else { "added" };
             format!("{added} {name}{} to {package} ({file}{list})", version(to))
+        }
+        (Some(from), Some(to)) if written.former_name.is_some() => {
+            let former = written.former_name.as_deref().unwrap_or_default();
+            let would = if dry_run { "would write " } else { "" };
+            format!("{would}{former}{} → {name}{} in {file}", version(from), version(to))
         }
         (Some(from), Some(to)) if from == to => format!("{name} stays at {} in {file}", any(to)),
         (Some(from), Some(to)) => {

@@ -323,3 +323,71 @@ fn a_change_that_would_change_more_names_its_line() {
         assert_eq!(sandbox.read("Mu.yaml"), manifest(dependencies));
     }
 }
+
+#[test]
+fn a_package_that_is_reached_another_way_keeps_its_entry() {
+    let sandbox = Sandbox::new();
+    sandbox.place("tool", &Package::new("acme/tool", "1.0.0"));
+    let git = "cd ../tool && git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1 && git tag v1.0.0";
+    assert_eq!(sandbox.shell("bash", git).status, 0);
+    let folder = sandbox.path("tool").display().to_string();
+    let repository = format!("git+file://{folder}");
+    let source = |sandbox: &Sandbox| sandbox.lock()["packages"][0]["source"].clone();
+    for entry in [
+        "dependencies:\n  - REF   # mine\n",
+        "dependencies: [REF]\n",
+        "dependencies:\n  tool: REF   # mine\n",
+        "dependencies:\n  - {ref: REF, prerelease: true} # mine\n",
+    ] {
+        let manifest = |reference: &str| {
+            format!("name: acme/web\n{}", entry.replace("REF", &format!("\"{reference}\"")))
+        };
+        sandbox.write("Mu.yaml", &manifest(&format!("{repository}#^1.0.0")));
+        sandbox.mu(&["get"]).ok();
+        assert!(source(&sandbox).as_str().is_some_and(|source| source.starts_with("git+")));
+        let run = sandbox.mu(&["add", &folder]).ok();
+        run.says(&["git+file://[DIR]/tool ^1.0.0", " → [DIR]/tool", " in Mu.yaml"]);
+        assert_eq!(plain(&sandbox.read("Mu.yaml")), plain(&manifest(&folder)));
+        assert!(source(&sandbox).as_str().is_some_and(|source| source.starts_with("path+")));
+        sandbox.mu(&["get", "--locked"]).ok();
+        sandbox.mu(&["add", &repository]).ok();
+        let now = manifest(&format!("{repository}#^1.0.0"));
+        assert_eq!(plain(&sandbox.read("Mu.yaml")), plain(&now));
+        assert!(source(&sandbox).as_str().is_some_and(|source| source.starts_with("git+")));
+        sandbox.mu(&["get", "--locked"]).ok();
+        // A lock of the folder is not taken for one of the repository, whoever has changed the manifest.
+        sandbox.write("Mu.yaml", &manifest(&folder));
+        let run = sandbox.mu(&["get", "--locked"]).fails();
+        run.says(&["../tool is required as a folder now"]);
+        sandbox.mu(&["get"]).ok();
+        assert!(source(&sandbox).as_str().is_some_and(|source| source.starts_with("path+")));
+    }
+    // What `mu get` was given is no other case.
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    for (reference, begin) in [(&repository, "git+"), (&folder, "path+"), (&repository, "git+")] {
+        sandbox.mu(&["get", reference]).ok();
+        assert!(source(&sandbox).as_str().is_some_and(|source| source.starts_with(begin)));
+        sandbox.mu(&["get", "--locked"]).ok();
+    }
+}
+
+#[test]
+fn a_manifest_of_another_tool_keeps_how_it_reaches_a_package() {
+    let sandbox = Sandbox::new();
+    let module = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\n");
+    sandbox.write("../tool/kcl.mod", &module("tool"));
+    let git = "cd ../tool && git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1 && git tag v1.0.0";
+    assert_eq!(sandbox.shell("bash", git).status, 0);
+    let folder = sandbox.path("tool").display().to_string();
+    sandbox.write("kcl.mod", &module("shop"));
+    sandbox.mu(&["add", &format!("git+file://{folder}#v1.0.0")]).ok();
+    let before = sandbox.read("kcl.mod");
+    let run = sandbox.mu(&["add", &folder]).fails();
+    run.says(&["it lists the package already, as `git+file://", "remove that entry first"]);
+    assert_eq!(sandbox.read("kcl.mod"), before);
+}
+
+/// A manifest without the quotes that it may have or not.
+fn plain(manifest: &str) -> String {
+    manifest.replace('"', "")
+}

@@ -686,3 +686,17 @@ fn a_downgrade_lowers_a_direct_dependency_that_then_needs_something_new() {
         assert!(lock.contains(&format!("hub.mu.com/{chosen}")), "{lock}");
     }
 }
+
+#[test]
+fn what_a_lower_version_moves_is_named_where_nothing_may_move() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/ec2#>=1.0"]);
+    sandbox.set("MU_RESOLUTION", "minimal");
+    sandbox.offer("aws/ec2 1.2.0:");
+    sandbox.mu(&["get"]).ok();
+    // The lowest version that a requirement accepts may be published later.
+    sandbox.offer("aws/ec2 1.1.0:");
+    let run = sandbox.mu(&["get", "--locked", "--refresh"]).fails();
+    run.says(&["aws/ec2 would be 1.1.0 instead of 1.2.0", "run `mu get` without --locked"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.1.0"]);
+}

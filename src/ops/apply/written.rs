@@ -39,6 +39,9 @@ pub struct Written {
     pub id: PackageId,
     /// How the manifest names that package.
     pub name: String,
+    /// How the manifest named it before, if it leads there by another way now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former_name: Option<String>,
     /// What it required before; none if it is new.
     pub from: Option<String>,
     /// What it requires now; none if it was removed.
@@ -63,6 +66,7 @@ impl Written {
             dev: section == Section::DevDependencies,
             id,
             name: entry.reference.with_version(None).to_string(),
+            former_name: None,
             from: None,
             to: None,
             newer: None,
@@ -73,7 +77,7 @@ impl Written {
 
     /// Whether the manifest requires something else than before.
     pub fn is_change(&self) -> bool {
-        self.from != self.to
+        self.from != self.to || self.former_name.is_some()
     }
 }
 
@@ -125,10 +129,13 @@ pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) 
                 known.is_some_and(|known| id(known) == id(entry))
             };
             // Each old entry is taken by one new entry of its package.
-            let known = old.iter_mut().find(is_it).and_then(Option::take).map(spec);
-            let to = spec(entry);
-            if known.as_ref() != Some(&to) {
-                written.push(one(entry, known, Some(to)));
+            let known = old.iter_mut().find(is_it).and_then(Option::take);
+            let place = |entry: &Requirement| entry.reference.with_version(None);
+            let former = known.map(place).filter(|former| *former != place(entry));
+            let (from, to) = (known.map(spec), spec(entry));
+            if from.as_ref() != Some(&to) || former.is_some() {
+                let former_name = former.map(|former| former.to_string());
+                written.push(Written { former_name, ..one(entry, from, Some(to)) });
             }
         }
         // What no new entry took was removed.

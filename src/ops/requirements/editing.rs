@@ -131,7 +131,9 @@ impl Editing {
         let all = manifest.all_dependencies();
         // A person keeps the name by which the manifest knows the package: `web` stays `web`, and does not become
         // `acme/web`.
-        if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
+        let known = all.map(|known| &known.reference).find(|known| id(known) == new).cloned();
+        let known = known.filter(|known| !dependency.reference.leads_elsewhere_than(known));
+        if let Some(known) = known {
             dependency.reference = known.with_version(dependency.reference.version().cloned());
         } else if formats::format_of_manifest(&own.manifest_path).is_some() {
             dependency.reference = with_protocol(session, &new, dependency.reference);
@@ -148,7 +150,16 @@ impl Editing {
             dependency.prerelease |= old.prerelease;
             self.change(session, member, |editor| editor.remove(section.other(), &old.reference))?;
         }
-        self.change(session, member, |editor| editor.add(section, &dependency))?;
+        let manifest = self.changed.manifest(&session.workspace, member);
+        let mut entries = section.of(manifest).iter().map(|entry| entry.reference.clone());
+        match entries
+            .find(|known| id(known) == new && dependency.reference.leads_elsewhere_than(known))
+        {
+            Some(known) => self.change(session, member, |editor| {
+                editor.lead_elsewhere(section, &known, &dependency)
+            })?,
+            None => self.change(session, member, |editor| editor.add(section, &dependency))?,
+        };
         Ok(())
     }
 

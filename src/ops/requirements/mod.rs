@@ -384,6 +384,7 @@ impl Requirements {
         }
         differences.extend(overtaken::unusable(&self.runtime, self.mu_version.as_ref(), lock));
         differences.extend(overtaken::bundled(session, lock));
+        differences.extend(overtaken::otherwise_placed(session, &self.asked, lock));
         differences.extend(overtaken::aliased(session, lock));
         differences.extend(overtaken::replacements(session, &self.replaced, lock));
         differences.extend(overtaken::opposed(session, &self.own, lock));

@@ -12,9 +12,9 @@ use serde::{Serialize, Serializer};
 
 use crate::index::releases::Details;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
-use crate::ops::requirements::Requirements;
+use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Version};
+use crate::reference::{PackageId, Protocol, Version};
 use crate::select::{Local, OwnCapabilities, Rejection, incompatibilities};
 use crate::workspace::Majors;
 
@@ -63,12 +63,50 @@ pub enum LockDifference {
     PatchNotSet(PackageId),
     #[error("the patch of {0} has changed")]
     PatchChanged(PackageId),
+    #[error("{id} is {} now", of_kind(.is_folder))]
+    OtherPlace { id: PackageId, is_folder: bool },
+    #[error("{}", of_move(.id, .from.as_deref(), .to.as_deref()))]
+    Moved { id: PackageId, from: Option<String>, to: Option<String> },
     #[error("newer versions were requested")]
     NewerRequested,
 }
 
 fn no_longer(is_new: &bool) -> &'static str {
     if *is_new { "" } else { "no longer " }
+}
+
+fn of_kind(is_folder: &bool) -> &'static str {
+    if *is_folder { "required as a folder" } else { "no longer required as a folder" }
+}
+
+fn of_move(id: &PackageId, from: Option<&str>, to: Option<&str>) -> String {
+    match (from, to) {
+        (Some(from), Some(to)) => format!("{id} would be {to} instead of {from}"),
+        (None, Some(to)) => format!("{id} {to} would be added"),
+        (from, None) => format!("{id} {} would not be in use any more", from.unwrap_or_default()),
+    }
+}
+
+/// The versions that are in only one of two locks.
+pub(crate) fn moved(before: &Lockfile, after: &Lockfile) -> Vec<LockDifference> {
+    let versions = |lock: &Lockfile| {
+        let mut versions: BTreeMap<PackageId, BTreeSet<String>> = BTreeMap::new();
+        for package in &lock.packages {
+            versions.entry(package.id.clone()).or_default().insert(package.version.clone());
+        }
+        versions
+    };
+    let (before, after) = (versions(before), versions(after));
+    let ids: BTreeSet<&PackageId> = before.keys().chain(after.keys()).collect();
+    let differing = ids.into_iter().filter(|id| before.get(id) != after.get(id));
+    let listed = |versions: Option<&BTreeSet<String>>| {
+        versions.map(|versions| versions.iter().cloned().collect::<Vec<_>>().join(" and "))
+    };
+    let differences = differing.map(|id| {
+        let [from, to] = [&before, &after].map(|lock| listed(lock.get(id)));
+        LockDifference::Moved { id: id.clone(), from, to }
+    });
+    differences.collect()
 }
 
 /// The package that is required, before its versions; without one, what is required is a capability.
@@ -94,6 +132,35 @@ pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<LockDifference>
         .filter(is_own)
         .map(|(by, id)| LockDifference::Bundled { by: by.clone(), id: id.clone() })
         .collect()
+}
+
+/// What is locked as a folder and now required from a repository at the same path, or the other way round: both have one id, and are
+/// not the same. Where requirers say different things, either is right.
+pub(super) fn otherwise_placed(
+    session: &Session,
+    asked: &[Asked],
+    lock: &Lockfile,
+) -> Vec<LockDifference> {
+    let is_folder = |asked: &Asked| asked.reference.local().is_some();
+    let is_file = |asked: &Asked| asked.reference.protocol().is_some_and(Protocol::is_file);
+    let mut places: BTreeMap<&PackageId, BTreeSet<bool>> = BTreeMap::new();
+    for asked in asked.iter().filter(|asked| is_folder(asked) || is_file(asked)) {
+        places.entry(&asked.requirement.id).or_default().insert(is_folder(asked));
+    }
+    let differs = |(id, said): (&PackageId, BTreeSet<bool>)| {
+        let is_folder = said.contains(&true);
+        let is_own = session.workspace.settings.overrides.contains_key(id) || session.is_edited(id);
+        let is_other = |package: &LockedPackage| {
+            if is_folder {
+                !package.source.is_authored_folder()
+            } else {
+                package.source.is_outside_folder()
+            }
+        };
+        let is_there = said.len() > 1 || is_own || !lock.find(id).any(is_other);
+        (!is_there).then(|| LockDifference::OtherPlace { id: id.clone(), is_folder })
+    };
+    places.into_iter().filter_map(differs).collect()
 }
 
 /// The packages that are locked under an id that means another one now.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::places;
-use crate::ops::requirements::overtaken::LockDifference;
+use crate::ops::requirements::overtaken::{self, LockDifference};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::shown::{count, lines};
@@ -68,6 +68,7 @@ pub fn resolve_from(
     places::check(session, &requirements.changed)?;
     let differences = requirements.differences(session, &previous);
     let is_known = differences.is_empty();
+    let previous = without_displaced(previous, &differences);
     let solver = Solver { session, question, requirements, previous, is_known };
     if let Some(lock) = solver.lock_as_it_is() {
         return Ok(lock);
@@ -91,9 +92,24 @@ pub fn resolve_from(
         }
     }
     if session.options.locked && !resolved.is_lock_current() {
-        return Err(outdated(session, &[LockDifference::NewerRequested], true)?);
+        // With the minimal strategy, a lower version that was published since moves a package without a request.
+        let moved = overtaken::moved(&solver.previous, &resolved.lock);
+        let differences =
+            if moved.is_empty() { vec![LockDifference::NewerRequested] } else { moved };
+        let is_by_command = question.update != Update::Nothing || solver.is_by_command();
+        return Err(outdated(session, &differences, is_by_command)?);
     }
     Ok(resolved)
+}
+
+/// The lock without what is required from another kind of place now: it would still be the same package by its id.
+fn without_displaced(mut lock: Arc<Lockfile>, differences: &[LockDifference]) -> Arc<Lockfile> {
+    for difference in differences {
+        if let LockDifference::OtherPlace { id, .. } = difference {
+            Arc::make_mut(&mut lock).packages.retain(|package| package.id != *id);
+        }
+    }
+    lock
 }
 
 /// The error of a lock that may not change; `is_by_command` says that `mu get` alone would not do what is wanted.

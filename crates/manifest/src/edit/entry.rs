@@ -60,7 +60,8 @@ pub(super) fn rewrite<'d>(
         return rewrite_long(patch, table, old, wanted);
     }
     let in_map = collection.is_map_collection();
-    let by_version = in_map && collection.text(index).is_some_and(is_version_alone);
+    let is_there = is_same_place(old, wanted);
+    let by_version = is_there && in_map && collection.text(index).is_some_and(is_version_alone);
     let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
     let said = if by_version && is_version_alone(version) {
         (LongDependency::version, version.to_owned())
@@ -85,7 +86,10 @@ fn rewrite_long<'d>(
     wanted: &Requirement,
 ) -> Result<(), SourceError> {
     if old.reference != wanted.reference {
-        if table.has(LongDependency::version) {
+        if table.has(LongDependency::version) && !is_same_place(old, wanted) {
+            patch.unset(table, LongDependency::version)?;
+            patch.set(table, LongDependency::r#ref, New::Text(wanted.reference.to_string()))?;
+        } else if table.has(LongDependency::version) {
             let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
             patch.set(table, LongDependency::version, New::Text(version.to_owned()))?;
         } else {
@@ -106,6 +110,11 @@ fn rewrite_long<'d>(
         patch.set(table, LongDependency::prerelease, New::Flag(wanted.prerelease))?;
     }
     Ok(())
+}
+
+/// Whether two entries lead to their package by the same words.
+fn is_same_place(left: &Requirement, right: &Requirement) -> bool {
+    left.reference.with_version(None) == right.reference.with_version(None)
 }
 
 /// Marks an entry by a key of its long form.

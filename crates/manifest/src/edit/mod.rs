@@ -125,14 +125,31 @@ impl Editor {
         let Some((index, old)) = self.find_by(section, &new.reference, named)? else {
             return self.append(section, new);
         };
-        let wanted = Requirement {
-            reference: old.reference.with_version(new.reference.version().cloned()),
-            channel: new.channel.clone().or_else(|| old.channel.clone()),
-            app_version: new.app_version.clone().or_else(|| old.app_version.clone()),
-            prerelease: new.prerelease || old.prerelease,
-            indirect: new.indirect,
-            ..old.clone()
-        };
+        let reference = old.reference.with_version(new.reference.version().cloned());
+        let wanted = Requirement { reference, ..joined(&old, new) };
+        self.rewrite(section, index, &old, &wanted)
+    }
+
+    /// Gives the entry that `known` finds another reference, which may lead to its package by another way; the entry keeps its
+    /// place, its name and the other keys. Returns whether anything changed; what is not listed is not added.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, is in a format of others, or cannot be changed safely.
+    pub fn lead_elsewhere(
+        &mut self,
+        section: Section,
+        known: &Reference,
+        new: &Requirement,
+    ) -> Result<bool, EditError> {
+        let Some((index, old)) = self.find(section, known)? else { return Ok(false) };
+        if self.dialect.is_some() {
+            let known = known.with_version(None);
+            let what = TextProblem::new(format!("it lists the package already, as `{known}`"));
+            let what = what.help("remove that entry first: another place may need other keys");
+            return Err(self.edit_error(what).in_line(old.line));
+        }
+        let wanted = Requirement { reference: new.reference.clone(), ..joined(&old, new) };
         self.rewrite(section, index, &old, &wanted)
     }
 
@@ -368,6 +385,17 @@ impl Editor {
         let changed = text != self.text;
         self.text = text;
         Ok(changed)
+    }
+}
+
+/// An entry with what a new one for its package says besides the reference.
+fn joined(old: &Requirement, new: &Requirement) -> Requirement {
+    Requirement {
+        channel: new.channel.clone().or_else(|| old.channel.clone()),
+        app_version: new.app_version.clone().or_else(|| old.app_version.clone()),
+        prerelease: new.prerelease || old.prerelease,
+        indirect: new.indirect,
+        ..old.clone()
     }
 }
 

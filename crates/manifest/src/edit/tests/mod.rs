@@ -570,3 +570,45 @@ fn what_is_not_understood_is_left_alone() {
     let mut editor = editor("name: a\ndependencies:\n  - *i\nx: &i b");
     assert!(editor.remove(Section::Dependencies, &requirement("b").reference).is_err());
 }
+
+#[test]
+fn an_entry_that_leads_elsewhere_keeps_its_place() {
+    let check = |before: &str, known: &str, new: &str, after: &str| {
+        let mut editor = editor(before);
+        let known = requirement(known).reference;
+        let changed = editor.lead_elsewhere(Section::Dependencies, &known, &requirement(new));
+        assert!(matches!(changed, Ok(true)), "{before}: {changed:?}");
+        assert_eq!(editor.text(), after, "{before}");
+    };
+    let ssh = "ssh://git@h.co/b#^2";
+    check(
+        "name: a\ndependencies:\n  - https://h.co/b#^1 # why\n  - c\n",
+        "h.co/b",
+        ssh,
+        "name: a\ndependencies:\n  - ssh://git@h.co/b#^2 # why\n  - c\n",
+    );
+    check(
+        "name: a\ndependencies:\n  h.co/b: ^1 # why\n  c: ^1\n",
+        "h.co/b",
+        ssh,
+        "name: a\ndependencies:\n  h.co/b: ssh://git@h.co/b#^2 # why\n  c: ^1\n",
+    );
+    check(
+        "name: a\ndependencies:\n  h.co/b:\n    version: ^1 # why\n    channel: x\n",
+        "h.co/b",
+        ssh,
+        "name: a\ndependencies:\n  h.co/b:\n    channel: x\n    ref: ssh://git@h.co/b#^2\n",
+    );
+    check(
+        "name: a\ndependencies:\n  - {ref: h.co/b, channel: x}\n",
+        "h.co/b",
+        ssh,
+        "name: a\ndependencies:\n  - {ref: ssh://git@h.co/b#^2, channel: x}\n",
+    );
+    check(
+        "{\"name\": \"a\", \"dependencies\": [\"/srv/b#^1\"]}",
+        "/srv/b",
+        "git+file:///srv/b",
+        "{\"name\": \"a\", \"dependencies\": [\"git+file:///srv/b\"]}",
+    );
+}
