@@ -82,6 +82,14 @@ pub enum EnvironmentError {
     /// There is no home folder.
     #[error("cannot tell the home folder; set HOME, or MU_HOME and MU_CACHE_DIR")]
     Home,
+    /// A variable of mu's is no text, so that it would count as not set.
+    #[error(
+        "{name} is not UTF-8, and mu would do as if it was not set: write it in UTF-8, or unset it"
+    )]
+    NotText {
+        /// The variable.
+        name: String,
+    },
     /// A variable begins as only a shell understands it, which has not seen it.
     #[error("{name} is `{}`, but `~` is the home folder in a shell only: write `{}`", value.display(), meant.display())]
     Tilde {
@@ -100,9 +108,20 @@ const DEFAULT_MU_ROOT: &str = "/usr/local/mu";
 impl Environment {
     /// Reads the environment of this process.
     pub fn from_process() -> Result<Self, EnvironmentError> {
-        let variables: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let mut variables = BTreeMap::new();
+        for (name, value) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            match value.into_string() {
+                Ok(value) => {
+                    variables.insert(name, value);
+                }
+                // Another folder than the one that somebody has named would be used, or no token.
+                Err(_) if name == "MUROOT" || name.starts_with("MU_") => {
+                    return Err(EnvironmentError::NotText { name });
+                }
+                Err(_) => {}
+            }
+        }
         #[cfg(debug_assertions)]
         if let Some(Ok(number)) = variables.get("MU_TEST_END_AT_CHANGE").map(|text| text.parse()) {
             crate::fs::end_at_change(number);

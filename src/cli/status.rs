@@ -242,6 +242,9 @@ pub(crate) fn run_verify(context: &Context, arguments: &VerifyArguments) -> Comm
             "Mu.lock was edited or merged wrongly: restore it from version control"
         } else if report.faults.iter().all(|fault| !fault.folder.exists()) {
             "`mu get` installs what is missing"
+        } else if report.faults.iter().all(|fault| fault.folder.exists() && !fault.folder.is_dir())
+        {
+            "delete the file and run `mu get` to install the pack again"
         } else {
             "delete the folder and run `mu get` to install the pack again"
         };

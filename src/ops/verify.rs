@@ -104,6 +104,8 @@ pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandErro
         let folder = packs.pack_path(&wanted.place);
         let problem = if !folder.exists() {
             Some("it is not installed".to_owned())
+        } else if !folder.is_dir() {
+            Some("a file is in its place".to_owned())
         } else {
             // What a pack leaves out for packs inside it is no fault, and neither is what was built of it in its place.
             // If the content is right, its label may still be wrong.

@@ -183,6 +183,11 @@ fn a_file_in_the_place_of_the_cache_or_of_the_home_is_told() {
     run.says(&["MU_CACHE_DIR is `~/cache`, but `~` is the home folder in a shell only: write `"]);
     assert!(!sandbox.has("work/~"), "a folder of that name was made");
     sandbox.set("MU_CACHE_DIR", &sandbox.path("cache").display().to_string());
+    // What is no text would count as not set, and the usual folders would be used.
+    for name in ["MU_CACHE_DIR", "MU_HOME", "MUROOT", "MU_TOKEN_HUB_MU_COM"] {
+        let line = format!("{name}=$(printf '/tmp/\\377') mu get");
+        sandbox.shell("bash", &line).fails().says(&[&format!("{name} is not UTF-8")]);
+    }
     sandbox.set("MU_HOME", &file.join("mu").display().to_string());
     let global = sandbox.mu(&["get", "--global", "aws/vpc"]).fails();
     global.says(&[&format!("{told}MU_HOME names another folder")]);

@@ -119,3 +119,36 @@ fn a_cache_that_cannot_be_written() {
     let run = sandbox.shell("bash", &update("--store-readonly")).fails();
     run.says(&["cannot be written (--store-readonly), and lacks:\n  aws/ec2 1.1.0\n"]);
 }
+
+#[test]
+fn a_file_in_the_place_of_a_pack_or_of_a_folder_for_packs() {
+    let sandbox = workspace();
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws");
+    fs::remove_dir_all(pack.join("ec2")).expect("is there");
+    fs::write(pack.join("ec2"), "").expect("can be written");
+    let run = sandbox.mu(&["verify"]).fails();
+    run.says(&["aws/ec2`: a file is in its place", "hint: delete the file and run `mu get`"]);
+    fs::remove_dir_all(&pack).expect("is there");
+    fs::write(&pack, "").expect("can be written");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["packs/hub.mu.com/aws` is a file, not a folder: move it away, or delete it"]);
+    fs::remove_file(&pack).expect("is there");
+    sandbox.mu(&["get"]).ok();
+}
+
+#[test]
+fn a_file_of_the_store_that_was_changed_where_it_cannot_be_fetched_again() {
+    let sandbox = workspace();
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    let spoil =
+        "chmod -R u+w ../cache/store/trees && echo x > ../cache/store/trees/*/files/main.tf";
+    assert_eq!(sandbox.shell("bash", spoil).status, 0);
+    let run = sandbox.mu(&["get", "--store-readonly"]).fails();
+    run.says(&[
+        "in the store was changed after it was checked",
+        "`mu verify --store` names all that was changed",
+    ]);
+    sandbox.mu(&["verify", "--store"]).fails();
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/ec2/main.tf"), "size = 1\n");
+}

@@ -114,12 +114,15 @@ pub(crate) fn folder_with_mark(from: &Path, reference: &Reference) -> Option<Str
 /// elsewhere.
 pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> CommandError {
     let mut is_in_cache = false;
-    let (mut refusal, mut path) = (None, None);
+    let (mut refusal, mut path, mut is_removal, mut is_new) = (None, None, false, false);
     for current in causes(&*error.error) {
         is_in_cache |= current.to_string().contains(&*cache.to_string_lossy());
         let kind = current.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         refusal = refusal.or(kind);
-        path = path.or_else(|| current.downcast_ref().map(FileError::path));
+        let file = current.downcast_ref::<FileError>();
+        path = path.or_else(|| file.map(FileError::path));
+        is_removal |= file.is_some_and(FileError::is_of_removal);
+        is_new |= file.is_some_and(FileError::is_of_making);
     }
     // A folder that the cache would be in, such as one of a home that cannot be written.
     let is_around = path.is_some_and(|path| cache.starts_with(path) && path.parent().is_some());
@@ -136,7 +139,9 @@ pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> Co
             let disk = disk.as_deref().unwrap_or("the disk");
             error.hint(format!("free some space on {disk}, and run the command again"))
         }
-        Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
+        Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+            if is_in_cache && !is_removal =>
+        {
             let error = error.hint(format!("the cache has to be writable: {other_folder}"));
             match cache.join("store").is_dir() {
                 true => error
@@ -159,10 +164,15 @@ pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> Co
                 Some(format!("`{file}` is a file, not a folder: {way}"))
             });
             let mut hints: Vec<String> = hints.collect();
-            // A folder that a command was given, such as one for a hub.
-            let file = path.filter(|path| path.exists() && !path.is_dir() && hints.is_empty());
-            hints.extend(file.map(|file| {
-                format!("`{}` is a file, not a folder: name another place", file.display())
+            // A folder that a command was given, such as one for a hub, or one on the way to a pack.
+            let named = path.filter(|_| hints.is_empty());
+            let around = named.and_then(|path| path.ancestors().find(|at| at.exists()));
+            hints.extend(around.filter(|there| !there.is_dir()).map(|there| {
+                let file = there.display();
+                match is_new {
+                    true => format!("`{file}` is a file, not a folder: name another place"),
+                    false => format!("`{file}` is a file, not a folder: move it away, or delete it"),
+                }
             }));
             hints.into_iter().fold(error, CommandError::hint)
         }
@@ -182,7 +192,9 @@ pub(crate) fn with_hint(error: CommandError, [mu_home, cache]: [&Path; 2]) -> Co
         }
         Some(ErrorKind::PermissionDenied) if let Some(path) = path => {
             // What could not be made is not there, and what is around it decides.
-            let there = path.ancestors().find(|at| at.exists());
+            // So does it for what is to be removed.
+            let around = path.ancestors().skip(usize::from(is_removal));
+            let there = around.into_iter().find(|at| at.exists());
             let path = quoted_for_shell(&there.unwrap_or(path).to_string_lossy());
             let hint = format!(
                 "the user that runs mu lacks this permission: `ls -ld {path}` shows who has it"
@@ -225,6 +237,13 @@ mod tests {
         );
         check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
         check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &["work in a copy"]);
+        // Who empties the cache has no use for another one.
+        let error = FileError::new("remove", "/c/store/trees", ErrorKind::PermissionDenied.into());
+        let hints = with_hint(CommandError::from(error), [Path::new("/h"), Path::new("/c")]).hints;
+        assert_eq!(
+            hints,
+            ["the user that runs mu lacks this permission: `ls -ld /` shows who has it"]
+        );
         // What is not there yet lacks nothing: the folder in which it cannot be made does.
         let around = tempfile::tempdir().expect("can be made");
         let there = around.path().join("a b");

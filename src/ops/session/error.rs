@@ -296,9 +296,10 @@ impl From<TreeStoreError> for CommandError {
         match error {
             TreeStoreError::Provider(error) => error.into(),
             TreeStoreError::File(error) => error.into(),
-            TreeStoreError::Mismatch { .. } | TreeStoreError::Corrupt { .. } => {
-                Self::from_error(Code::Integrity, error)
-            }
+            TreeStoreError::Mismatch { .. } => Self::from_error(Code::Integrity, error),
+            TreeStoreError::Corrupt { .. } => Self::from_error(Code::Integrity, error).hint(
+                "`mu verify --store` names all that was changed; `mu get` without `--store-readonly` fetches it again",
+            ),
             TreeStoreError::ReadOnly { .. } => Self::from_error(Code::NotFound, error)
                 .hint("run `mu fetch` with the same Mu.lock where the store can be written"),
         }

@@ -34,6 +34,16 @@ impl FileError {
         Self { action, path: path.into(), source }
     }
 
+    /// Whether something was to be taken away, so that another place for new files is no way out.
+    pub fn is_of_removal(&self) -> bool {
+        self.action.starts_with("remove") || self.action.starts_with("move")
+    }
+
+    /// Whether something new was to be made.
+    pub fn is_of_making(&self) -> bool {
+        self.action.starts_with("make")
+    }
+
     /// The file or folder.
     pub fn path(&self) -> &Path {
         &self.path
