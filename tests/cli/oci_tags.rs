@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use mu_testing::{Artifact, Chart, DockerRegistry, hex, pull, push_manifest, tree};
+use mu_testing::oci::Behaviour;
+use mu_testing::{Artifact, Chart, DockerRegistry, OciServer, hex, pull, push_manifest, tree};
 use serde_json::Value;
 
 use super::oci::{offer, sandbox};
@@ -233,4 +234,15 @@ fn packages_of_mu_have_such_tags_too() {
         sandbox.mu(&["update"]).ok().says(&["up to date"]);
     }
     sandbox.mu(&["get", "web/proxy#egde"]).fails().says(&["web/proxy has no tag egde"]);
+}
+
+#[test]
+fn a_repository_without_tags_is_told_from_none() {
+    for (null_tags, said) in [(true, "tags/list, which has no tags, so no versions"), (false, "")] {
+        let registry = OciServer::start(Behaviour { null_tags, ..Behaviour::default() });
+        let mut sandbox = Sandbox::new();
+        sandbox.replace(&registry.host(), "[HOST]");
+        let run = sandbox.mu(&["get", &format!("oci://{}/acme/web", registry.host())]).fails();
+        run.says(&["package not found: `[HOST]/acme/web`", said]);
+    }
 }

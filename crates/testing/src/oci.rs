@@ -27,6 +27,8 @@ pub struct Behaviour {
     pub link: Option<String>,
     /// Whether every page of tags has one more after it.
     pub endless: bool,
+    /// Whether it answers with `"tags": null`, and not with 404, where a repository has no tags.
+    pub null_tags: bool,
     /// The server that blobs are on.
     pub blobs_at: Option<String>,
     /// Asks for this user and password.
@@ -318,6 +320,9 @@ impl Content {
             .filter(|(of, _)| of == repository)
             .map(|(_, tag)| tag.as_str())
             .collect();
+        if all.is_empty() && self.behaviour.null_tags {
+            return Reply::body(json!({"name": repository, "tags": null}).to_string());
+        }
         if all.is_empty() && !self.behaviour.endless {
             return Reply::status(404);
         }

@@ -240,6 +240,12 @@ impl Provider for OciProvider {
         let Some((tags, tagged)) = repository.tags_and_index(etag, had_index)? else {
             return Ok(Listing::absent(vec![repository.place("tags/list")]));
         };
+        // Some registries say the same of each path, and of a repository whose tags were all deleted.
+        if tags.is_empty() {
+            let tried =
+                format!("{}, which has no tags, so no versions", repository.place("tags/list"));
+            return Ok(Listing::absent(vec![tried]));
+        }
         let found = repository.entries(&tags, tagged, known.as_ref())?;
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: None, validator: None });

@@ -124,17 +124,16 @@ impl RegistryRepository<'_> {
         Err(self.endless(&answer, &format!("more than {MOST_PAGES} pages of tags")))
     }
 
-    /// The tags, and the index at its own tag, whose earlier ETag is `etag`; `None` if there are no tags. The index is asked for together
+    /// The tags, and the index at its own tag, whose earlier ETag is `etag`; `None` if there is no such repository. The index is asked for together
     /// with the tags, if it is likely that there is one; else only if they have its tag.
     pub(crate) fn tags_and_index(
         &self,
         etag: Option<&str>,
         is_likely: bool,
     ) -> Result<Option<(Vec<String>, Listed)>, ProviderError> {
-        let some = |tags: &Vec<String>| !tags.is_empty();
         // A registry that has refused requests because there were too many gets none that may be in vain.
         if !is_likely || self.registry.is_overloaded() {
-            let Some(tags) = self.tags()?.filter(some) else { return Ok(None) };
+            let Some(tags) = self.tags()? else { return Ok(None) };
             let tagged = match tags.iter().any(|tag| tag == INDEX_TAG) {
                 true => self.tagged_index(etag)?,
                 false => Listed::Absent,
@@ -148,7 +147,7 @@ impl RegistryRepository<'_> {
             let tags = self.tags();
             (tags, tagged.map_or_else(|_| Ok(read()), ScopedJoinHandle::join))
         });
-        let Some(tags) = tags?.filter(some) else { return Ok(None) };
+        let Some(tags) = tags? else { return Ok(None) };
         let tagged = tagged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Some((tags, tagged)))
     }

@@ -335,7 +335,10 @@ pub fn version_of(tag: &str) -> Option<String> {
     let is_version = plain.starts_with(|first: char| first.is_ascii_digit())
         && plain.contains('.')
         && is_tag(tag);
-    is_version.then(|| plain.replace('_', "+"))
+    // A tag with another `_` was made of no version, and is shown as it is.
+    let is_build = |build: &str| !build.is_empty() && !build.contains('_');
+    let parts = plain.split_once('_').filter(|(_, build)| is_build(build));
+    is_version.then(|| parts.map_or(plain.to_owned(), |(core, build)| format!("{core}+{build}")))
 }
 
 /// A text of somebody else's, in one line that is not long.
@@ -419,6 +422,9 @@ mod tests {
             ("latest", None),
             (INDEX_TAG, None),
             ("1.2/0", None),
+            // Such tags are no versions, and shown as they are.
+            ("1.0.0_", Some("1.0.0_")),
+            ("1.0.0_a_b", Some("1.0.0_a_b")),
         ] {
             assert_eq!(version_of(tag).as_deref(), expected, "{tag}");
         }
