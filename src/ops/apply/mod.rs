@@ -76,7 +76,10 @@ pub fn install(
     };
     // What no index said before it was fetched.
     let copies = copies_in_lock(session, &resolved.lock).into_iter();
-    for warning in copies.filter(|warning| !resolved.warnings.contains(warning)) {
+    let is_told = |warning: &Warning| {
+        resolved.warnings.iter().any(|told| copies::says_the_same(told, warning))
+    };
+    for warning in copies.filter(|warning| !is_told(warning)) {
         session.events.warning(&warning);
     }
     record(session, requirements, &mut resolved)?;

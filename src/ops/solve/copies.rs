@@ -56,6 +56,16 @@ pub(crate) fn copies_in_lock(session: &Session, lock: &Lockfile) -> Vec<Warning>
     warnings(session, &seen.collect::<Vec<_>>())
 }
 
+/// Whether two warnings are of the same two copies, whichever of them the index has told to be the original.
+pub(crate) fn says_the_same(left: &Warning, right: &Warning) -> bool {
+    match (left, right) {
+        (Warning::Copies { one, two, .. }, Warning::Copies { one: other, two: another, .. }) => {
+            (one, two) == (other, another) || (one, two) == (another, other)
+        }
+        _ => left == right,
+    }
+}
+
 /// A package, and what tells whether another one is the same.
 #[derive(Debug, Clone)]
 struct Seen<'lock> {
