@@ -98,6 +98,20 @@ fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
 }
 
 #[test]
+fn a_way_back_that_no_step_leads_is_a_reinstallation() {
+    let sandbox = sandbox("ops/kafka#>=1.0.1");
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["downgrade", "ops/kafka#1.0.0"]).fails();
+    run.says(&[
+        "ops/kafka 1.0.0 cannot be reached from",
+        "hint: reinstall ops/kafka instead of upgrading it: `mu remove ops/kafka && mu add 'ops/kafka#1.0.0'`",
+    ])
+    .does_not_say(&["PKG#VERSION"]);
+    sandbox.mu(&["remove", "ops/kafka"]).ok();
+    sandbox.mu(&["add", "ops/kafka#1.0.0"]).ok();
+}
+
+#[test]
 fn a_refusal_names_the_missing_step_and_the_way_round() {
     let sandbox = sandbox("ops/kafka#1.0.0");
     sandbox.mu(&["get"]).ok();

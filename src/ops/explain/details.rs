@@ -180,7 +180,10 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
         (None, None) => String::new(),
     };
     let mut text = format!("{oldest} was published {} ago{rule}", rounded(now - published));
-    if let Some(newest) = clash.available.runs.last() {
+    // Nobody who waits for a release takes a prerelease instead.
+    let is_release =
+        |text: &str| Version::parse_lenient(text).is_ok_and(|version| !version.is_prerelease());
+    if let Some(newest) = clash.available.runs.last().filter(|run| is_release(&run.last)) {
         text.push_str(&format!("; the newest that is old enough is {}", newest.last));
     }
     Some(text)

@@ -13,7 +13,7 @@ use crate::ops::requirements::editing::{MARK, NO_VERSION_TEXT};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::CommandChange;
-use crate::ops::requirements::{Asked, narrowing, requirement};
+use crate::ops::requirements::{Asked, Requirements, narrowing, requirement};
 use crate::ops::session::error::quoted_for_shell;
 use crate::ops::session::locked;
 use crate::ops::session::source::relative;
@@ -182,11 +182,10 @@ impl Wording<'_> {
 
     /// The commands that reinstall what cannot be upgraded step by step; none if more than one requires it.
     pub(super) fn commands_to_reinstall(&self, id: &PackageId) -> Option<Vec<Command>> {
-        let mut asked = self.requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
-        let add = self.command_as_before(asked.next()?, None)?;
+        let asked = asked_anew(self.session, self.requirements, id)?;
+        let add = self.command_as_before(&asked, None)?;
         let front = format!("mu remove{}", self.global());
-        let remove = Command::new(front, self.short(id).into_owned(), None);
-        asked.next().is_none().then(|| vec![remove, add])
+        Some(vec![Command::new(front, self.short(id).into_owned(), None), add])
     }
 
     /// What is left to do after `asks`, without anything about `given_up`.
@@ -467,4 +466,22 @@ pub(super) fn narrowing_flags(
     let prerelease = if prerelease { " --pre" } else { "" };
     let channel = arguments(" --channel", channel.as_slice());
     format!("{channel}{}{prerelease}", arguments(" --app-version", app_version.as_slice()))
+}
+
+/// What a package that is reinstalled has to be required as, if one manifest requires it: what it says, or the version of the move that
+/// takes the place of that.
+fn asked_anew(session: &Session, requirements: &Requirements, id: &PackageId) -> Option<Asked> {
+    let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
+    let (moves, own): (Vec<&Asked>, Vec<&Asked>) = asked.partition(|asked| asked.by.is_move());
+    match (&own[..], &moves[..]) {
+        ([own], []) => Some(Asked::clone(own)),
+        ([] | [_], [to]) => {
+            let listed = Requirements::collect(session, Vec::new()).ok()?.asked;
+            let mut listed = listed.into_iter().filter(|asked| asked.requirement.id == *id);
+            let own = listed.next().filter(|_| listed.next().is_none())?;
+            let reference = own.reference.with_version(to.reference.version().cloned());
+            Some(Asked { reference, requirement: to.requirement.clone(), ..own })
+        }
+        _ => None,
+    }
 }
