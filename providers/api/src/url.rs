@@ -27,6 +27,9 @@ pub fn is_plain_key(key: &str) -> bool {
     PLAIN_KEYS.contains(&key)
 }
 
+/// What mu's own words have in the place of a user and a password.
+const PLACEHOLDER: &str = "USER:PASSWORD";
+
 /// The schemes of buckets: Amazon S3, Google Cloud Storage, Azure Blob Storage.
 const BUCKETS: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 
@@ -267,6 +270,7 @@ fn in_word(text: &str, word: Range<usize>, secrets: &mut Vec<Range<usize>>) {
     if let Some(user) = user {
         let colon = rest[..user].find(':').map(|colon| colon + 1);
         let secret = if is_http && &rest[..user] != PLAIN_USER { Some(0) } else { colon };
+        let secret = secret.filter(|_| &rest[..user] != PLACEHOLDER);
         secrets.extend(secret.map(|secret| start + secret..start + user));
     }
     let query = path.find('?').filter(|_| is_http && user.is_none_or(|user| user < end));
@@ -346,6 +350,7 @@ mod tests {
             ("- git+https://a:b/c@h/x\n- y", "- git+https://****@h/x\n- y"),
             ("ssh://git:pw@h/x git:pw@h:x", "ssh://git:****@h/x git:****@h:x"),
             ("https://git@h/x git@h:o/r ssh://ada@h/x", "https://git@h/x git@h:o/r ssh://ada@h/x"),
+            ("`http://USER:PASSWORD@HOST:PORT`", "`http://USER:PASSWORD@HOST:PORT`"),
             ("/w/https:/a:b@h/x", "/w/https:/a:****@h/x"),
             ("quay.io/a/b:v1@sha256:12 x:7@sha256:12", "quay.io/a/b:v1@sha256:12 x:7@sha256:12"),
             ("https://h/x?ref=v1 https://h/x?ref=v1&t=1", "https://h/x?ref=v1 https://h/x?****"),
