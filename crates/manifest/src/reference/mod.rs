@@ -177,11 +177,12 @@ impl Reference {
             let is_said = self.is_local || self.protocol.is_some();
             return is_said && self.is_local != known.is_local;
         }
-        let Some(protocol) = &self.protocol else { return false };
+        // A base that counts as another one was written for its own sake.
+        let bases = self.base.as_ref().zip(known.base.as_ref());
+        let is_other_base = bases.is_some_and(|(base, other)| base != other);
+        let Some(protocol) = &self.protocol else { return is_other_base };
         let other = known.protocol.as_ref().unwrap_or(&Protocol::Https);
         let tool = protocol.provider();
-        let is_other_base =
-            known.base.as_ref().is_some_and(|base| Some(base) != self.base.as_ref());
         is_other_base
             || protocol.transport() != other.transport()
             || (tool.is_some() && tool != other.provider())

@@ -240,6 +240,8 @@ fn tells_another_way_to_a_package_from_another_word_for_it() {
         ("h.co/a/b", "oci://h.co/a/b", true),
         ("aws/ec2", "https://hub.mu.com/aws/ec2", false),
         ("https://quay.io/a/b", "https://ghcr.io/a/b", true),
+        ("https://quay.io/a/b", "ghcr.io/a/b", true),
+        ("ghcr.io/a/b", "a/b", false),
         ("git+file:///srv/a", "/srv/a", true),
         ("/srv/a", "git+file:///srv/a", true),
         ("/srv/a", "../a", false),
