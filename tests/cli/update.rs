@@ -367,3 +367,21 @@ fn who_names_a_chart_gets_what_its_repository_has_now_under_the_same_version() {
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
     sandbox.mu(&["get", "--locked"]).ok();
 }
+
+#[test]
+fn a_version_that_an_override_forbids_is_refused() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.offer("aws/ec2 1.0.0:\naws/ec2 1.1.0:\naws/ec2 1.2.0:");
+    sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/ec2: \"aws/ec2#<1.2\"}\n");
+    sandbox.mu(&["get"]).ok().says(&["aws/ec2 1.1.0"]);
+    let lock = sandbox.read("Mu.lock");
+    for [command, version] in [["update", "1.2.0"], ["upgrade", "1.2.0"], ["downgrade", "1.0.0"]] {
+        let run = sandbox.mu(&[command, &format!("aws/ec2#{version}")]).fails();
+        run.says(&[&format!(
+            "cannot be at {version}: `overrides` in the settings say `aws/ec2#<1.2`"
+        )]);
+    }
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["update", "aws/ec2#1.1.0"]).ok().says(&["up to date"]);
+    sandbox.mu(&["update", "aws/ec2"]).ok().says(&["up to date"]);
+}

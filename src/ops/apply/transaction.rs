@@ -138,6 +138,7 @@ impl Transaction {
         };
         // Refused while everything on disk is as before.
         check_required(&self.question.requirements, &resolved)?;
+        check_overridden(session, &self.question.requirements, &resolved.lock)?;
         // `mu add db` was selected as if any version would do. The manifest gets the one that was found, as a lower
         // bound. In most cases, that changes nothing of the selection.
         if let Some(adding) = self.adding.take() {
@@ -274,6 +275,30 @@ fn check_required(requirements: &Requirements, resolved: &Resolved) -> Result<()
             error = error.hint(get);
         }
         return Err(error.hint(format!("`mu add {required}` has the manifest require it")));
+    }
+    Ok(())
+}
+
+/// Checks that a package is at the version that a command moves it to, and not where an override holds it: an override is in the place
+/// of all that is required, the move included.
+fn check_overridden(
+    session: &Session,
+    requirements: &Requirements,
+    lock: &Lockfile,
+) -> Result<(), CommandError> {
+    let overrides = &session.workspace.settings.overrides;
+    for Asked { requirement: Requirement { id, spec, .. }, .. } in
+        requirements.asked.iter().filter(|asked| asked.by.is_move())
+    {
+        let Some(instead) = overrides.get(id) else { continue };
+        let mut locked = lock.find(id).peekable();
+        if locked.peek().is_some() && !locked.any(|package| is_locked_as(package, spec)) {
+            let message = format!(
+                "`{id}` cannot be at {spec}: `overrides` in the settings say `{instead}` for it"
+            );
+            return Err(CommandError::new(Code::Conflict, message)
+                .hint("`mu config list` shows what is set, and where"));
+        }
     }
     Ok(())
 }
