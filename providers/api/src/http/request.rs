@@ -327,21 +327,20 @@ impl<'http> Request<'http> {
         if !response.is_redirect() || self.allowed.contains(&response.status()) {
             return Ok(None);
         }
-        match response.header("location") {
-            location @ Some(_) if self.reads() => Ok(location),
-            // A request with a body goes only to the given URL, and follows no redirect.
-            location => Err(ProviderError::new(
-                ErrorKind::Protocol,
-                format!(
-                    "`{}` redirects the {} request to `{}`, where it is not sent",
-                    response.url(),
-                    self.method,
-                    location
-                        .and_then(|to| response.url().join(to).ok())
-                        .map_or_else(|| "nowhere".to_owned(), |to| to.to_string()),
-                ),
-            )),
+        let url = response.url();
+        let Some(location) = response.location() else {
+            let text =
+                format!("`{url}` answered {} without saying where to", response.status_text());
+            return Err(ProviderError::new(ErrorKind::Protocol, text));
+        };
+        if self.reads() {
+            return Ok(Some(location));
         }
+        // A request with a body goes only to the given URL, and follows no redirect.
+        let to = url.join(location).map_or_else(|_| "no URL".to_owned(), |to| format!("`{to}`"));
+        let text =
+            format!("`{url}` redirects the {} request to {to}, where it is not sent", self.method);
+        Err(ProviderError::new(ErrorKind::Protocol, text))
     }
 
     fn send_to(&self, url: &SafeUrl) -> Result<Response, Failure> {

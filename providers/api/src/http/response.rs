@@ -65,6 +65,11 @@ impl Response {
         self.answer.headers.get(name)?.to_str().ok()
     }
 
+    /// Where it leads. Servers write it with the letters of any language, as people see it in a browser.
+    pub(super) fn location(&self) -> Option<&str> {
+        std::str::from_utf8(self.answer.headers.get("location")?.as_bytes()).ok()
+    }
+
     /// Whether it says that it is a web page.
     pub fn is_web_page(&self) -> bool {
         let kind = self.header("content-type").unwrap_or_default().trim_start();

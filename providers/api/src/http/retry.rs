@@ -96,6 +96,11 @@ fn is_no_http(cause: &str) -> bool {
     cause.contains("invalid HTTP version parsed")
 }
 
+/// Whether the answer was HTTP, but with something in its head that it cannot have.
+fn is_bad_http(cause: &str) -> bool {
+    cause.starts_with("invalid ") || cause == "message head is too large"
+}
+
 impl Failure {
     /// A failure that another attempt may not meet again.
     pub fn may_pass(error: ProviderError) -> Self {
@@ -181,7 +186,12 @@ impl Failure {
             }
             ExchangeError::Transport(error) => {
                 let is_refused = url.scheme() == "http";
-                let failed = unreachable().because(root_cause(&error.without_url()));
+                let cause = root_cause(&error.without_url());
+                if is_bad_http(&cause) {
+                    let failed = network(format!("the answer from `{url}` is not valid HTTP"));
+                    return Self::may_pass(failed.because(cause));
+                }
+                let failed = unreachable().because(cause);
                 match is_refused {
                     // It accepted the connection, and did not understand the request.
                     true => failed.hint(tls_instead(url)),

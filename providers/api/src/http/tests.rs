@@ -389,6 +389,44 @@ fn a_port_that_speaks_tls_is_not_asked_again_in_plain_http() {
 }
 
 #[test]
+fn an_answer_that_no_server_may_give_is_no_server_that_cannot_be_reached() {
+    for (answer, cause) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok", "content-length"),
+        ("HTTP/1.1 200 OK\r\nX Y: 1\r\nContent-Length: 2\r\n\r\nok", "header"),
+        (&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(300)), "too large"),
+    ] {
+        let answer = answer.to_owned();
+        let server = Listener::start(move |mut stream: std::net::TcpStream| {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer.as_bytes());
+        });
+        let url = SafeUrl::parse(&format!("http://{}/a", server.address())).expect("is a URL");
+        let error = Http::new(Notes::default().options()).get(&url).send().expect_err("is broken");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("the answer from `{url}` is not valid HTTP")), "{text}");
+        let reason = std::error::Error::source(&error).expect("the reason is kept").to_string();
+        assert!(reason.contains(cause) && error.hints().is_empty(), "{reason}");
+    }
+}
+
+#[test]
+fn a_redirect_may_lead_to_letters_of_any_language_and_must_lead_somewhere() {
+    let server = TestServer::start(|seen, _| match seen.path.as_str() {
+        "/a" => Reply::status(302).header("location", "/grüße"),
+        "/gr%C3%BC%C3%9Fe" => Reply::body("there"),
+        _ => Reply::status(302),
+    });
+    let http = Http::new(Notes::default().options());
+    let get = |path: &str| {
+        let url = SafeUrl::parse(&server.url(path)).expect("is a URL");
+        http.get(&url).send()
+    };
+    assert_eq!(get("a").expect("is followed").status(), 200);
+    let error = get("b").expect_err("leads nowhere").to_string();
+    assert!(error.ends_with("answered 302 Found without saying where to"), "{error}");
+}
+
+#[test]
 fn a_request_ends_before_its_failure_or_the_end_of_its_answer_is_known() {
     let (closing, large) = (Listener::start(drop), "x".repeat(1 << 20));
     let server = TestServer::start(move |_, _| Reply::body(large.clone()));
