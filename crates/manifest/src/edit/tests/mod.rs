@@ -71,6 +71,13 @@ fn entries_are_added_to_lists() {
         "c",
         "name: a\r\ndependencies:\r\n  - b # x\r\n  - c\r\n",
     );
+    // Programs that did not agree about line endings: each line keeps its own.
+    check_add(
+        "name: a\r\ndependencies:\r\n  - b\nx-y: 1\r\n",
+        "c",
+        "name: a\r\ndependencies:\r\n  - b\n  - c\nx-y: 1\r\n",
+    );
+    check_add("name: a\r\nx-y: 1\n", "b", "name: a\r\nx-y: 1\ndependencies:\n  - b\n");
     check_add(
         "name: a\ndependencies:\n  - 'b'\n",
         "c",

@@ -28,7 +28,7 @@ impl<'d> Patch<'d> {
         };
         let entry = self.entry_text(new, self.manner(false, collection.style()));
         let last = collection.span(collection.len() - 1);
-        let line = self.line(&indent, &entry);
+        let line = line(self.document.line_ending(last.end), &indent, &entry);
         self.insert(self.document.line_end(last.end), line);
         Ok(())
     }
@@ -48,29 +48,21 @@ impl<'d> Patch<'d> {
         let end = self.clear_value(collection)?;
         let prefix = self.line_prefix(collection, new.key.is_none())?;
         let entry = self.entry_text(new, self.manner(false, ScalarNotation::Plain));
-        let line = self.line(&prefix, &entry);
+        let line = line(self.document.line_ending(end), &prefix, &entry);
         self.insert(self.document.line_end(end), line);
         Ok(())
-    }
-
-    /// An entry below what comes before it. If it has several lines, they are aligned with its first
-    /// character.
-    fn line(&self, prefix: &str, entry: &str) -> String {
-        let ending = self.document.line_ending();
-        let next = format!("{ending}{}", " ".repeat(prefix.chars().count()));
-        format!("{ending}{prefix}{}", entry.replace('\n', &next))
     }
 
     /// Writes a key and its first entry at the end of the file.
     pub(super) fn append_block(&mut self, key: &str, indent: &str, new: &NewEntry) {
         let text = self.document.text;
-        let ending = self.document.line_ending();
+        let ending = self.document.line_ending(text.len());
         let is_list = new.key.is_none();
         let step = self.document.usual_step(is_list);
         let dash = if is_list { "- " } else { "" };
         let key = render_key(key, self.manner(false, ScalarNotation::Plain));
         let entry = self.entry_text(new, self.manner(false, ScalarNotation::Plain));
-        let line = self.line(&format!("{indent}{step}{dash}"), &entry);
+        let line = line(ending, &format!("{indent}{step}{dash}"), &entry);
         let lines = format!("{indent}{key}:{line}");
         // A line of `...` ends the document. Nothing can follow it.
         let content = self.document.node().span.end;
@@ -117,13 +109,13 @@ impl<'d> Patch<'d> {
             return Err(self.document.not_understood(node.span()));
         }
         let prefix = self.line_prefix(collection, is_list_node(node))?;
+        let end = self.clear_value(collection)?;
         let mut lines = String::new();
         for span in spans {
-            lines.push_str(self.document.line_ending());
+            lines.push_str(self.document.line_ending(end));
             lines.push_str(&prefix);
             lines.push_str(&text[span]);
         }
-        let end = self.clear_value(collection)?;
         self.insert(self.document.line_end(end), lines);
         Ok(())
     }
@@ -198,7 +190,7 @@ impl<'d> Patch<'d> {
             && document.indent_at(last.start).is_ok();
         let bracket_has_line = document.line_start(bracket) > last.end;
         let separator = match document.indent_at(last.start) {
-            Ok(indent) if has_line => format!("{}{indent}", document.line_ending()),
+            Ok(indent) if has_line => format!("{}{indent}", document.line_ending(last.end)),
             _ => " ".to_owned(),
         };
         match comma {
@@ -262,9 +254,16 @@ impl<'d> Patch<'d> {
         if self.document.format == FileSyntax::Yaml || step.is_empty() {
             return format!("{open}{entry}{close}");
         }
-        let ending = self.document.line_ending();
+        let ending = self.document.line_ending(0);
         format!("{open}{ending}{step}{step}{entry}{ending}{step}{close}")
     }
+}
+
+/// An entry below what comes before it, whose line has this ending. If the entry has several lines, they are aligned with its first
+/// character.
+fn line(ending: &str, prefix: &str, entry: &str) -> String {
+    let next = format!("{ending}{}", " ".repeat(prefix.chars().count()));
+    format!("{ending}{prefix}{}", entry.replace('\n', &next))
 }
 
 /// The indentation of a list or map below its key, if the file shows no other.
@@ -310,9 +309,10 @@ impl<'t> Document<'t> {
         before.len()..end
     }
 
-    /// The line ending of the first line.
-    fn line_ending(&self) -> &'static str {
-        match self.text.find('\n') {
+    /// The ending of the line that byte `at` is in, as files can have both; of the line before, if it has none.
+    fn line_ending(&self, at: usize) -> &'static str {
+        let own = self.text[at..].find('\n').map(|newline| at + newline);
+        match own.or_else(|| self.text.rfind('\n')) {
             Some(at) if self.text[..at].ends_with('\r') => "\r\n",
             _ => "\n",
         }
