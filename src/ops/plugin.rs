@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mu_provider::fs::{AtPath as _, private_folder};
 use mu_provider::{
     Digest, Folder, JsonLineError, Limits, Listing, Location, Provider as _, ProviderError,
-    Release, Silent, TreeWriter, read_json_lines,
+    Release, Silent, TreeWriter, read_json_lines, with_causes,
 };
 use mu_provider_exec::{ExecProvider, PLUGIN_PROGRAM_PREFIX, RecordError, Recorded, recorded};
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ pub fn list(session: &Session) -> Vec<Plugin> {
     let look = |(name, path): (String, PathBuf)| {
         let (version, schemes, problem) = match plugins.named(&name).map(|plugin| plugin.about()) {
             Some(Ok(about)) => (about.version, about.schemes, None),
-            Some(Err(error)) => (String::new(), Vec::new(), Some(error.to_string())),
+            Some(Err(error)) => (String::new(), Vec::new(), Some(with_causes(&error))),
             None => {
                 let problem = "is not a program that can be run".to_owned();
                 (String::new(), Vec::new(), Some(problem))

@@ -160,6 +160,7 @@ fn a_wrong_answer_about_a_revision_is_the_fault_of_the_plugin() {
             "gave a wrong commit: `main` is not a commit: expected 40 or 64 hexadecimal digits",
         ),
         ("{\"locator\": \"x\"}", "gave a release with neither a version nor a commit"),
+        ("{\"version\": 1.0}", "gave a release a version that is not text"),
         ("{\"commit\": \"0\" * 40}", "with another commit"),
         ("7", "answered `resolve` in a way that mu cannot read"),
     ] {

@@ -521,6 +521,14 @@ fn a_plugin_that_cannot_be_run_is_there() {
         run.says(&["mu-provider-shelf` cannot be started"]).does_not_say(&["no plugin"]);
     }
     sandbox.mu(&["get"]).fails().says(&["Permission denied", "`chmod +x`"]);
+    sandbox.mu(&["plugin", "list"]).says(&["Permission denied"]);
+    for (text, expected) in [
+        ("import json\n", "a script begins with a line such as `#!/bin/sh`"),
+        ("#!/no/such/python\n", "not the program that its first line (`#!…`) names"),
+    ] {
+        install(&sandbox, "home/.mu/plugins/mu-provider-shelf", text);
+        sandbox.mu(&["get"]).fails().says(&["cannot be started", expected]);
+    }
 }
 
 #[test]

@@ -266,6 +266,9 @@ pub(crate) fn check(line: &Value) -> Result<(), String> {
     }
     match said("commit").map(Commit::deserialize) {
         Some(Err(error)) => Err(format!("gave a wrong commit: {}", readable(&error.to_string()))),
+        _ if said("version").is_some_and(|version| !version.is_string()) => {
+            Err("gave a release a version that is not text".to_owned())
+        }
         None if text("version").is_empty() => {
             Err("gave a release with neither a version nor a commit".to_owned())
         }

@@ -124,6 +124,9 @@ enum Event {
 
 mu_provider::debug_fields!(Process { name });
 
+/// The number of the error of Unix that a file is neither a program of this machine nor a script (`ENOEXEC`).
+const NOT_EXECUTABLE: i32 = 8;
+
 impl Process {
     /// Starts `program` in `folder`, with only `environment`.
     pub(crate) fn start(
@@ -139,12 +142,21 @@ impl Process {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (group, (stdin, stdout, stderr)) = Group::start(&mut command).map_err(|error| {
             let text = format!("{name} cannot be started: `{}`", program.path().display());
-            let is_refused = error.kind() == std::io::ErrorKind::PermissionDenied;
+            let is_there = || mu_provider::fs::metadata(program.path()).is_ok();
+            let hint = match (error.kind(), error.raw_os_error()) {
+                (std::io::ErrorKind::PermissionDenied, _) => {
+                    Some("a program must be executable: `chmod +x` makes it so")
+                }
+                (std::io::ErrorKind::NotFound, _) if is_there() => {
+                    Some("it is there, but not the program that its first line (`#!…`) names")
+                }
+                (_, Some(NOT_EXECUTABLE)) => Some(
+                    "a script begins with a line such as `#!/bin/sh`; any other program may be for another kind of machine",
+                ),
+                _ => None,
+            };
             let refused = ProviderError::new(ErrorKind::Plugin, text).because(error);
-            match is_refused {
-                true => refused.hint("a program must be executable: `chmod +x` makes it so"),
-                false => refused,
-            }
+            hint.into_iter().fold(refused, ProviderError::hint)
         })?;
         let group = Arc::new(group);
         let (input, lines) = channel();
