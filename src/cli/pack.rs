@@ -41,7 +41,7 @@ pub(crate) struct PackArguments {
     /// Show what would be packed, and write nothing
     #[arg(long, visible_alias = "list")]
     dry_run: bool,
-    /// Pack files that look like secrets too
+    /// Pack files that look like secrets, or are only pointers of Git LFS, too
     #[arg(long)]
     force: bool,
     /// Write the locked versions of the dependencies into the packed manifest

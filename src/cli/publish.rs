@@ -57,7 +57,7 @@ pub(crate) struct PublishArguments {
     /// Publish changes that are not committed in Git too
     #[arg(long)]
     allow_dirty: bool,
-    /// Publish files that look like secrets too
+    /// Publish files that look like secrets, or are only pointers of Git LFS, too
     #[arg(long)]
     force: bool,
     /// The package that takes the place of this one

@@ -197,6 +197,24 @@ fn secrets_stay_here_unless_they_are_forced_out() {
 }
 
 #[test]
+fn pointers_of_git_lfs_are_packed_only_if_they_are_meant() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    sandbox.write("data/other.bin", pointer);
+    sandbox.write("model.bin", pointer);
+    let refused = "of `data/other.bin` and 1 more, only the Git LFS pointer is there, not the file";
+    sandbox.mu(&["pack"]).fails().says(&[refused, "`git lfs pull`", "`--force`"]);
+    let error = sandbox.mu(&["pack", "--json"]).fails_with("integrity");
+    assert_eq!(error["details"]["files"], json!(["data/other.bin", "model.bin"]));
+    assert!(!sandbox.has("work/web-0.1.0.tgz"));
+    sandbox.mu(&["pack", "--force"]).ok().says(&["data/other.bin", "model.bin", "LFS pointer"]);
+    // Longer than any pointer, and one that is not packed.
+    sandbox.write("model.bin", &format!("{pointer}{}", "x".repeat(2_000)));
+    sandbox.write(".muignore", "data\n");
+    sandbox.mu(&["pack"]).ok().does_not_say(&["LFS"]);
+}
+
+#[test]
 fn what_nobody_could_unpack_is_not_packed() {
     for target in ["-> ../secret", "-> /etc/passwd"] {
         let sandbox = Sandbox::with_dependencies(&[]);

@@ -160,7 +160,9 @@ impl Archives {
     ) -> Result<(), ProviderError> {
         let archive = self.get(place, release, None, progress)?;
         let unpacked = self.unpack_archive(archive, layout, tree);
-        unpacked.map_err(|error| error.at(&place.url.to_string()))
+        unpacked.map_err(|error| error.at(&place.url.to_string()))?;
+        tree.tell_pointers(&place.url, progress);
+        Ok(())
     }
 
     /// Unpacks an archive that was downloaded, and keeps it beside `tree` if that wants it.

@@ -56,8 +56,8 @@ pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, NO_REASON, Release, Upgrade, Yanked,
 };
 pub use crate::tree::{
-    Entry, Folder, InnerPath, KeptArchives, Kind, Limits, Mode, OwnPath, Tree, TreeWriter,
-    shown_path,
+    Entry, Folder, InnerPath, KeptArchives, Kind, LONGEST_LFS_POINTER, Limits, Mode, OwnPath, Tree,
+    TreeWriter, is_lfs_pointer, shown_path,
 };
 pub use crate::url::{
     SafeUrl, is_bucket_scheme, is_plain_key, place_without_secrets, secrets_in, without_secrets,

@@ -37,7 +37,6 @@ pub(crate) struct RunningExport<'call> {
     submodules: usize,
     /// Folders, files and links that were met.
     entries: usize,
-    pointers: Vec<String>,
 }
 
 /// The repository whose files are written.
@@ -74,15 +73,7 @@ impl<'call> RunningExport<'call> {
         tree: &'call mut TreeWriter,
         progress: &'call dyn Progress,
     ) -> Self {
-        Self {
-            repositories,
-            tree,
-            progress,
-            above: Vec::new(),
-            submodules: 0,
-            entries: 0,
-            pointers: Vec::new(),
-        }
+        Self { repositories, tree, progress, above: Vec::new(), submodules: 0, entries: 0 }
     }
 
     /// Writes the files of `folder` in a commit.
@@ -92,14 +83,9 @@ impl<'call> RunningExport<'call> {
         folder: &str,
     ) -> Result<(), ProviderError> {
         let (inside, entries) = snapshot.folder(folder)?;
+        let remote = snapshot.repository.remote.clone();
         self.enter(&mut Source::new(snapshot), entries, &inside, b"")?;
-        if let Some(first) = self.pointers.first() {
-            let others = and_more(self.pointers.len() - 1);
-            self.progress.warning(&format!(
-                "`{first}`{others} of `{}`: only the Git LFS pointer is there, not the file",
-                snapshot.repository.remote
-            ));
-        }
+        self.tree.tell_pointers(&remote, self.progress);
         Ok(())
     }
 
@@ -208,9 +194,7 @@ impl<'call> RunningExport<'call> {
     /// Writes the files that were collected.
     fn write(&mut self, source: &mut Source<'_>) -> Result<(), ProviderError> {
         let files = std::mem::take(&mut source.files);
-        let pointers = write(&source.snapshot, &files, self.tree)?;
-        self.pointers.extend(pointers.into_iter().map(|file| printable(&file.path)));
-        Ok(())
+        write(&source.snapshot, &files, self.tree)
     }
 
     fn submodule(
@@ -291,24 +275,18 @@ const FEW: usize = 16;
 /// How many bytes may be read ahead. A larger file is read only while nothing else is in memory.
 const AHEAD: u64 = 8 << 20;
 
-/// Writes `files`, and returns those that are only pointers of Git LFS.
-fn write<'files>(
+/// Writes `files`.
+fn write(
     snapshot: &CommitFiles<'_>,
-    files: &'files [File],
+    files: &[File],
     tree: &mut TreeWriter,
-) -> Result<Vec<&'files File>, ProviderError> {
-    let mut pointers = Vec::new();
-    let mut write = |file: &'files File, data: &[u8]| {
-        if write_one(file, data, tree)? {
-            pointers.push(file);
-        }
-        Ok::<(), ProviderError>(())
-    };
+) -> Result<(), ProviderError> {
+    let mut write = |file: &File, data: &[u8]| Ok(write_one(file, data, tree)?);
     if files.len() < FEW {
         for file in files {
             snapshot.blob(file.oid, &mut |data| write(file, data))??;
         }
-        return Ok(pointers);
+        return Ok(());
     }
     let room = Room::default();
     std::thread::scope(|scope| {
@@ -326,8 +304,7 @@ fn write<'files>(
         drop(receiver);
         room.close();
         written
-    })?;
-    Ok(pointers)
+    })
 }
 
 type Content = Result<Vec<u8>, ProviderError>;
@@ -348,11 +325,11 @@ fn read_ahead(
     }
 }
 
-fn write_behind<'files>(
-    files: &'files [File],
+fn write_behind(
+    files: &[File],
     room: &Room,
     receiver: &Receiver<Content>,
-    mut write: impl FnMut(&'files File, &[u8]) -> Result<(), ProviderError>,
+    mut write: impl FnMut(&File, &[u8]) -> Result<(), ProviderError>,
 ) -> Result<(), ProviderError> {
     for (file, content) in files.iter().zip(receiver) {
         let content = content?;
@@ -362,14 +339,12 @@ fn write_behind<'files>(
     Ok(())
 }
 
-/// Writes one file; whether it is only a pointer of Git LFS.
-fn write_one(file: &File, mut data: &[u8], tree: &mut TreeWriter) -> Result<bool, TreeError> {
+/// Writes one file.
+fn write_one(file: &File, mut data: &[u8], tree: &mut TreeWriter) -> Result<(), TreeError> {
     if file.kind == Kind::Symlink {
-        return tree.symlink(&file.path, data).map(|()| false);
+        return tree.symlink(&file.path, data);
     }
-    let is_pointer =
-        data.len() < 1024 && data.starts_with(b"version https://git-lfs.github.com/spec/");
-    tree.file(&file.path, file.kind == Kind::Executable, &mut data).map(|()| is_pointer)
+    tree.file(&file.path, file.kind == Kind::Executable, &mut data)
 }
 
 /// Limits the memory for what was read and not yet written.

@@ -354,7 +354,9 @@ impl Provider for HubProvider {
     ) -> Result<(), ProviderError> {
         let layout = ArchiveLayout::for_locator(release.locator.as_deref());
         let take = &mut |archive: Archive| self.archives.unpack_archive(archive, layout, tree);
-        self.fetch_release(location, release, take, progress)
+        self.fetch_release(location, release, take, progress)?;
+        tree.tell_pointers(&location.describe(), progress);
+        Ok(())
     }
 
     fn restore(

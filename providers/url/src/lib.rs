@@ -417,7 +417,9 @@ impl Provider for UrlProvider {
             }
             tree.archive = Some(held.bytes()?);
         }
-        held.unpack(tree)
+        held.unpack(tree)?;
+        tree.tell_pointers(&location.describe(), progress);
+        Ok(())
     }
 
     fn restore(

@@ -10,7 +10,7 @@ mod writer;
 pub(crate) use self::folder::needs_a_copy;
 pub use self::folder::{Folder, Kind};
 pub use self::path::{InnerPath, OwnPath, shown_path};
-pub use self::writer::{KeptArchives, Limits, TreeWriter};
+pub use self::writer::{KeptArchives, LONGEST_LFS_POINTER, Limits, TreeWriter, is_lfs_pointer};
 use crate::{Digest, FileDigest};
 
 /// The kind of an entry, as far as the digest distinguishes it.

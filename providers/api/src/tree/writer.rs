@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::path::{self, escape};
 use super::{Entry, Folder, Mode, Tree};
-use crate::{FileDigest, TreeError};
+use crate::{FileDigest, Progress, TreeError};
 
 /// The limits of accepted trees. The defaults are far above any honest package.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +72,8 @@ pub struct TreeWriter {
     pub keeps_archive: KeptArchives,
     /// The archive, byte for byte; `None` if the tree does not come from one, or it was not wanted.
     pub archive: Option<Vec<u8>>,
+    /// Files that are only pointers of Git LFS.
+    pointers: Vec<String>,
 }
 
 /// Which archives are handed over beside a tree.
@@ -113,6 +115,7 @@ impl TreeWriter {
             kept: None,
             keeps_archive: KeptArchives::None,
             archive: None,
+            pointers: Vec::new(),
         }
     }
 
@@ -185,6 +188,7 @@ impl TreeWriter {
         self.buffer.resize(64 << 10, 0);
         let mut hash = Sha256::new();
         let mut size = 0_u64;
+        let mut is_pointer = false;
         loop {
             let count = match content.read(&mut self.buffer) {
                 Ok(0) => break,
@@ -201,10 +205,12 @@ impl TreeWriter {
                 reason = "a reader reads no more than it has room for"
             )]
             let chunk = &self.buffer[..count];
+            is_pointer = size == count as u64 && is_lfs_pointer(chunk);
             hash.update(chunk);
             file.write_all(chunk).map_err(|source| self.unwritable(path, source))?;
         }
         self.end(path, executable, hash, size);
+        self.note_pointer(path, is_pointer);
         Ok(())
     }
 
@@ -232,7 +238,26 @@ impl TreeWriter {
         }
         let hash = Sha256::new_with_prefix(content);
         self.end(path, executable, hash, content.len() as u64);
+        self.note_pointer(path, is_lfs_pointer(content));
         Ok(())
+    }
+
+    fn note_pointer(&mut self, path: &str, is_pointer: bool) {
+        if is_pointer {
+            self.pointers.push(escape(path));
+        }
+    }
+
+    /// Tells of the files from `place` that are only pointers of Git LFS: whoever made the tree did not have the files themselves.
+    pub fn tell_pointers(&self, place: &dyn fmt::Display, progress: &dyn Progress) {
+        let Some((first, others)) = self.pointers.split_first() else { return };
+        let others = match others.len() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        progress.warning(&format!(
+            "`{first}`{others} of `{place}`: only the Git LFS pointer is there, not the file"
+        ));
     }
 
     /// Writes a file with the content of `target`, a file that was written before.
@@ -385,6 +410,15 @@ impl TreeWriter {
         }
         Ok(())
     }
+}
+
+/// A pointer of Git LFS has fewer bytes.
+pub const LONGEST_LFS_POINTER: u64 = 1_024;
+
+/// Whether the content of a file is what Git has in place of a file in Git LFS: a short text with the digest of that.
+pub fn is_lfs_pointer(content: &[u8]) -> bool {
+    (content.len() as u64) < LONGEST_LFS_POINTER
+        && content.starts_with(b"version https://git-lfs.github.com/spec/")
 }
 
 /// A path that was claimed.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "publish")]
 use mu_provider::Mode;
-use mu_provider::publishable;
+use mu_provider::{LONGEST_LFS_POINTER, is_lfs_pointer, publishable};
 use mu_provider_hub::wire;
 
 use crate::contents::{self, Content, Kind, Owned, PackageItem};
@@ -84,6 +84,7 @@ pub(super) fn make(
     others.extend(making.not.map(Path::to_owned));
     let mut items = own_content(session, member, &others, &mut warnings)?;
     refuse_secrets(&items, making.force, &mut warnings)?;
+    refuse_pointers(&items, making.force, &mut warnings)?;
     let mut manifest = member.manifest.clone();
     // The versions that it was built with go along, as a part of the lock. For whoever requires the package, they are
     // no requirement.
@@ -227,6 +228,39 @@ fn refuse_secrets(
         .hint("exclude it with a line in `.muignore`")
         .hint("if it contains nothing secret, use `--force`")
         .with_details(serde_json::json!({ "files": found })))
+}
+
+/// Refuses what Git has in place of files in Git LFS, as it is in a checkout without them: nobody who gets the package could use it.
+fn refuse_pointers(
+    items: &[PackageItem],
+    force: bool,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), CommandError> {
+    let mut found = Vec::new();
+    for item in items {
+        let Content::File { place, recorded: None, .. } = &item.content else { continue };
+        if crate::fs::metadata(place)?.len() < LONGEST_LFS_POINTER
+            && is_lfs_pointer(&crate::fs::read(place)?)
+        {
+            found.push((&*item.path, place));
+        }
+    }
+    let Some(((first, _), others)) = found.split_first() else { return Ok(()) };
+    if force {
+        let message = "only the Git LFS pointer is there, not the file";
+        warnings.extend(
+            found.iter().map(|(_, place)| Warning::File(FileWarning::new(place, None, message))),
+        );
+        return Ok(());
+    }
+    let others =
+        if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    let message = format!("of `{first}`{others}, only the Git LFS pointer is there, not the file");
+    let files: Vec<&str> = found.iter().map(|(path, _)| *path).collect();
+    Err(CommandError::new(Code::Integrity, message)
+        .hint("`git lfs pull` gets the files")
+        .hint("if pointers are what the package is to have, use `--force`")
+        .with_details(serde_json::json!({ "files": files })))
 }
 
 /// The text of a member's manifest that requires exactly the locked versions.
