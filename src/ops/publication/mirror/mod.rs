@@ -276,7 +276,7 @@ fn namespace(
 ) -> Result<Option<Arc<Route>>, CommandError> {
     let (index, defaults) = (outside.index(), outside.reference_defaults());
     let (id, is_said) = (reference.id(&defaults), text.ends_with('/'));
-    index.let_in(&id);
+    index.declare(&id, reference, &outside.environment.current);
     let is_package = || index.releases(&id).is_ok_and(|found| !found.is_empty());
     if !is_said && (text.contains('#') || is_package()) {
         return Ok(None);
