@@ -229,7 +229,8 @@ fn a_mirror_has_archives_without_a_manifest() {
         sandbox.asks_for(&[&url]);
         sandbox.mu(&["get"]).ok();
         let locked = sandbox.lock();
-        sandbox.mu(&["mirror", "--lock", "--to", &to]).ok().says(&["dl/tool-1.2.t"]);
+        // By its name, of which the scheme counts.
+        sandbox.mu(&["mirror", &url, "--to", &to]).ok().says(&["dl/tool-1.2.t"]);
         without_packs_and_cache(&sandbox);
         sandbox.write(".mu/workspace.yaml", &format!("registries: {{'{host}/': '{to}'}}\n"));
         sandbox.mu(&["get", "--locked"]).ok();
@@ -402,11 +403,146 @@ fn archives_of_others_are_read_as_their_own_tools_read_them() {
     sandbox.mu(&["get", "--locked"]).ok();
 }
 
+/// Archives as Python's own library writes them: zips whose tool did not know sizes in time or leaves room for large ones, with more
+/// files than the short numbers count, and with `./` before all paths; and a tar as old tools have it, whose folders
+/// are known by their slash. The two ends of `mixed.zip` differ.
+const OF_PYTHON: &str = r#"
+import io, sys, tarfile, zipfile
+class Pipe(io.RawIOBase):
+    def __init__(self, file): self.file = file
+    def writable(self): return True
+    def write(self, data): return self.file.write(data)
+files = {'Mu.yaml': b'name: acme/tool\nversion: 1.2.0\n', 'bin/run': b'#!/bin/sh\n'}
+def write(archive, top='tool/', **how):
+    for name, content in files.items():
+        with archive.open(top + name, 'w', **how) as file: file.write(content)
+for name, how in (('piped', {}), ('piped64', {'force_zip64': True})):
+    with open(name + '-1.zip', 'wb') as file:
+        with zipfile.ZipFile(Pipe(file), 'w', zipfile.ZIP_DEFLATED) as archive: write(archive, **how)
+with zipfile.ZipFile('roomy-1.zip', 'w') as archive: write(archive, force_zip64=True)
+with zipfile.ZipFile('dotted-1.zip', 'w') as archive:
+    archive.writestr('./', '')
+    write(archive, top='./tool/')
+with zipfile.ZipFile('many-1.zip', 'w') as archive:
+    write(archive)
+    for number in range(65_600): archive.writestr(f'tool/d{number // 1000}/{number}', '')
+many = open('many-1.zip', 'rb').read()
+end = many.rindex(b'PK\x06\x06')
+open('mixed-1.zip', 'wb').write(many[:end + 48] + b'\x03' + many[end + 49:])
+with tarfile.open('old-1.tgz', 'w:gz', format=tarfile.USTAR_FORMAT) as archive:
+    for name in ('tool/', 'tool/bin/'):
+        entry = tarfile.TarInfo(name)
+        entry.type = tarfile.AREGTYPE
+        archive.addfile(entry)
+    for name, content in files.items():
+        entry = tarfile.TarInfo('tool/' + name)
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+"#;
+
+#[test]
+fn archives_of_pythons_library_are_read_as_it_reads_them() {
+    let made = Sandbox::new();
+    let mut python = std::process::Command::new("/usr/bin/python3");
+    let run = python.args(["-c", OF_PYTHON]).current_dir(made.root()).output().expect("starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let read = |name: &'static str| (name, fs::read(made.path(name)).expect("was written"));
+    let names =
+        ["piped-1.zip", "piped64-1.zip", "roomy-1.zip", "dotted-1.zip", "many-1.zip", "old-1.tgz"];
+    let (sandbox, _server) = offered_as(names.map(read).to_vec());
+    sandbox.mu(&["get"]).ok().says(&["installed 6 packages"]);
+    for package in sandbox.lock()["packages"].as_array().expect("is a list") {
+        assert_eq!(package["version"], "1.2.0", "the manifest in it counts: {package}");
+        let id = package["id"].as_str().expect("is text").replace(':', "+");
+        let pack = format!("work/.mu/packs/{id}/bin/run");
+        assert_eq!(fs::read(sandbox.path(&pack)).expect("is there"), b"#!/bin/sh\n", "{id}");
+    }
+    let (sandbox, _server) = offered_as(vec![read("mixed-1.zip")]);
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["it is a zip that mu does not read: its two ends (zip64) differ"]);
+}
+
+/// An archive of the folder `tool` with this file besides its manifest, as `tar` makes it with these options.
+fn made_by_tar(name: &str, options: &[&str]) -> Vec<u8> {
+    let made = Sandbox::new();
+    write(made.root(), "tool/Mu.yaml", "name: acme/tool\nversion: 1.2.0\n");
+    let file = fs::File::create(made.path("tool").join(name)).expect("can be made");
+    file.set_len(1 << 20).expect("can have a hole");
+    let mut tar = std::process::Command::new("tar");
+    let run = tar.args(["-czf", "-"]).args(options).current_dir(made.root()).output();
+    let run = run.expect("there is a tar");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    run.stdout
+}
+
+#[test]
+fn what_tar_writes_besides_packages_is_named() {
+    let sparse =
+        "`tool/hole` is refused: it is a sparse file (GNU tar makes none without `--sparse`";
+    let whole = made_by_tar("hole", &["tool"]);
+    let twice = gzip(&whole);
+    let followed = [whole.as_slice(), b"and more"].concat();
+    for (archive, expected) in [
+        (made_by_tar("hole", &["--sparse", "tool"]), sparse),
+        (made_by_tar("hole", &["--sparse", "--format=pax", "tool"]), sparse),
+        (
+            made_by_tar("hole", &["--listed-incremental=dates", "tool"]),
+            "`tool/` is refused: it is a folder of an incremental backup",
+        ),
+        (
+            made_by_tar("hole", &["--label=Tool", "tool"]),
+            "`Tool` is refused: it is the label of a volume",
+        ),
+        (
+            made_by_tar("hole", &["tool//hole", "tool/Mu.yaml"]),
+            "`tool//hole` is refused: it has two slashes, one after the other",
+        ),
+        (twice, "it is gzip of something that is not a tar"),
+        (followed, "there is data after its end, which other tools may read as more files"),
+    ] {
+        let (sandbox, _server) = offered_as(vec![("tool-1.tgz", archive)]);
+        sandbox.mu(&["get"]).fails().says(&[expected]).does_not_say(&["malformed", "ends early"]);
+    }
+}
+
+#[test]
+fn what_is_served_in_place_of_an_archive_is_named() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    for (body, expected) in [
+        (pointer, "it is a pointer of Git LFS, and not the file that it stands for"),
+        ("\n<!DOCTYPE html><title>Not found</title>", "it is a web page"),
+        ("<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>", "it is an XML document"),
+        ("", "it is empty"),
+        ("{\"error\": \"not found\"}", "it is neither gzip nor tar"),
+    ] {
+        let (sandbox, _server) = offered_as(vec![("tool-1.tgz", body.as_bytes().to_vec())]);
+        sandbox.mu(&["get"]).fails().says(&[expected]);
+    }
+    // As in what GitHub makes of a tag.
+    let source = tar_gz([
+        ("tool/Mu.yaml".to_owned(), ('f', b"name: acme/tool\nversion: 1.2.0\n".to_vec())),
+        ("tool/model.bin".to_owned(), ('f', pointer.as_bytes().to_vec())),
+    ]);
+    let (sandbox, _server) = offered_as(vec![("tool-1.tgz", source)]);
+    let warning = "only the Git LFS pointer is there, not the file";
+    sandbox.mu(&["get"]).ok().says(&["`model.bin` of `http://", warning]);
+    let server = TestServer::start(|_, _| Reply::status(202));
+    let sandbox = Sandbox::new();
+    sandbox.asks_for(&[&server.url("tool-1.tgz")]);
+    sandbox.mu(&["get"]).fails().says(&["answered 202 Accepted and not with an archive"]);
+}
+
 #[test]
 fn a_compression_that_is_not_read_is_named() {
     let xz = b"\xfd7zXZ\0\0\x04".to_vec();
     let (sandbox, _server) = offered_as(vec![("tool-1.tar.xz", xz.clone())]);
-    sandbox.mu(&["get"]).fails().says(&["`.tgz`, `.tar.gz`, `.tar` or `.zip`, which mu reads"]);
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["`.tgz`, `.tar.gz`, `.tar` or `.zip`, which mu reads", "as `.tar.gz` or `.zip`"])
+        .does_not_say(&["does not exist"]);
     let (sandbox, _server) = offered_as(vec![("tool-1.tgz", xz)]);
     sandbox.mu(&["get"]).fails().says(&["it is compressed with xz, and mu reads gzip"]);
 }

@@ -305,8 +305,14 @@ impl Download<'_> {
             let text = format!("`{url}` answered {}", response.status_text());
             return Err(ProviderError::new(ErrorKind::NotFound, text).into());
         }
-        let text =
-            format!("`{url}` answered {} without being asked for a part", response.status_text());
+        let (status, instead) = (
+            response.status_text(),
+            match response.status() {
+                206 => "without being asked for a part",
+                _ => "and not with an archive",
+            },
+        );
+        let text = format!("`{url}` answered {status} {instead}");
         Err(ProviderError::new(ErrorKind::Protocol, text).into())
     }
 

@@ -84,6 +84,8 @@ pub(crate) struct Extension {
     pub(crate) target: Option<Vec<u8>>,
     /// How long it is.
     pub(crate) size: Option<u64>,
+    /// Its name if it is a sparse file; empty if it is at its usual place.
+    pub(crate) sparse: Option<Vec<u8>>,
 }
 
 impl Extension {
@@ -102,7 +104,13 @@ impl Extension {
                 let size = text.and_then(|text| text.parse().ok());
                 set(&mut self.size, size.ok_or("its size is not a number")?)
             }
-            _ if is_sparse(key) => Err("it is a sparse file"),
+            _ if is_sparse(key) => {
+                let name = self.sparse.get_or_insert_default();
+                if key == b"GNU.sparse.name" {
+                    value.clone_into(name);
+                }
+                Ok(())
+            }
             _ => Ok(()),
         })
     }
@@ -195,9 +203,15 @@ mod tests {
     fn takes_what_matters() {
         let extension =
             read(b"30 mtime=1321711775.972059463\n12 path=a/b\n14 linkpath=c\n10 size=7\n");
-        let expected =
-            Extension { path: Some(b"a/b".to_vec()), target: Some(b"c".to_vec()), size: Some(7) };
+        let expected = Extension {
+            path: Some(b"a/b".to_vec()),
+            target: Some(b"c".to_vec()),
+            size: Some(7),
+            sparse: None,
+        };
         assert_eq!(extension, Ok(expected));
+        let sparse = read(b"22 GNU.sparse.major=1\n21 GNU.sparse.name=a\n").expect("is read");
+        assert_eq!(sparse.sparse.as_deref(), Some(&b"a"[..]));
         assert_eq!(read(b""), Ok(Extension::default()));
     }
 
@@ -206,7 +220,6 @@ mod tests {
         for records in [
             &b"9 path=a\n9 path=b\n"[..],
             b"10 size=-1\n",
-            b"22 GNU.sparse.major=1\n",
             b"9 path=a",
             b"8 path=a\n",
             b"99 path=a\n",
@@ -219,6 +232,7 @@ mod tests {
             assert!(read(records).is_err(), "{}", String::from_utf8_lossy(records));
         }
         assert!(check_global(b"9 path=a\n").is_err());
+        assert!(check_global(b"22 GNU.sparse.major=1\n").is_err());
         assert_eq!(check_global(b"13 comment=a\n"), Ok(()));
     }
 }

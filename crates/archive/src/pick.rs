@@ -12,11 +12,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufReader, Read};
 
-use flate2::bufread::{GzDecoder, MultiGzDecoder};
+use flate2::bufread::GzDecoder;
 use mu_provider::{Limits, TreeError};
 
 use crate::tar::{self, Sink};
-use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip};
+use crate::unpack::{ArchiveError, ArchiveLayout, Members, is_gzip};
 use crate::zip;
 
 /// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths; a `/` before these means the root of an
@@ -53,7 +53,7 @@ pub fn pick_from(
             tar::unpack(inflate, layout, &mut picked)?;
         }
         (true, ArchiveLayout::Layer | ArchiveLayout::InFolder) => {
-            let inflate = io::BufReader::with_capacity(128 << 10, MultiGzDecoder::new(archive));
+            let inflate = io::BufReader::with_capacity(128 << 10, Members::new(archive));
             tar::unpack(inflate, layout, &mut picked)?;
         }
     }

@@ -10,11 +10,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read, SeekFrom};
 
-use flate2::bufread::MultiGzDecoder;
 use mu_provider::{Limits, TreeError, TreeWriter, shown_path};
 
 use crate::tar::{self, Sink};
-use crate::unpack::{ArchiveError, ArchiveLayout, is_gzip};
+use crate::unpack::{ArchiveError, ArchiveLayout, Members, is_gzip};
 use crate::zip::{self, Source};
 
 /// The most bytes of the files that are read before an archive is unpacked.
@@ -166,21 +165,36 @@ fn read(
     }
     archive.seek(SeekFrom::Start(0))?;
     let mut archive = BufReader::with_capacity(BUFFER, archive);
-    let start = archive.fill_buf()?;
-    if is_gzip(start) {
-        let inflate = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(archive));
-        tar::unpack(inflate, ArchiveLayout::Files, &mut entries)?;
-        return Ok(entries.is_plain);
+    if is_gzip(archive.fill_buf()?) {
+        let inflate = BufReader::with_capacity(BUFFER, Members::new(archive));
+        read_tar(inflate, ArchiveError::NoTarInside, &mut entries)?;
+    } else {
+        read_tar(archive, ArchiveError::NoTar, &mut entries)?;
     }
+    Ok(entries.is_plain)
+}
+
+/// Hands the entries of a tar to `sink`; if it does not begin as one, the error says what it is instead.
+fn read_tar(
+    mut archive: BufReader<impl Read>,
+    no_tar: ArchiveError,
+    sink: &mut impl Sink,
+) -> Result<(), ArchiveError> {
+    let start = archive.fill_buf()?;
     let is_named = start.get(257..).is_some_and(|rest| rest.starts_with(b"ustar"));
     let other = COMPRESSIONS.iter().find(|(first, _)| start.starts_with(first));
-    let other = other.map(|(_, name)| *name);
-    match tar::unpack(archive, ArchiveLayout::Files, &mut entries) {
-        Ok(()) => Ok(entries.is_plain),
+    let other = other.map(|(_, name)| ArchiveError::Compressed(name));
+    let is_text = |(first, _): &&(&[u8], _)| {
+        let start = start.trim_ascii_start().get(..first.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(first))
+    };
+    let text = OTHERS.iter().find(is_text).map(|(_, name)| ArchiveError::Other(name));
+    let nothing = start.is_empty().then_some(ArchiveError::Other("empty"));
+    match tar::unpack(archive, ArchiveLayout::Files, sink) {
         Err(ArchiveError::Truncated | ArchiveError::Entry { number: 1, .. }) if !is_named => {
-            Err(other.map_or(ArchiveError::NoTar, ArchiveError::Compressed))
+            Err(other.or(text).or(nothing).unwrap_or(no_tar))
         }
-        Err(error) => Err(error),
+        unpacked => unpacked,
     }
 }
 
@@ -192,6 +206,19 @@ const COMPRESSIONS: [(&[u8], &str); 5] = [
     (b"7z\xbc\xaf\x27\x1c", "7z"),
     (b"LZIP", "lzip"),
 ];
+
+/// What is served in place of an archive, and what it begins with, in small or capital letters.
+const OTHERS: [(&[u8], &str); 4] = [
+    (b"<!doctype html", A_WEB_PAGE),
+    (b"<html", A_WEB_PAGE),
+    (b"<?xml", "an XML document"),
+    (
+        b"version https://git-lfs.github.com/spec/",
+        "a pointer of Git LFS, and not the file that it stands for",
+    ),
+];
+
+const A_WEB_PAGE: &str = "a web page";
 
 /// The entries of an archive on their way to `sink`.
 struct Entries<'a, S> {
@@ -212,6 +239,11 @@ impl<S: Sink> Entries<'_, S> {
         let Some(top) = self.top else { return Ok(Some(path)) };
         match path.strip_prefix(top) {
             Some(b"" | b"/") => Ok(None),
+            // Below the folder, it would be an absolute path.
+            Some([b'/', b'/', ..]) => {
+                let reason = "it has two slashes, one after the other";
+                Err(TreeError::Path { path: shown_path(path), reason })
+            }
             Some([b'/', below @ ..]) => Ok(Some(below)),
             _ => {
                 let what = "not in the same folder as the others";

@@ -274,7 +274,16 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
             return Err(self.malformed("its two sizes differ"));
         }
         let mut path = extension.path.map_or_else(|| header.path(), Cow::Owned);
-        self.name.extend_from_slice(&path);
+        let hidden = extension.sparse.as_deref().filter(|name| !name.is_empty());
+        self.name.extend_from_slice(hidden.unwrap_or(&path));
+        // Where it ends is said in several ways, so it is refused even by those who only look.
+        if kind == b'S' || extension.sparse.is_some() {
+            let path = shown_path(&self.name);
+            return Err(TreeError::Kind { path, what: SPARSE }.into());
+        }
+        // Before there was a letter for folders, a slash said it, and still does where an old format is asked for.
+        let is_old_folder = kind == b'\0' && size == 0 && path.ends_with(b"/");
+        let kind = if is_old_folder { b'5' } else { kind };
         if self.layout == ArchiveLayout::InFolder && path.contains(&b'\\') {
             // Helm has packed charts so on Windows, and reads them.
             if path.contains(&b'/') {
@@ -304,11 +313,11 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
             let what = "something with set-uid, set-gid or sticky bits";
             self.tree.odd(path, what)?;
         }
-        if kind == b'S' {
-            return Ok(self.tree.odd(path, special(kind))?);
-        }
         if !matches!(kind, b'0' | b'\0') && size != 0 {
-            return Err(self.malformed("it has content, but is not a file"));
+            return match dumped(kind) {
+                Some(what) => Err(TreeError::Kind { path: shown_path(path), what }.into()),
+                None => Err(self.malformed("it has content, but is not a file")),
+            };
         }
         match kind {
             b'0' | b'\0' if path.ends_with(b"/") => {
@@ -458,18 +467,31 @@ const HARD_LINK: &str = "a hard link";
 /// What a hard link is called in messages, where programs disagree about it.
 const EMPTY_LINK: &str = "a hard link, which some tools read as an empty file";
 
+/// What a sparse file is called in messages.
+const SPARSE: &str =
+    "a sparse file (GNU tar makes none without `--sparse`, bsdtar none with `--no-read-sparse`)";
+
 /// The name of an entry's kind that packages cannot contain.
 fn special(kind: u8) -> &'static str {
     match kind {
         b'3' | b'4' => "a device",
         b'6' => "a named pipe",
-        b'S' => "a sparse file",
-        _ => "of an unknown kind",
+        _ => dumped(kind).unwrap_or("of an unknown kind"),
+    }
+}
+
+/// The name of an entry's kind that GNU tar writes for backups, and programs disagree about.
+fn dumped(kind: u8) -> Option<&'static str> {
+    match kind {
+        b'D' => Some("a folder of an incremental backup (`tar --listed-incremental`)"),
+        b'M' => Some("the rest of a file from another volume (`tar --multi-volume`)"),
+        b'V' => Some("the label of a volume (`tar --label`), which some tools read as a file"),
+        _ => None,
     }
 }
 
 /// A path as `tar -C folder .` writes it, without its `./`.
-fn without_dot(path: &[u8]) -> &[u8] {
+pub(crate) fn without_dot(path: &[u8]) -> &[u8] {
     path.strip_prefix(b"./").unwrap_or(path)
 }
 

@@ -13,7 +13,7 @@
 use std::io::{self, BufRead, Read};
 use std::sync::Mutex;
 
-use flate2::bufread::{GzDecoder, MultiGzDecoder};
+use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{Decompressor, crc32};
 use memchr::memmem;
@@ -36,6 +36,12 @@ pub enum ArchiveError {
     /// It does not begin as an archive does.
     #[error("it is neither gzip nor tar, or is damaged")]
     NoTar,
+    /// It is something else, or nothing.
+    #[error("it is {0}")]
+    Other(&'static str),
+    /// What was compressed does not begin as an archive does.
+    #[error("it is gzip of something that is not a tar, or is damaged")]
+    NoTarInside,
     /// It is compressed in another way.
     #[error("it is compressed with {0}, and mu reads gzip")]
     Compressed(&'static str),
@@ -110,6 +116,7 @@ impl From<io::Error> for ArchiveError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Self::Truncated,
+            _ if error.get_ref().is_some_and(|inner| inner.is::<AfterEnd>()) => Self::Trailing,
             // flate2 returns these for everything that it cannot decompress.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Self::Gzip(error),
             _ => Self::Io(error),
@@ -211,7 +218,7 @@ pub fn unpack_from(
     }
     check_gzip(archive.fill_buf()?)?;
     if layout != ArchiveLayout::Files {
-        let inflate = MultiGzDecoder::new(archive);
+        let inflate = Members::new(archive);
         return tar::unpack(io::BufReader::with_capacity(128 << 10, inflate), layout, tree);
     }
     let mut inflate = GzDecoder::new(archive);
@@ -236,6 +243,42 @@ pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&GZIP)
 }
 
+/// Inflates the members of a gzip, one after the other. What follows them is an error, which says so; programs disagree about it.
+pub(crate) struct Members<R>(Option<GzDecoder<R>>);
+
+/// Something that is not gzip is behind the members of a gzip.
+#[derive(Debug, thiserror::Error)]
+#[error("there is data after its end")]
+struct AfterEnd;
+
+impl<R: BufRead> Members<R> {
+    /// The members in `archive`, which begins with one.
+    pub(crate) fn new(archive: R) -> Self {
+        Self(Some(GzDecoder::new(archive)))
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let Some(mut rest) = self.0.take().map(GzDecoder::into_inner) else { break };
+            let start = rest.fill_buf()?;
+            if start.is_empty() {
+                break;
+            }
+            if !is_gzip(start) && !GZIP.starts_with(start) {
+                return Err(io::Error::other(AfterEnd));
+            }
+            self.0 = Some(GzDecoder::new(rest));
+        }
+        Ok(0)
+    }
+}
+
 /// The digest of the tar in an archive, and whether it is compressed there.
 ///
 /// # Errors
@@ -248,7 +291,7 @@ pub fn digest_of_tar(archive: &[u8]) -> io::Result<(ArchiveDigest, bool)> {
         hasher.update(archive);
         return Ok((digest(hasher), false));
     }
-    let mut inflate = MultiGzDecoder::new(archive);
+    let mut inflate = Members::new(archive);
     let mut buffer = vec![0; 128 << 10];
     loop {
         match inflate.read(&mut buffer)? {
@@ -282,7 +325,7 @@ pub fn unpack_layer(
     tree.set_archive_size(size);
     layers.begin_layer(size);
     if is_gzip(layer.fill_buf()?) {
-        let inflate = MultiGzDecoder::new(layer);
+        let inflate = Members::new(layer);
         tar::unpack_layer(io::BufReader::with_capacity(BUFFER, inflate), layers, tree)?;
     } else {
         tar::unpack_layer(io::BufReader::with_capacity(BUFFER, layer), layers, tree)?;

@@ -2,10 +2,13 @@
 //!
 //! A zip has two descriptions of every entry: in the central directory at its end, and in front of the content. Tools believe one or the
 //! other, so both must agree, and entries must neither overlap nor have the same name. Files may be stored or deflated. Encrypted
-//! entries, archives in several parts, and archives of more than 4 GiB or 65,534 entries (zip64) are refused. Some tools on Windows write
+//! entries and archives in several parts are refused. Some tools on Windows write
 //! paths with backslashes alone; all readers take them for slashes.
 //!
-//! The format is described in PKWARE's APPNOTE.TXT, sections 4.3 and 4.4.
+//! Numbers that do not fit, or that a tool did not know in time, are in records of zip64: those of an entry in a field behind its name,
+//! those of the end in a second end. The usual places then hold the largest number there is, or the same number.
+//!
+//! The format is described in PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.
 
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -15,11 +18,17 @@ use flate2::bufread::DeflateDecoder;
 
 use mu_provider::shown_path;
 
-use crate::tar::Sink;
+use crate::tar::{Sink, without_dot};
 use crate::unpack::ArchiveError;
 
 /// The record at the end of an archive, without its comment.
 const END: usize = 22;
+
+/// What leads to the second end, right before the first.
+const LOCATOR: usize = 20;
+
+/// The second end, without what may follow its fields.
+const SECOND_END: usize = 56;
 
 /// The longest comment that it may have.
 const LONGEST_COMMENT: usize = 0xffff;
@@ -103,30 +112,34 @@ fn directory(archive: &mut dyn Source, length: u64) -> Result<(Vec<Listed>, u64)
     let fields = Fields(record);
     let numbers = (|| {
         let parts = [fields.u16(4)?, fields.u16(6)?];
-        let counts = [fields.u16(8)?, fields.u16(10)?];
-        Some((parts, counts, u64::from(fields.u32(12)?), u64::from(fields.u32(16)?)))
+        let counts = [fields.u16(8)?.into(), fields.u16(10)?.into()];
+        Some((parts, End { counts, size: fields.u32(12)?.into(), start: fields.u32(16)?.into() }))
     })();
-    let Some((parts, [count, total], size, start)) = numbers else {
-        return Err(ArchiveError::NoZip);
-    };
-    if parts != [0, 0] || count != total {
+    let Some((parts, first)) = numbers else { return Err(ArchiveError::NoZip) };
+    if parts != [0, 0] {
         return Err(ArchiveError::Zip("it has several parts"));
     }
-    if count == u16::MAX || size == u64::from(u32::MAX) || start == u64::from(u32::MAX) {
-        return Err(ArchiveError::Zip("it is too large (zip64)"));
+    let locator = at.checked_sub(LOCATOR).and_then(|before| tail.get(before..at));
+    let locator = locator.filter(|locator| locator.starts_with(b"PK\x06\x07"));
+    let (End { counts: [count, total], size, start }, end) = match locator {
+        Some(locator) => first.second(archive, locator, from + (at - LOCATOR) as u64)?,
+        None => (first, from + at as u64),
+    };
+    if count != total {
+        return Err(ArchiveError::Zip("it has several parts"));
     }
     if size > LONGEST_DIRECTORY {
         return Err(ArchiveError::Bomb);
     }
-    if start + size != from + at as u64 {
+    if start.checked_add(size) != Some(end) {
         return Err(ArchiveError::Zip("its list of entries is not right before its end"));
     }
     archive.seek(SeekFrom::Start(start))?;
     let mut bytes = vec![0; usize::try_from(size).expect("64 MiB fit")];
     archive.read_exact(&mut bytes)?;
     let mut rest = bytes.as_slice();
-    let mut entries = Vec::with_capacity(usize::from(count));
-    for number in 1..=usize::from(count) {
+    let mut entries = Vec::new();
+    for number in 1..=usize::try_from(count).unwrap_or(usize::MAX) {
         let malformed = |reason| ArchiveError::Entry { name: String::new(), number, reason };
         let (listed, after) = listed(rest).ok_or(malformed("its record in the list is damaged"))?;
         rest = after;
@@ -138,6 +151,55 @@ fn directory(archive: &mut dyn Source, length: u64) -> Result<(Vec<Listed>, u64)
     Ok((entries, start))
 }
 
+/// What the end says of the list of entries.
+struct End {
+    /// How many there are, in this part and in all.
+    counts: [u64; 2],
+    size: u64,
+    /// Where it is.
+    start: u64,
+}
+
+impl End {
+    /// The numbers of the second end, which is in front of `locator` at `place`, and agrees with this one; also returns where it begins.
+    fn second(
+        self,
+        archive: &mut dyn Source,
+        locator: &[u8],
+        place: u64,
+    ) -> Result<(Self, u64), ArchiveError> {
+        const MALFORMED: ArchiveError = ArchiveError::Zip("its two ends (zip64) differ");
+        let begin = Fields(locator).u64(8).ok_or(MALFORMED)?;
+        if begin.checked_add(SECOND_END as u64).is_none_or(|end| end > place) {
+            return Err(MALFORMED);
+        }
+        archive.seek(SeekFrom::Start(begin))?;
+        let mut record = [0; SECOND_END];
+        archive.read_exact(&mut record)?;
+        let fields = Fields(&record);
+        let numbers = (|| {
+            // The size leaves out itself and what is before it.
+            let end = begin.checked_add(12)?.checked_add(fields.u64(4)?)?;
+            let counts = [fields.u64(24)?, fields.u64(32)?];
+            let second = Self { counts, size: fields.u64(40)?, start: fields.u64(48)? };
+            let parts = [fields.u32(16)?, fields.u32(20)?, Fields(locator).u32(4)?];
+            (record.starts_with(b"PK\x06\x06") && end == place && parts == [0; 3]).then_some(second)
+        })();
+        let second = numbers.ok_or(MALFORMED)?;
+        let (short, long) = (u64::from(u16::MAX), u64::from(u32::MAX));
+        let agrees = [
+            (self.counts[0], second.counts[0], short),
+            (self.counts[1], second.counts[1], short),
+            (self.size, second.size, long),
+            (self.start, second.start, long),
+        ];
+        if agrees.iter().any(|(one, other, largest)| one != other && one != largest) {
+            return Err(MALFORMED);
+        }
+        Ok((second, begin))
+    }
+}
+
 /// Reads one record of the central directory; also returns what follows it.
 fn listed(bytes: &[u8]) -> Option<(Listed, &[u8])> {
     let (fixed, rest) = bytes.split_at_checked(LISTED)?;
@@ -146,26 +208,29 @@ fn listed(bytes: &[u8]) -> Option<(Listed, &[u8])> {
         return None;
     }
     let (name, rest) = rest.split_at_checked(fields.u16(28)?.into())?;
-    let (_, rest) = rest.split_at_checked(fields.u16(30)?.into())?;
+    let (more, rest) = rest.split_at_checked(fields.u16(30)?.into())?;
+    let short = [fields.u32(24)?, fields.u32(20)?, fields.u32(42)?];
+    let [size, packed, start] = in_full(short, more)?;
     let (_, rest) = rest.split_at_checked(fields.u16(32)?.into())?;
     let listed = Listed {
         system: *fixed.get(5)?,
         flags: fields.u16(8)?,
         method: fields.u16(10)?,
         crc: fields.u32(16)?,
-        packed: fields.u32(20)?.into(),
-        size: fields.u32(24)?.into(),
+        packed,
+        size,
         name: with_slashes(name),
         attributes: fields.u32(38)?,
-        start: fields.u32(42)?.into(),
+        start,
     };
     // The other parts of an archive in several.
     (fields.u16(34)? == 0).then_some((listed, rest))
 }
 
-/// The name of an entry, with slashes between its parts.
+/// The name of an entry, with slashes between its parts, and without `./` before them.
 fn with_slashes(name: &[u8]) -> Vec<u8> {
     let of_windows = |byte: &u8| if *byte == b'\\' { b'/' } else { *byte };
+    let name = without_dot(name);
     if name.contains(&b'/') { name.to_vec() } else { name.iter().map(of_windows).collect() }
 }
 
@@ -186,16 +251,17 @@ impl Entry<'_> {
         if flags & (1 | 1 << 6 | 1 << 13) != 0 {
             return Err(self.malformed("it is encrypted"));
         }
-        if packed == u64::from(u32::MAX) || size == u64::from(u32::MAX) {
-            return Err(self.malformed("it is too large (zip64)"));
+        if self.listed.start >= directory {
+            return Err(self.malformed("its header is not in front of the list of entries"));
         }
         let content = self.local(archive)?;
-        let end = content + packed;
-        if end > directory {
-            return Err(self.malformed("its content is longer than the archive"));
-        }
+        let end = content.checked_add(packed).filter(|end| *end <= directory);
+        let end = end.ok_or_else(|| self.malformed("its content is longer than the archive"))?;
         let path = self.listed.name.as_slice();
         let kind = self.kind();
+        if path.is_empty() && size == 0 {
+            return Ok(end);
+        }
         if path.ends_with(b"/") {
             return match (kind, size) {
                 (Some(0o040_000) | None, 0) => {
@@ -251,10 +317,14 @@ impl Entry<'_> {
         archive.read_exact(&mut own_name)?;
         let mut more = vec![0; extra.into()];
         archive.read_exact(&mut more)?;
-        let listed = [u64::from(*crc), *packed, *size];
-        // Written while the sizes were not known yet; they follow the content, and are in the list.
-        let is_open = flags & 1 << 3 != 0 && sizes == [0, 0, 0];
-        let agrees = is_open || in_full(sizes, &more) == Some(listed);
+        let stated = in_full([sizes[2], sizes[1], 0], &more);
+        let is_open = flags & 1 << 3 != 0;
+        let agrees = stated.is_some_and(|[own_size, own_packed, _]| {
+            let own = [u64::from(sizes[0]), own_packed, own_size];
+            // What was not known yet follows the content, and is in the list.
+            let mut pairs = own.iter().zip([u64::from(*crc), *packed, *size]);
+            pairs.all(|(own, listed)| *own == listed || is_open && *own == 0)
+        });
         if with_slashes(&own_name) != *name
             || own_method != *method
             || own_flags != *flags
@@ -282,22 +352,28 @@ impl Entry<'_> {
     }
 }
 
-/// The checksum and the two sizes that a header states. Where room was left for large sizes (zip64), they are in `more`, the fields
-/// behind its name; `None` if they are not.
-fn in_full([crc, packed, size]: [u32; 3], mut more: &[u8]) -> Option<[u64; 3]> {
+/// The size of an entry, its size in the archive, and where it is, as a header states them. Those that are the largest number there are
+/// in this order in `more`, the fields behind its name; `None` if they are not, or could be in two of them.
+fn in_full(short: [u32; 3], mut more: &[u8]) -> Option<[u64; 3]> {
     const ZIP64: u16 = 1;
-    if [packed, size] != [u32::MAX; 2] {
-        return Some([crc, packed, size].map(u64::from));
+    let mut numbers = short.map(u64::from);
+    if !short.contains(&u32::MAX) {
+        return Some(numbers);
     }
-    loop {
-        let (head, rest) = more.split_at_checked(4)?;
+    let mut found = None;
+    // Bytes at the end that are no field are padding, as tools for Android write it.
+    while let Some((head, rest)) = more.split_at_checked(4) {
         let (field, rest) = rest.split_at_checked(Fields(head).u16(2)?.into())?;
-        if Fields(head).u16(0)? == ZIP64 {
-            let fields = Fields(field);
-            return Some([crc.into(), fields.u64(8)?, fields.u64(0)?]);
+        if Fields(head).u16(0)? == ZIP64 && found.replace(field).is_some() {
+            return None;
         }
         more = rest;
     }
+    let mut places = (0..).step_by(8);
+    for (number, _) in numbers.iter_mut().zip(short).filter(|(_, short)| *short == u32::MAX) {
+        *number = Fields(found?).u64(places.next()?)?;
+    }
+    Some(numbers)
 }
 
 /// The content of a file, which must have exactly the size and the checksum that the list says.

@@ -210,7 +210,7 @@ fn hostile_archives_are_refused() {
         ("1.0.4", archive(&[honest, ("a/x", "1"), ("a/X", "2")]), "X"),
         ("1.0.5", b"no archive".to_vec(), "gzip"),
         // What follows would be another member of gzip.
-        ("1.0.6", [archive(&[honest]), b"more".to_vec()].concat(), "ends early"),
+        ("1.0.6", [archive(&[honest]), b"more".to_vec()].concat(), "data after its end"),
         ("1.0.7", archive(&[honest])[..90].to_vec(), "ends early"),
     ] {
         charts.add_with(&Chart::new("a", version), &archive);

@@ -10,6 +10,7 @@ mod ways_out;
 use std::borrow::Cow;
 use std::path::Path;
 
+use mu_archive::Packing;
 use mu_provider::PlaceKind;
 
 use crate::formats;
@@ -438,6 +439,9 @@ pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
     let (base, is_here) = (id.base(), session.index().registry(id).is_some());
     let host = base.host_port();
     if route.as_ref().is_some_and(|route| source_of(session, route).is_url_archive()) {
+        if Packing::of(id.name_str()).is_none() {
+            return "look whether the same files are there as `.tar.gz` or `.zip`, or pack them so and put them on a server of yours".to_owned();
+        }
         return format!("`{host}` answered that this file does not exist: check the URL");
     }
     // What is searched by words are the registries of the settings, and this is none of them.

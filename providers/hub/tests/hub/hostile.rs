@@ -191,11 +191,37 @@ fn devices_and_pipes() {
 #[test]
 fn sparse_and_unknown_kinds() {
     refused(Tar::default().entry(b'S', b"a", b"", 0o644, b"").end(), "a sparse file");
-    for kind in [b'7', b'D', b'M', b'V', b'N', b'X', b'Z', 0xff] {
+    for kind in [b'7', b'N', b'X', b'Z', 0xff] {
         refused(Tar::default().entry(kind, b"a", b"", 0o644, b"").end(), "unknown kind");
     }
+    for (kind, what) in
+        [(b'D', "an incremental backup"), (b'M', "another volume"), (b'V', "the label of a volume")]
+    {
+        for content in [b"".as_slice(), b"x"] {
+            refused(Tar::default().entry(kind, b"a", b"", 0o644, content).end(), what);
+        }
+    }
     let sparse = Tar::default().pax(&pax_record("GNU.sparse.major", "1"));
-    refused(sparse.file(b"a", b"").end(), "sparse");
+    refused(sparse.file(b"a", b"").end(), "`a` is refused: it is a sparse file");
+    let named = Tar::default().pax(&pax_record("GNU.sparse.name", "b"));
+    refused(named.file(b"a", b"").end(), "`b` is refused: it is a sparse file");
+}
+
+#[test]
+fn what_is_inside_a_sparse_file_is_not_found_by_those_who_only_look() {
+    let hidden = Tar::default().file(b"package.yaml", b"name: another\n").0;
+    let archive = Tar::default().entry(b'S', b"a", b"", 0o644, &hidden).end();
+    let found = mu_archive::pick(&archive, &|_| true, 1 << 20);
+    let error = found.expect_err("programs disagree about where such a file ends").to_string();
+    assert!(error.starts_with("`a` is refused: it is a sparse file"), "{error}");
+}
+
+#[test]
+fn a_folder_as_old_tars_have_it() {
+    let folder = |kind| Tar::default().entry(kind, b"a/", b"", 0o755, b"").file(b"a/b", b"x");
+    accepted(folder(0).end(), &["a/b"]);
+    refused(folder(b'0').end(), "a file's path ends with a slash");
+    refused(Tar::default().entry(0, b"a/", b"", 0o755, b"x").end(), "ends with a slash");
 }
 
 #[test]
