@@ -261,15 +261,24 @@ impl Download<'_> {
         let start = start(partial);
         // A part counts only if it continues exactly what was received, of the same file (`if-range`). 200 is the whole file: what
         // was received is dropped, and this answer is read from its beginning. All else, such as 416 for a file that has become
-        // shorter, says nothing about the whole, so that is requested once more below, without a range.
-        if start > 0 {
+        // shorter, says nothing about the whole, so that is requested once more below, without a range. Where nothing would tell whether
+        // the rest is one of another file, neither a digest nor the server, nothing is continued.
+        let is_recognized = is_compared || etag.is_some();
+        if let (true, false, Some(partial)) = (start > 0, is_recognized, partial.as_mut()) {
+            partial.clear()?;
+        }
+        if start > 0 && is_recognized {
             let mut request = get().allow(416).header("range", format!("bytes={start}-"));
             if let Some(etag) = etag {
                 request = request.header("if-range", etag);
             }
             let response = request.attempt()?;
             let range = response.header("content-range").unwrap_or_default();
-            if response.status() == 206 && range.starts_with(&format!("bytes {start}-")) {
+            // Some servers do not know `if-range`, and give a part of whatever is there now.
+            let now = response.header("etag");
+            let is_another = etag.is_some_and(|etag| now.is_some_and(|now| now != etag));
+            let continues = range.starts_with(&format!("bytes {start}-")) && !is_another;
+            if response.status() == 206 && continues {
                 return Ok(response);
             }
             if let Some(partial) = partial {
@@ -334,7 +343,11 @@ impl Download<'_> {
         wanted: ExpectedArchive,
         partial: &mut Partial,
     ) -> Result<(), Failure> {
-        let total = wanted.size.or_else(|| Some(partial.length() + response.content_length()?));
+        // Of a part, a server says how long the whole is, and may give less than it was asked for.
+        let range = response.header("content-range").and_then(|range| range.rsplit_once('/'));
+        let stated = range.and_then(|(_, total)| total.parse::<u64>().ok());
+        let total = wanted.size.or(stated);
+        let total = total.or_else(|| Some(partial.length() + response.content_length()?));
         let mut buffer = vec![0; 256 << 10];
         loop {
             let count = match response.read(&mut buffer) {

@@ -15,7 +15,7 @@ use mu_provider::{
     SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_url::UrlProvider;
-use mu_testing::http::{Reply, TestServer};
+use mu_testing::http::{Reply, Seen, TestServer};
 use mu_testing::{Nginx, ZipEntry, digest_of, gzip, tar, tar_gz, tree, write, zip};
 use tempfile::TempDir;
 
@@ -284,4 +284,48 @@ fn an_archive_is_downloaded_again_only_if_it_has_changed_and_goes_on_where_it_br
     assert_eq!(error.kind(), ErrorKind::Integrity);
     assert!(error.to_string().contains(&other) && error.to_string().contains(&digest), "{error}");
     assert_eq!(first.resolve(&location, &digest, &Silent).expect("is it").archive, Some(digest));
+}
+
+/// The digest of the archive that is got from a server which breaks off its first answer; `answer` gives the others.
+fn digest_after_a_break(
+    first: Reply,
+    answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> (String, TestServer) {
+    let server = TestServer::start(move |seen, before| match before {
+        0 => first.clone().cut_after(2 << 20),
+        _ => answer(seen),
+    });
+    let cache = tempfile::tempdir().expect("a temporary folder can be made");
+    let listing = provider(cache.path()).list(&at(&server.url("/"), "x.tar"), None, &Silent);
+    let Ok(Listing::Found(found)) = listing else { panic!("is not listed: {listing:?}") };
+    let digest = releases(&found.lines)[0].archive.clone();
+    (digest.expect("is known"), server)
+}
+
+#[test]
+fn the_rest_of_another_file_is_not_put_behind_the_beginning_of_one() {
+    let archive = |byte| tar([("x/a".to_owned(), ('f', vec![byte; 3 << 20]))]);
+    let (old, new) = (archive(b'a'), archive(b'b'));
+    let expected = format!("sha256:{}", mu_testing::hex(&new));
+    // A server that does not know `if-range`.
+    let (first, now) = (Reply::body(old.clone()).header("etag", "\"one\""), new.clone());
+    let changed = move |seen: &Seen| Reply::ranged(seen, &now).header("etag", "\"two\"");
+    assert_eq!(digest_after_a_break(first, changed).0, expected);
+    // Nothing tells the files apart.
+    let now = new.clone();
+    let (digest, server) =
+        digest_after_a_break(Reply::body(old), move |seen| Reply::ranged(seen, &now));
+    assert_eq!(digest, expected);
+    assert!(server.seen().iter().all(|seen| seen.header("range").is_none()));
+    // A server that gives less than it is asked for.
+    let (first, whole) = (Reply::body(new.clone()).header("etag", "\"two\""), new);
+    let piece = move |seen: &Seen| {
+        let start = seen.header("range").and_then(|range| range.strip_prefix("bytes="));
+        let start: usize = start.expect("goes on").trim_end_matches('-').parse().expect("is one");
+        let end = whole.len().min(start + (600 << 10));
+        let range = format!("bytes {start}-{}/{}", end - 1, whole.len());
+        let reply = Reply::status(206).saying(&whole[start..end]);
+        reply.header("content-range", range).header("etag", "\"two\"")
+    };
+    assert_eq!(digest_after_a_break(first, piece).0, expected);
 }
