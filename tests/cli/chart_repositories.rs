@@ -57,6 +57,34 @@ fn a_locked_chart_is_found_without_the_short_name_of_its_repository() {
 }
 
 #[test]
+fn links_in_the_archive_of_a_chart_are_told_because_helm_reads_empty_files() {
+    let (sandbox, mut charts, nginx) = repository();
+    let chart = Chart::new("linked", "1.0.0");
+    write(sandbox.root(), "made/linked/Chart.yaml", chart.manifest());
+    write(sandbox.root(), "made/linked/templates/a.yaml", "kind: A\n");
+    for name in ["b.yaml", "c.yaml"] {
+        let link = sandbox.path("made/linked/templates").join(name);
+        std::os::unix::fs::symlink("a.yaml", link).expect("can be made");
+    }
+    let archive = sandbox.path("made/linked.tgz");
+    let mut tar = std::process::Command::new("tar");
+    tar.args(["--sort=name", "-czf", "linked.tgz", "linked"]).current_dir(sandbox.path("made"));
+    assert!(tar.status().expect("there is a tar").success());
+    for helm in crate::support::Helm::all() {
+        let rendered = |chart: &str| helm.template(&sandbox.path("helm"), &sandbox.path(chart));
+        assert_eq!(rendered("made/linked.tgz").len(), 1, "links are empty to Helm");
+        assert_eq!(rendered("made/linked").len(), 3, "it follows them in a folder");
+    }
+    charts.add_with(&chart, &fs::read(archive).expect("was made"));
+    sandbox.write("Mu.yaml", "name: acme/app\nversion: 1.0.0\n");
+    let reference = format!("helm+{}", nginx.url("stable/linked"));
+    sandbox
+        .mu(&["add", &reference])
+        .ok()
+        .says(&["templates/b.yaml` and 1 more of the chart", "as an empty file in the archive"]);
+}
+
+#[test]
 fn a_chart_that_is_named_as_helm_names_it_is_answered_with_its_reference() {
     let (mut sandbox, _charts, nginx) = repository();
     sandbox.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_archive::document::{PROV_ENDING, evidence_beside, statement_beside};
 use mu_archive::remembered::{AskedOnce, digest};
 use mu_archive::{ArchiveLayout, ArchiveWriter, Archives, Catalog as _, Held, Looked, Packing};
-use mu_formats::helm::{FORMAT, HelmRepositoryAliases};
+use mu_formats::helm::{FORMAT, HelmRepositoryAliases, tell_links};
 use mu_formats::kudo::{self, OPERATOR};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs::{self, AtPath as _, FileError};
@@ -332,7 +332,9 @@ impl Provider for RepositoryProvider {
                 }
                 None => {
                     let place = Archives::place(location, url)?;
-                    self.archives.unpack(&place, release, ArchiveLayout::InFolder, tree, progress)
+                    let layout = ArchiveLayout::InFolder;
+                    let unpacked = self.archives.unpack(&place, release, layout, tree, progress);
+                    unpacked.inspect(|()| tell_links(tree, &place.url, progress))
                 }
             };
             none_if(unpacked, ErrorKind::NotFound)

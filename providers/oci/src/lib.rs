@@ -31,8 +31,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mu_archive::Archives;
-use mu_archive::{Scratch, unpack_with};
+use mu_archive::{ArchiveLayout, Archives, Scratch, unpack_with};
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::publishable::LONGEST_PROVENANCE;
@@ -169,7 +168,12 @@ impl OciProvider {
             let place = repository.blob_at(scheme, archive)?;
             self.archives.unpack(&place, release, layout, tree, repository.progress)
         });
-        Ok(none_if(unpacked, ErrorKind::NotFound)?.is_some())
+        let is_there = none_if(unpacked, ErrorKind::NotFound)?.is_some();
+        if layout == ArchiveLayout::InFolder {
+            let place = repository.place(&format!("blobs/{archive}"));
+            mu_formats::helm::tell_links(tree, &place, repository.progress);
+        }
+        Ok(is_there)
     }
 }
 

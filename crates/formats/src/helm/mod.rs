@@ -9,6 +9,7 @@ mod ignore;
 mod lock;
 mod pushed;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{LineCounter, New, SourceError, TextProblem};
-use mu_provider::Release;
+use mu_provider::{Progress, Release, TreeWriter};
 
 pub(crate) use self::chart::dependency_reference;
 pub use self::chart::{CHART, CHARTS_FOLDER, REQUIREMENTS, in_charts, is_copy};
@@ -50,6 +51,18 @@ pub const FORMAT: Format = Format {
     head,
     read,
 };
+
+/// Tells of links in the archive of a chart from `place`: Helm takes them for empty files as long as they are in an archive, and follows
+/// them in a folder, such as an installed package.
+pub fn tell_links(tree: &TreeWriter, place: &dyn fmt::Display, progress: &dyn Progress) {
+    let mut links = tree.links();
+    let Some(first) = links.next() else { return };
+    let others =
+        if links.len() == 0 { String::new() } else { format!(" and {} more", links.len()) };
+    progress.warning(&format!(
+        "`{first}`{others} of the chart `{place}`: it is a link, which Helm reads as an empty file in the archive, and follows in the package that mu installs"
+    ));
+}
 
 /// Whether a text is the manifest of a chart, and not a resource of another kind in a file of that name. What
 /// cannot be read is a chart with a mistake.

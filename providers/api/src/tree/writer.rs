@@ -318,6 +318,11 @@ impl TreeWriter {
         Ok(())
     }
 
+    /// The paths of the links that were declared so far, escaped for messages.
+    pub fn links(&self) -> impl ExactSizeIterator<Item = String> {
+        self.links.iter().map(|(path, _)| escape(path))
+    }
+
     /// The error for an entry that is not a file, folder or symbolic link.
     pub fn refuse(&self, path: &[u8], what: &'static str) -> TreeError {
         TreeError::Kind { path: escape(&String::from_utf8_lossy(path)), what }
