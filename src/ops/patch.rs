@@ -348,8 +348,14 @@ fn locked<'l>(
     }
     Err(if versions.is_empty() {
         let message = format!("`{used}` is not in Mu.lock");
+        // Without its scheme, it may be another package, or none.
+        let whole = reference.with_version(None);
+        let added = match reference.protocol() {
+            Some(_) => quoted_for_shell(whole.as_str()),
+            None => name.into_owned(),
+        };
         CommandError::new(Code::NotFound, message)
-            .hint(format!("install it first: `mu add {name}`"))
+            .hint(format!("install it first: `mu add {added}`"))
     } else {
         let versions = versions.join(" and ");
         let message = format!("`{reference}` is not in Mu.lock, which has `{used}` {versions}");

@@ -226,6 +226,8 @@ fn what_is_wrong_with_a_patch_is_said() {
         .mu(&["patch", "aws/vpc"])
         .fails()
         .says(&["`aws/vpc` is not in Mu.lock", "mu add aws/vpc"]);
+    let other = "helm+https://charts.example/web";
+    sandbox.mu(&["patch", other]).fails().says(&[&format!("`mu add {other}`")]);
     sandbox.write("own/Mu.yaml", "name: aws/own\nversion: 1.0.0\n");
     let own = sandbox.mu(&["patch", "aws/own"]);
     assert_eq!(own.status, 2, "{}", own.shown());
