@@ -511,14 +511,21 @@ fn what_tar_writes_besides_packages_is_named() {
 fn what_is_served_in_place_of_an_archive_is_named() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
     for (body, expected) in [
-        (pointer, "it is a pointer of Git LFS, and not the file that it stands for"),
-        ("\n<!DOCTYPE html><title>Not found</title>", "it is a web page"),
-        ("<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>", "it is an XML document"),
-        ("", "it is empty"),
-        ("{\"error\": \"not found\"}", "it is neither gzip nor tar"),
+        (pointer, Some("it is a pointer of Git LFS, and not the file that it stands for")),
+        ("\n<!DOCTYPE html><title>Not found</title>", Some("it is a web page")),
+        (
+            "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>",
+            Some("it is an XML document"),
+        ),
+        ("", Some("it is empty")),
+        ("{\"error\": \"not found\"}", None),
     ] {
-        let (sandbox, _server) = offered_as(vec![("tool-1.tgz", body.as_bytes().to_vec())]);
-        sandbox.mu(&["get"]).fails().says(&[expected]);
+        for (name, unknown) in
+            [("tool-1.tgz", "it is neither gzip nor tar"), ("tool-1.zip", "it is not a zip")]
+        {
+            let (sandbox, _server) = offered_as(vec![(name, body.as_bytes().to_vec())]);
+            sandbox.mu(&["get"]).fails().says(&[expected.unwrap_or(unknown)]);
+        }
     }
     // As in what GitHub makes of a tag.
     let source = tar_gz([

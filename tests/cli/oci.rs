@@ -35,6 +35,19 @@ pub(super) fn offer(sandbox: &Sandbox) {
 }
 
 #[test]
+fn a_web_page_in_place_of_a_registry_is_called_one() {
+    let page = "<!doctype html><title>Please sign in</title>";
+    let server =
+        mu_testing::http::TestServer::start(move |_, _| mu_testing::http::Reply::body(page));
+    let reference = format!("oci://{}/acme/web", server.host());
+    Sandbox::new().mu(&["get", &reference]).fails().says(&[
+        "did not answer as an OCI registry does",
+        "the answer is a web page",
+        "a login page",
+    ]);
+}
+
+#[test]
 fn a_version_that_only_its_dependencies_changed_is_there_already() {
     let registry = DockerRegistry::start();
     let sandbox = sandbox(&registry.host());

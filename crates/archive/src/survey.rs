@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read, SeekFrom};
 
-use mu_provider::{Limits, TreeError, TreeWriter, shown_path};
+use mu_provider::http::begins_web_page;
+use mu_provider::{LONGEST_LFS_POINTER, Limits, TreeError, TreeWriter, is_lfs_pointer, shown_path};
 
 use crate::tar::{self, Sink};
 use crate::unpack::{ArchiveError, ArchiveLayout, Members, is_gzip};
@@ -160,8 +161,14 @@ fn read(
 ) -> Result<bool, ArchiveError> {
     let mut entries = Entries { sink, top, is_plain: true };
     if packing == Packing::Zip {
-        zip::unpack(archive, length, &mut entries)?;
-        return Ok(entries.is_plain);
+        let unpacked = zip::unpack(archive, length, &mut entries);
+        if let Err(ArchiveError::NoZip) = unpacked {
+            let mut start = Vec::new();
+            archive.seek(SeekFrom::Start(0))?;
+            archive.take(LONGEST_LFS_POINTER).read_to_end(&mut start)?;
+            return Err(in_place_of_archive(&start).unwrap_or(ArchiveError::NoZip));
+        }
+        return unpacked.map(|()| entries.is_plain);
     }
     archive.seek(SeekFrom::Start(0))?;
     let mut archive = BufReader::with_capacity(BUFFER, archive);
@@ -184,15 +191,10 @@ fn read_tar(
     let is_named = start.get(257..).is_some_and(|rest| rest.starts_with(b"ustar"));
     let other = COMPRESSIONS.iter().find(|(first, _)| start.starts_with(first));
     let other = other.map(|(_, name)| ArchiveError::Compressed(name));
-    let is_text = |(first, _): &&(&[u8], _)| {
-        let start = start.trim_ascii_start().get(..first.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(first))
-    };
-    let text = OTHERS.iter().find(is_text).map(|(_, name)| ArchiveError::Other(name));
-    let nothing = start.is_empty().then_some(ArchiveError::Other("empty"));
+    let other = other.or_else(|| in_place_of_archive(start));
     match tar::unpack(archive, ArchiveLayout::Files, sink) {
         Err(ArchiveError::Truncated | ArchiveError::Entry { number: 1, .. }) if !is_named => {
-            Err(other.or(text).or(nothing).unwrap_or(no_tar))
+            Err(other.unwrap_or(no_tar))
         }
         unpacked => unpacked,
     }
@@ -207,18 +209,17 @@ const COMPRESSIONS: [(&[u8], &str); 5] = [
     (b"LZIP", "lzip"),
 ];
 
-/// What is served in place of an archive, and what it begins with, in small or capital letters.
-const OTHERS: [(&[u8], &str); 4] = [
-    (b"<!doctype html", A_WEB_PAGE),
-    (b"<html", A_WEB_PAGE),
-    (b"<?xml", "an XML document"),
-    (
-        b"version https://git-lfs.github.com/spec/",
-        "a pointer of Git LFS, and not the file that it stands for",
-    ),
-];
-
-const A_WEB_PAGE: &str = "a web page";
+/// What is served in place of an archive, if it begins like that.
+fn in_place_of_archive(start: &[u8]) -> Option<ArchiveError> {
+    let what = match start {
+        [] => "empty",
+        _ if begins_web_page(start) => "a web page",
+        _ if is_lfs_pointer(start) => "a pointer of Git LFS, and not the file that it stands for",
+        _ if start.trim_ascii_start().starts_with(b"<?xml") => "an XML document",
+        _ => return None,
+    };
+    Some(ArchiveError::Other(what))
+}
 
 /// The entries of an archive on their way to `sink`.
 struct Entries<'a, S> {

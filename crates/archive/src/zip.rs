@@ -183,7 +183,8 @@ impl End {
             let counts = [fields.u64(24)?, fields.u64(32)?];
             let second = Self { counts, size: fields.u64(40)?, start: fields.u64(48)? };
             let parts = [fields.u32(16)?, fields.u32(20)?, Fields(locator).u32(4)?];
-            (record.starts_with(b"PK\x06\x06") && end == place && parts == [0; 3]).then_some(second)
+            let is_one = parts == [0; 3] && Fields(locator).u32(16)? <= 1;
+            (record.starts_with(b"PK\x06\x06") && end == place && is_one).then_some(second)
         })();
         let second = numbers.ok_or(MALFORMED)?;
         let (short, long) = (u64::from(u16::MAX), u64::from(u32::MAX));

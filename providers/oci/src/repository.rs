@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 
 use mu_archive::Place;
-use mu_provider::http::Guard;
+use mu_provider::http::{Guard, because_of_web_page, begins_web_page};
 use mu_provider::threads::start_in;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 
@@ -109,7 +109,7 @@ impl RegistryRepository<'_> {
         let mut tags = BTreeSet::new();
         for _ in 0..MOST_PAGES {
             let page: TagList = serde_json::from_slice(&answer.bytes)
-                .map_err(|error| self.not_a_registry(&answer).because(error))?;
+                .map_err(|error| self.not_a_registry(&answer, &error))?;
             let before = tags.len();
             tags.extend(page.tags.into_iter().flatten().flatten());
             if tags.len() > MOST_TAGS {
@@ -158,9 +158,13 @@ impl RegistryRepository<'_> {
         ProviderError::new(ErrorKind::Protocol, text)
     }
 
-    fn not_a_registry(&self, answer: &RegistryAnswer) -> ProviderError {
+    fn not_a_registry(&self, answer: &RegistryAnswer, why: &serde_json::Error) -> ProviderError {
         let text = format!("`{}` did not answer as an OCI registry does", shown(&answer.url));
-        ProviderError::new(ErrorKind::Protocol, text)
+        let error = ProviderError::new(ErrorKind::Protocol, text);
+        match begins_web_page(&answer.bytes) {
+            true => because_of_web_page(error),
+            false => error.because(why.to_string()),
+        }
     }
 
     /// A manifest, by its tag or digest: its bytes, which match their digest.
