@@ -314,14 +314,11 @@ impl Download<'_> {
             let text = format!("`{url}` answered {}", response.status_text());
             return Err(ProviderError::new(ErrorKind::NotFound, text).into());
         }
-        let (status, instead) = (
-            response.status_text(),
-            match response.status() {
-                206 => "without being asked for a part",
-                _ => "and not with an archive",
-            },
-        );
-        let text = format!("`{url}` answered {status} {instead}");
+        let instead = match response.status() {
+            206 => "without being asked for a part",
+            _ => "and not with an archive",
+        };
+        let text = format!("`{url}` answered {} {instead}", response.status_text());
         Err(ProviderError::new(ErrorKind::Protocol, text).into())
     }
 

@@ -186,6 +186,11 @@ const LONGEST_MESSAGE: usize = 4_000;
 /// How many lines a message has at most.
 const MOST_LINES: usize = 80;
 
+/// What follows the names of some, if there are `count` others; empty if there are none.
+pub fn and_more(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(" and {count} more") }
+}
+
 /// A message of bounded length. The middle is left out of each long part in back-ticks and of each long word, of many lines, and then
 /// of the message itself.
 pub fn brief(text: &str) -> Cow<'_, str> {

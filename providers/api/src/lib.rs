@@ -36,7 +36,9 @@ mod url;
 
 pub use crate::catalog::{Account, Changes, LogPosition};
 pub use crate::digest::{ArchiveDigest, Commit, CommitError, Digest, DigestError, FileDigest};
-pub use crate::error::{ErrorKind, ProviderError, TreeError, brief, causes, none_if, with_causes};
+pub use crate::error::{
+    ErrorKind, ProviderError, TreeError, and_more, brief, causes, none_if, with_causes,
+};
 pub use crate::evidence::{
     EVIDENCE_TYPE, EvidenceAbout, FoundEvidence, FoundPiece, LARGEST_CONTENT, LARGEST_EVIDENCE,
     MOST_EVIDENCE, NumberedLine, checked_evidence, evidence_lines, evidence_path, lines_to_text,

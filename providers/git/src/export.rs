@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use git2::Oid;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, InnerPath, Progress, ProviderError, TreeError, TreeWriter};
+use mu_provider::{ErrorKind, InnerPath, Progress, ProviderError, TreeError, TreeWriter, and_more};
 
 use crate::config_text::Submodules;
 use crate::remote_url::RemoteUrl;
@@ -252,10 +252,6 @@ fn read_gitmodules(snapshot: &CommitFiles<'_>) -> Result<Submodules, ProviderErr
         Some(file) => snapshot.blob(file.oid, &mut Submodules::parse),
         None => Ok(Submodules::default()),
     }
-}
-
-fn and_more(count: usize) -> String {
-    if count == 0 { String::new() } else { format!(" and {count} more") }
 }
 
 fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {

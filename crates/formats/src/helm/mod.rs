@@ -17,7 +17,7 @@ use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{LineCounter, New, SourceError, TextProblem};
-use mu_provider::{Progress, Release, TreeWriter};
+use mu_provider::{Progress, Release, TreeWriter, and_more};
 
 pub(crate) use self::chart::dependency_reference;
 pub use self::chart::{CHART, CHARTS_FOLDER, REQUIREMENTS, in_charts, is_copy};
@@ -57,8 +57,7 @@ pub const FORMAT: Format = Format {
 pub fn tell_links(tree: &TreeWriter, place: &dyn fmt::Display, progress: &dyn Progress) {
     let mut links = tree.links();
     let Some(first) = links.next() else { return };
-    let others =
-        if links.len() == 0 { String::new() } else { format!(" and {} more", links.len()) };
+    let others = and_more(links.len());
     progress.warning(&format!(
         "`{first}`{others} of the chart `{place}`: it is a link, which Helm reads as an empty file in the archive, and follows in the package that mu installs"
     ));

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use mu_archive::document::PROV_ENDING;
-use mu_provider::{evidence_lines, evidence_path, fs, with_causes};
+use mu_provider::{and_more, evidence_lines, evidence_path, fs, with_causes};
 
 use self::about_all::SaidLines;
 use crate::HubError;
@@ -385,10 +385,7 @@ impl Check<'_> {
         let is_wrong = |name: &String| !self.behind.contains(name) && !self.broken.contains(name);
         let wrong: Vec<String> = names.into_iter().filter(is_wrong).collect();
         let Some(first) = wrong.first() else { return };
-        let more = match wrong.len() {
-            1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
+        let more = and_more(wrong.len() - 1);
         let first = names::printable(first);
         let what = format!("it disagrees with the index about {first}{more}");
         self.wrong.extend(wrong);

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::path::{self, escape};
 use super::{Entry, Folder, Mode, Tree};
-use crate::{FileDigest, Progress, TreeError};
+use crate::{FileDigest, Progress, TreeError, and_more};
 
 /// The limits of accepted trees. The defaults are far above any honest package.
 #[derive(Debug, Clone, Copy)]
@@ -251,10 +251,7 @@ impl TreeWriter {
     /// Tells of the files from `place` that are only pointers of Git LFS: whoever made the tree did not have the files themselves.
     pub fn tell_pointers(&self, place: &dyn fmt::Display, progress: &dyn Progress) {
         let Some((first, others)) = self.pointers.split_first() else { return };
-        let others = match others.len() {
-            0 => String::new(),
-            count => format!(" and {count} more"),
-        };
+        let others = and_more(others.len());
         progress.warning(&format!(
             "`{first}`{others} of `{place}`: only the Git LFS pointer is there, not the file"
         ));

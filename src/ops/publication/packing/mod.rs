@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "publish")]
 use mu_provider::Mode;
-use mu_provider::{LONGEST_LFS_POINTER, is_lfs_pointer, publishable};
+use mu_provider::{LONGEST_LFS_POINTER, and_more, is_lfs_pointer, publishable};
 use mu_provider_hub::wire;
 
 use crate::contents::{self, Content, Kind, Owned, PackageItem};
@@ -253,8 +253,7 @@ fn refuse_pointers(
         );
         return Ok(());
     }
-    let others =
-        if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    let others = and_more(others.len());
     let message = format!("of `{first}`{others}, only the Git LFS pointer is there, not the file");
     let files: Vec<&str> = found.iter().map(|(path, _)| *path).collect();
     Err(CommandError::new(Code::Integrity, message)
